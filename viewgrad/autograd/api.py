@@ -1,0 +1,193 @@
+"""`backward` and `grad`: the two ways to run the graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
+from ..tensor.creation import zeros_like
+from ..tensor.node import AccumulateGrad, hooks_of, input_nr_of, node_of
+from ..tensor.tensor import Tensor, current_edge, from_array
+from .engine import run_backward
+
+__all__ = ["backward", "grad"]
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Accumulate the gradients of `tensors` in the `grad` of the leaves that they were computed from.
+
+    Arguments:
+        tensors: one tensor or several.
+        grad_tensors: the gradient for each, of the same shape; may be left out for tensors of one element.
+        retain_graph: whether the graph can be differentiated once more; as `create_graph` where left out.
+        create_graph: whether the gradients can be differentiated in their turn.
+        inputs: the tensors in whose `grad` to accumulate, instead of all leaves.
+
+    Raises:
+        DifferentiabilityError: for a tensor without history, or of several elements without a gradient.
+        GradientMismatchError: for a gradient of another shape or dtype than its tensor's.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> vg.autograd.backward([(x * x).sum()])
+        >>> x.grad
+        Tensor([2., 4.])
+    """
+    roots = _as_list(tensors)
+    edges, grads = _start(roots, grad_tensors, "backward")
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        run_backward(edges, grads, retain_graph=retain, create_graph=create_graph)
+        return
+    targets = _as_list(inputs)
+    if not targets:
+        raise AutogradError("inputs must not be empty; leave it out to accumulate in all leaves")
+    target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
+    captured = run_backward(edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges)
+    for tensor, grad in zip(targets, captured, strict=True):
+        if grad is not None:
+            held = tensor.grad
+            tensor._grad = grad if held is None else held + grad
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the sum of `outputs` with respect to `inputs`, without touching any tensor's `grad`.
+
+    Arguments:
+        outputs: one tensor or several.
+        inputs: the tensors to differentiate with respect to: leaves, intermediate values or views.
+        grad_outputs: the gradient for each output; may be left out for outputs of one element.
+        retain_graph: whether the graph can be differentiated once more; as `create_graph` where left out.
+        create_graph: whether the gradients can be differentiated in their turn.
+        allow_unused: whether an input that the outputs do not depend on gives None instead of an error.
+        materialize_grads: whether such an input gives zeros.
+
+    Returns:
+        A gradient for each input.
+
+    Raises:
+        UnreachableInputError: for an input on which the outputs do not depend, unless allowed.
+        DifferentiabilityError, GradientMismatchError: as `backward`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> vg.autograd.grad((x**3).sum(), x)
+        (Tensor([ 3., 12.]),)
+    """
+    roots = _as_list(outputs)
+    targets = _as_list(inputs)
+    if materialize_grads and allow_unused is False:
+        raise ValueError("materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids")
+    edges, grads = _start(roots, grad_outputs, "grad")
+    target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
+    retain = create_graph if retain_graph is None else retain_graph
+    results: list[Any] = run_backward(
+        edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges, capture=True
+    )
+    for i, (tensor, result) in enumerate(zip(targets, results, strict=True)):
+        if result is None:
+            if materialize_grads:
+                results[i] = zeros_like(tensor)
+            elif not allow_unused:
+                raise UnreachableInputError(
+                    f"input {i}, a tensor of shape {tensor.shape}, was not used in computing the outputs (or was "
+                    "overwritten since: then differentiate with respect to the value that was used); pass "
+                    "allow_unused=True to get None for it"
+                )
+    return tuple(results)
+
+
+def _as_list(tensors: Tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[Tensor]]:
+    """The edges at which a run from `roots` starts, and the gradients that it starts with."""
+    given = [None] * len(roots) if grads is None else [grads] if not isinstance(grads, list | tuple) else list(grads)
+    if len(given) != len(roots):
+        raise GradientMismatchError(f"{what} got {len(roots)} tensors but {len(given)} gradients")
+    edges = []
+    starts = []
+    for root, start in zip(roots, given, strict=True):
+        edge = current_edge(root)
+        if edge is None:
+            raise DifferentiabilityError(
+                f"{what} of a tensor that does not require grad and has no grad_fn (shape {root.shape}, dtype {root.dtype})"
+            )
+        if start is None:
+            if root.size != 1:
+                raise DifferentiabilityError(
+                    f"{what} without a gradient needs an output of one element, not of shape {root.shape}; "
+                    "pass the gradient, or sum() the output"
+                )
+            start = from_array(np.ones(root.shape, root.dtype))
+        else:
+            if not isinstance(start, Tensor):
+                start = Tensor(start)
+            if start.shape != root.shape:
+                raise GradientMismatchError(
+                    f"the gradient supplied has shape {start.shape}, but the tensor it belongs to has shape {root.shape}"
+                )
+            if start.dtype != root.dtype:
+                if not np.can_cast(start.dtype, root.dtype, "same_kind"):
+                    raise GradientMismatchError(
+                        f"the gradient supplied has dtype {start.dtype}, but the tensor it belongs to has dtype {root.dtype}"
+                    )
+                start = start.astype(root.dtype)
+        edges.append(edge)
+        starts.append(start)
+    return edges, starts
+
+
+def _required_edge(tensor: Tensor, what: str) -> Any:
+    edge = current_edge(tensor)
+    if edge is None:
+        raise DifferentiabilityError(f"one of {what}, a tensor of shape {tensor.shape}, does not require grad")
+    return edge
+
+
+def _tensor_backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Accumulate the gradients of this tensor in the leaves that it was computed from; see `autograd.backward`."""
+    backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+
+
+def _retain_grad(self: Tensor) -> None:
+    """Have `grad` filled in during backward also for a tensor that is no leaf."""
+    edge = current_edge(self)
+    if edge is None:
+        raise DifferentiabilityError("retain_grad() on a tensor that does not require grad")
+    if type(edge) is not AccumulateGrad:
+        hooks_of(node_of(edge)).retained[input_nr_of(edge)] = weakref.ref(self)
+
+
+Tensor.backward = _tensor_backward  # type: ignore[assignment]
+Tensor.retain_grad = _retain_grad  # type: ignore[assignment]
+Tensor.__iadd__=Tensor.add_; Tensor.__imul__=Tensor.mul_; Tensor.__add__=Tensor.add; Tensor.__mul__=Tensor.mul;Tensor.__rmul__=Tensor.mul

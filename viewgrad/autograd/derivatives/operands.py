@@ -1,0 +1,91 @@
+"""What operators take for tensors: numbers, NumPy scalars, arrays and nested sequences."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.creation import from_numpy
+from ...tensor.tensor import Tensor, from_array
+
+__all__ = ["as_operand", "fresh", "operands"]
+
+Array = np.ndarray[Any, Any]
+CACHE_LIMIT: Final = 4096
+
+# Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
+_constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
+
+
+def as_operand(value: Any) -> Tensor:
+    """`value` as a tensor, by itself."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return from_numpy(value)
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return from_array(np.array(value))
+    if isinstance(value, (list, tuple)):
+        if any(isinstance(item, Tensor) for item in value):
+            raise TypeError(
+                "a list of tensors is not a tensor; join them with stack() or concatenate(), which are differentiable"
+            )
+        return Tensor(value)
+    raise TypeError(f"cannot make a tensor operand of {type(value).__name__}")
+
+
+def operands(*values: Any) -> list[Tensor]:
+    """Values that are to be combined element by element, as tensors.
+
+    Python numbers adapt to the dtype of the others (NEP 50).
+    """
+    dtypes = [value._array.dtype for value in values if isinstance(value, Tensor)]
+    dtypes += [value.dtype for value in values if isinstance(value, (np.ndarray, np.generic))]
+    if not dtypes:
+        return [as_operand(value) for value in values]
+    dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
+    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+
+
+def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
+    """A Python number as a tensor without dimensions, in the dtype that it takes beside one of `dtype`."""
+    constants = _constants.get(dtype)
+    if constants is None:
+        constants = _constants[dtype] = {}
+    found = constants.get(value)
+    if found is not None and type(value) is not complex and value:
+        return found
+    kind = dtype.kind
+    if type(value) is complex:
+        if kind == "c":
+            array = np.array(value, dtype)
+        else:
+            array = np.array(value, np.result_type(dtype, np.complex64) if kind == "f" else np.complex128)
+    elif kind in "fc":
+        array = np.array(value, dtype)
+    elif type(value) is int and kind in "iu":
+        array = np.array(value, dtype)
+    else:
+        array = np.array(value)
+    tensor = from_array(array)
+    if kind in "fc" and type(value) is not complex and value:  # neither 0.0 nor -0.0, which are equal as keys
+        if len(constants) >= CACHE_LIMIT:
+            constants.clear()
+        constants[value] = tensor
+    return tensor
+
+
+def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
+    """What a forward returned, as an array that shares no memory with its inputs."""
+    array = np.asarray(result)
+    if array.base is not None or array is not result:
+        for given in inputs:
+            for other in given if isinstance(given, list) else (given,):
+                if other is not None and np.may_share_memory(array, other):
+                    return array.copy()
+        return array
+    for given in inputs:
+        if array is given:
+            return array.copy()
+    return array

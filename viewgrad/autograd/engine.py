@@ -1,0 +1,448 @@
+"""The engine: runs the backward graph.
+
+Nodes run in decreasing order of their creation, which is an order in which every node has its whole gradient when its
+turn comes, so that no count of dependencies is needed. See Note [Four kinds of nodes] and Note [Who owns a gradient] in
+docs/notes/engine.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from sys import getrefcount
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import AutogradError, GradientMismatchError
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, PACK, ModeSwitch, current_mode
+from ..tensor.node import MANY, ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, NodeHooks, input_nr_of, node_of
+from ..tensor.tensor import Tensor, from_array
+from ..views.nodes import ViewBackward
+
+__all__ = ["GraphTask", "run_backward"]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+np_add: Final = np.add
+
+
+class GraphTask:
+    """One run of the engine.
+
+    Attributes:
+        retain: whether saved values are kept for another run.
+        recorded: whether the run itself is recorded, with tensors for gradients instead of arrays.
+        exec_info: which nodes must run, with the edges that must be followed from each; None for all of them.
+        captures: the gradients to be returned, by node and input number; filled in as they arrive.
+        captured: the nodes for which there is an entry in `captures`.
+        buffers: the gradients that have arrived at nodes that have not run yet.
+        ready: a heap of those nodes.
+        owned: in a recorded run, the nodes whose buffer was made by the engine and has been shown to nobody.
+    """
+
+    __slots__ = ("buffers", "captured", "captures", "exec_info", "owned", "ready", "recorded", "retain")
+
+    def __init__(self, *, retain: bool, recorded: bool) -> None:
+        self.retain = retain
+        self.recorded = recorded
+        self.exec_info: dict[Node, tuple[Any, ...]] | None = None
+        self.captures: dict[tuple[Node, int], Any] = {}
+        self.captured: set[Node] = set()
+        self.buffers: dict[Node, Any] = {}
+        self.ready: list[tuple[int, Node]] = []
+        self.owned: set[Node] = set()
+
+    # -- what must run -------------------------------------------------------------------------------------------------
+
+    def restrict(self, roots: Sequence[Any], inputs: Sequence[Any], capture: bool) -> None:
+        """Run only the nodes that lie on a way from `roots` to `inputs`, all of them edges.
+
+        Arguments:
+            roots: where the run starts.
+            inputs: where it is to lead.
+            capture: whether the gradients of the inputs are returned; leaves among them accumulate otherwise.
+        """
+        targets = {node_of(edge) for edge in inputs}
+        for edge in inputs:
+            if capture or type(edge) is not AccumulateGrad:
+                self.captured.add(node_of(edge))
+                self.captures[node_of(edge), input_nr_of(edge)] = None
+        # A node can be decided when all that its edges lead to have been: they have smaller numbers.
+        seen: set[Node] = set()
+        stack = [node_of(edge) for edge in roots]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack.extend(node_of(edge) for edge in node.edges if edge is not None and node_of(edge) not in seen)
+        exec_info: dict[Node, tuple[Any, ...]] = {}
+        self.exec_info = exec_info
+        for node in sorted(seen, key=_sequence_nr):
+            edges = tuple(
+                edge if edge is not None and (node_of(edge) in exec_info or node_of(edge) in targets) else None
+                for edge in node.edges
+            )
+            if any(edge is not None for edge in edges) or (node in targets and node not in self.captured):
+                exec_info[node] = edges
+
+    def captured_gradient(self, edge: Any) -> Tensor | None:
+        """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
+        grad = self.captures[node_of(edge), input_nr_of(edge)]
+        if grad is None or self.recorded:
+            if grad is not None and (grad._view is not None or getrefcount(grad) > HELD_ALONE or grad._storage is not None):
+                return grad.clone()  # type: ignore[no-any-return]
+            return grad  # type: ignore[no-any-return]
+        if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > HELD_ALONE:
+            grad = np.array(grad)
+        return from_array(grad)
+
+    # -- the run -------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run every node that is ready, and those that become so; then let the leaves accumulate."""
+        buffers = self.buffers
+        ready = self.ready
+        exec_info = self.exec_info
+        captured = self.captured
+        plain = not self.recorded
+        retain = self.retain
+        owned = self.owned
+        while ready:
+            node = heappop(ready)[1]
+            grad = buffers.pop(node)
+            while True:  # a node after another, for as long as no other node is ready
+                if node.hooks is not None or (captured and node in captured):
+                    grad = self._before(node, grad)
+                    if grad is None:
+                        break
+                edges = node.edges if exec_info is None else exec_info[node]
+                kind = node.kind
+                if kind == SCATTER:
+                    if edges[0] is not None:
+                        self._scatter(node, grad, edges[0])
+                        if node.hooks is not None and node.hooks.after:
+                            self._after(node, (None,), grad)
+                    break
+                if kind == OVERWRITE and edges[0] is not None:
+                    if plain:
+                        if grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
+                            grad = np.array(grad, order="C")
+                    elif node not in owned:
+                        grad = grad.clone()
+                if plain:
+                    grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
+                else:
+                    grads = node.apply_recorded(grad, edges)
+                    if not retain:
+                        node.release()
+                if node.hooks is not None and node.hooks.after:
+                    grads = self._after(node, grads, grad)
+                if kind == ONE:
+                    grad = grads
+                    grads = None
+                    edge = edges[0]
+                    if edge is None or grad is None:
+                        break
+                    if not ready and type(edge) is not Edge and edge.sequence_nr:
+                        node = edge
+                        continue
+                    self.deliver(edge, grad)
+                    break
+                if kind == OVERWRITE:
+                    edge = edges[0]
+                    if edge is not None:
+                        grads = grads[1:]
+                        self.deliver(edge, grad, owned=True)
+                        edges = edges[1:]
+                    grad = None
+                else:
+                    grad = None
+                for edge, g in zip(edges, grads, strict=True):
+                    if edge is not None and g is not None:
+                        self.deliver(edge, g)
+                break
+            grads = None
+            grad = None
+
+    def deliver(self, edge: Any, grad: Any, owned: bool = False) -> None:
+        """Add `grad` to what has arrived along `edge`; `owned` says that nobody else holds it."""
+        buffers = self.buffers
+        if type(edge) is Edge:
+            self._deliver_to_output(edge, grad)
+            return
+        held = buffers.get(edge)
+        if held is None:
+            buffers[edge] = grad
+            number = edge.sequence_nr
+            if number:
+                heappush(self.ready, (-number, edge))
+            if owned and self.recorded:
+                self.owned.add(edge)
+        elif self.recorded:
+            if edge in self.owned:
+                held.add_(grad)
+            else:
+                buffers[edge] = held + grad
+                self.owned.add(edge)
+        elif type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE and held.dtype == grad.dtype:
+            np_add(held, grad, held)
+        elif owned and held.dtype == grad.dtype:
+            buffers[edge] = np_add(held, grad, grad)
+        else:
+            buffers[edge] = held + grad
+
+    def _deliver_to_output(self, edge: Edge, grad: Any) -> None:
+        node = edge.node
+        grads = self.buffers.get(node)
+        if grads is None:
+            grads = self.buffers[node] = [None] * node.outputs
+            heappush(self.ready, (-node.sequence_nr, node))
+        held = grads[edge.input_nr]
+        grads[edge.input_nr] = grad if held is None else held + grad
+
+    # -- views ---------------------------------------------------------------------------------------------------------
+
+    def _scatter(self, node: Any, grad: Any, edge: Any) -> None:
+        """Let a view add its gradient to its window of the accumulator that `edge` leads to."""
+        if type(edge) is Edge:
+            accumulator = self._zeros(node)
+            self._add_to(node, accumulator, grad)
+            self._deliver_to_output(edge, accumulator)
+        else:
+            self._add_to(node, self._accumulator(edge, node), grad)
+
+    def _add_to(self, node: Any, accumulator: Any, grad: Any) -> None:
+        if self.recorded:
+            node.add_to_recorded(accumulator, grad)
+        else:
+            node.add_to(accumulator, grad)
+
+    def _zeros(self, node: Any) -> Any:
+        accumulator = np.zeros(node.shape, node.dtype)
+        return from_array(accumulator) if self.recorded else accumulator
+
+    def _accumulator(self, edge: Node, node: Any) -> Any:
+        """A gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
+        buffers = self.buffers
+        held = buffers.get(edge)
+        if held is None:
+            if isinstance(edge, ViewBackward) and edge.transparent and edge not in self.captured:
+                # A view of a view: no accumulator of the outer view's size, straight on to its window.
+                outer = edge.edges[0]
+                if type(outer) is not Edge:
+                    return edge.window(self._accumulator(outer, edge))
+            held = buffers[edge] = self._zeros(node)
+            number = edge.sequence_nr
+            if number:
+                heappush(self.ready, (-number, edge))
+            self.owned.add(edge)
+        elif self.recorded:
+            if edge not in self.owned:
+                held = buffers[edge] = held.clone()
+                self.owned.add(edge)
+        elif held.base is not None or getrefcount(held) > HELD_ALONE or type(held) is not ndarray:
+            held = buffers[edge] = np.array(held, order="C")
+        return held
+
+    # -- hooks, captures, leaves ---------------------------------------------------------------------------------------
+
+    def _before(self, node: Node, grad: Any) -> Any:
+        """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
+        grads = [grad] if node.outputs == 1 else grad
+        hooks = node.hooks
+        if hooks is not None:
+            for number in {**hooks.tensor, **hooks.retained}:
+                if grads[number] is not None:
+                    grads[number] = self._through_tensor_hooks(hooks, number, grads[number])
+        if node in self.captured:
+            for number in range(node.outputs):
+                if (node, number) in self.captures:
+                    self.captures[node, number] = grads[number]
+            if self.exec_info is not None and node not in self.exec_info:
+                return None
+        if hooks is not None:
+            for prehook in tuple(hooks.before.values()):
+                shown = tuple(self._show(g) for g in grads)
+                replaced = prehook(shown)
+                grads = [self._hide(g) for g in (shown if replaced is None else _as_tuple(replaced, node, len(grads)))]
+            if all(g is None for g in grads):
+                return None
+        return grads[0] if node.outputs == 1 else grads
+
+    def _through_tensor_hooks(self, hooks: NodeHooks, number: int, grad: Any) -> Any:
+        for hook in tuple(hooks.tensor.get(number, {}).values()):
+            shown = self._show(grad)
+            replaced = hook(shown)
+            if replaced is not None:
+                if not isinstance(replaced, Tensor):
+                    raise TypeError(f"a hook must return a Tensor or None, not {type(replaced).__name__}")
+                if replaced.shape != shown.shape:
+                    raise GradientMismatchError(
+                        f"a hook returned a gradient of shape {replaced.shape} for a tensor of shape {shown.shape}"
+                    )
+                shown = replaced
+            grad = self._hide(shown)
+        retained = hooks.retained.get(number)
+        if retained is not None:
+            tensor = retained()
+            if tensor is not None:
+                tensor._grad = grad.clone() if self.recorded else from_array(np.array(grad))
+        return grad
+
+    def _after(self, node: Node, grads: Any, grad: Any) -> Any:
+        """Run the hooks that come after `node`, which made `grads` of `grad`."""
+        single = type(grads) is not tuple
+        inputs = (grads,) if single else grads
+        outputs = tuple(self._show(g) for g in ((grad,) if node.outputs == 1 else grad))
+        assert node.hooks is not None
+        for hook in tuple(node.hooks.after.values()):
+            shown = tuple(self._show(g) for g in inputs)
+            replaced = hook(shown, outputs)
+            if replaced is not None:
+                inputs = tuple(self._hide(g) for g in _as_tuple(replaced, node, len(inputs)))
+        return inputs[0] if single else inputs
+
+    def _show(self, grad: Any) -> Tensor | None:
+        """A gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
+        if grad is None or self.recorded:
+            return grad  # type: ignore[no-any-return]
+        return from_array(np.array(grad))
+
+    def _hide(self, grad: Tensor | None) -> Any:
+        if grad is None or self.recorded:
+            return grad
+        return grad._array
+
+    def finish(self) -> None:
+        """Let the leaves that were reached accumulate their gradients, or capture those that were asked for."""
+        buffers = self.buffers
+        for node in list(buffers):
+            grad = buffers.pop(node)
+            if node.hooks is not None or node in self.captured:
+                grad = self._before(node, grad)
+            if grad is not None and type(node) is AccumulateGrad and (self.exec_info is None or node in self.exec_info):
+                accumulate(node, grad, self.recorded)
+
+
+def accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
+    """Add `grad` to the `grad` of the leaf of `node`, in place where nobody else can see it."""
+    tensor = node.variable
+    if tensor is None:
+        return
+    with accumulating:
+        held = tensor.grad
+        if recorded:
+            if held is not None:
+                grad = held + grad
+            elif getrefcount(grad) > ARGUMENT_ALONE or grad._view is not None or grad._storage is not None:
+                grad = grad.clone()
+            tensor._grad = grad
+        elif held is None:
+            if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ARGUMENT_ALONE:
+                grad = np.array(grad, dtype=node.dtype)
+            tensor._grad = from_array(grad)
+        elif (
+            getrefcount(held) <= GRAD_ALONE
+            and held._storage is None
+            and held._saved is None
+            and held._edge is None
+            and getrefcount(held._array) <= ATTRIBUTE_ALONE
+        ):
+            np_add(held._array, grad, held._array)
+        else:
+            tensor._grad = from_array(np.asarray(held._array + grad))
+    hooks = node.hooks
+    if hooks is not None:
+        for hook in tuple(hooks.accumulated.values()):
+            hook(tensor)
+
+
+def run_backward(
+    edges: Sequence[Any],
+    grads: Sequence[Tensor],
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[Any] | None = None,
+    capture: bool = False,
+) -> list[Any]:
+    """Run the engine from `edges` with the gradients `grads`.
+
+    Arguments:
+        edges: where to start.
+        grads: the gradient for each of them.
+        retain_graph: whether saved values are kept for another run.
+        create_graph: whether the run is recorded.
+        inputs: the edges to which the run is restricted; None for the whole graph.
+        capture: whether the gradients of `inputs` are returned, rather than accumulated in the leaves.
+
+    Returns:
+        The captured gradients, None where no gradient arrived.
+    """
+    task = GraphTask(retain=retain_graph, recorded=create_graph)
+    if inputs is not None:
+        task.restrict(edges, inputs, capture)
+    mode = current_mode()
+    switch = ModeSwitch(on=GRAD if create_graph else 0, off=0 if create_graph else GRAD)
+    with switch if (mode & GRAD) != create_graph else ModeSwitch():
+        for edge, grad in zip(edges, grads, strict=True):
+            if task.exec_info is None or node_of(edge) in task.exec_info or node_of(edge) in task.captured:
+                task.deliver(edge, grad if create_graph else grad._array)
+        task.run()
+        task.finish()
+    if inputs is None:
+        return []
+    return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
+
+
+def _sequence_nr(node: Node) -> int:
+    return node.sequence_nr
+
+
+def _as_tuple(value: Any, node: Node, length: int) -> tuple[Any, ...]:
+    grads = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if len(grads) != length:
+        raise AutogradError(f"a hook of {node.name()} returned {len(grads)} gradients instead of {length}")
+    return grads
+
+
+accumulating: Final = threading.Lock()
+
+
+def _reference_counts() -> tuple[int, int, int, int, int]:
+    """The reference counts of an object that nobody else holds, in the places where this module looks at them."""
+
+    class Probe:
+        held: Any
+
+    def local() -> int:
+        grad = Probe()
+        return getrefcount(grad)
+
+    def held_in_buffer(buffers: dict[int, Any]) -> int:
+        held = buffers.get(0)
+        return getrefcount(held)
+
+    def argument() -> int:
+        buffers = {0: Probe()}
+        grad = buffers.pop(0)
+        return _inner_argument(grad)
+
+    def held_as_attribute() -> tuple[int, int]:
+        tensor, inner = Probe(), Probe()
+        tensor.held = inner
+        inner.held = Probe()
+        del inner
+        held = tensor.held
+        return getrefcount(held), getrefcount(held.held)
+
+    return (local(), held_in_buffer({0: Probe()}), argument(), *held_as_attribute())
+
+
+def _inner_argument(grad: Any) -> int:
+    return getrefcount(grad)
+
+
+LOCAL_ALONE, HELD_ALONE, ARGUMENT_ALONE, GRAD_ALONE, ATTRIBUTE_ALONE = _reference_counts()

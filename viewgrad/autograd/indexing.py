@@ -1,0 +1,385 @@
+"""Reading and writing by index: `x[...]` and `x[...] = value`.
+
+Basic indexing takes a view, and an assignment to it is a `copy_` into that view. Indexing by arrays gathers a copy; its
+gradient adds to the places that were read, and an assignment's overwrites them, so that each costs what is indexed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr
+from ..tensor.storage import prepare_write, storage_of
+from ..tensor.tensor import Tensor, current_edge, from_array, method
+from ..views.conform import Like, conform
+from ..views.copy_slices import CopyBackwards, rebase_history, rebase_window
+from ..views.meta import Chain, Index, check_write
+from ..views.ops import SelectBackward, SliceBackward, index_view
+from .derivatives.operands import as_operand
+
+__all__ = ["copy_", "copy_where_", "fill_", "index_accumulate_", "zero_"]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+class IndexBackward(Node):
+    """Of reading by arrays of indices: adds the gradient to the places that were read."""
+
+    __slots__ = ("dtype", "index", "once", "shape")
+
+    kind: ClassVar[int] = SCATTER
+
+    index: Any
+    once: bool  # whether no place is read twice
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def add_to(self, accumulator: Array, grad: Any) -> None:
+        """Add `grad` to the places of `accumulator` that were read."""
+        if self.once:
+            accumulator[self.index] += grad
+        else:
+            np.add.at(accumulator, self.index, grad)
+
+    def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
+        """The same with tensors, recorded."""
+        index_accumulate_(accumulator, self.index, grad)
+
+
+class IndexPutBackward(Node):
+    """Of `x[index] = values` by arrays: what was overwritten gets no gradient, and the values get it from there."""
+
+    __slots__ = ("index", "like", "winners")
+
+    kind: ClassVar[int] = OVERWRITE
+
+    index: Any
+    like: Like | None
+    winners: Array | None  # where a place is written more than once: which of the values stayed
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`; the first is `grad` itself, rewritten in place. For arrays and tensors alike."""
+        values = None
+        if edges[1] is not None:
+            values = grad[self.index]
+            if self.winners is not None:
+                values = values * self.winners
+            values = conform(values, self.like)
+        if edges[0] is not None:
+            grad[self.index] = 0
+        return grad, values
+
+    consume = apply
+    apply_recorded = apply
+
+
+class IndexAccumulateBackward(Node):
+    """Of adding values to places given by arrays of indices."""
+
+    __slots__ = ("index", "like")
+
+    kind: ClassVar[int] = MANY
+
+    index: Any
+    like: Like | None
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of the old value and of the values added; for arrays and tensors alike."""
+        return grad, None if edges[1] is None else conform(grad[self.index], self.like)
+
+    consume = apply
+    apply_recorded = apply
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------------
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    """`x[index]`: a view for basic indexing, a copy for indexing by arrays."""
+    kind = type(index)
+    if kind is int:
+        return index_view(self, index, SelectBackward)
+    if kind is slice:
+        return index_view(self, index, SliceBackward)
+    if kind is tuple:
+        for item in index:
+            if type(item) not in BASIC:
+                break
+        else:
+            return index_view(self, index, SliceBackward)
+    index, basic = _normalised(index)
+    if basic:
+        return index_view(self, index, SliceBackward)
+    mode = current_mode()
+    array = self._array
+    out = from_array(np.asarray(array[index]))
+    edge = current_edge(self)
+    if edge is not None and mode & GRAD:
+        node: IndexBackward = new(IndexBackward)
+        node.edges = (edge,)
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = index
+        node.once = _reads_once(index)
+        node.shape = array.shape
+        node.dtype = array.dtype
+        out._edge = node
+    return out
+
+
+def _normalised(index: Any) -> tuple[Any, bool]:
+    """An index in which tensors and lists are arrays of our own, and whether it is a basic one."""
+    items = index if type(index) is tuple else (index,)
+    basic = True
+    result: list[Any] = []
+    for item in items:
+        if type(item) in BASIC:
+            result.append(item)
+            continue
+        if isinstance(item, Tensor):
+            item = item._array
+        if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
+            result.append(int(item))
+        elif isinstance(item, np.ndarray) and item.dtype.kind in "iu" and not item.ndim:
+            result.append(int(item))
+        elif isinstance(item, slice):
+            result.append(item)
+        else:
+            array = np.array(item)
+            if array.size == 0 and not isinstance(item, np.ndarray):
+                array = array.astype(np.intp)
+            if array.dtype.kind not in "biu":
+                raise IndexError(f"tensors are indexed by integers, bools, slices, None and ..., not by {array.dtype}")
+            result.append(array)
+            basic = False
+    return (tuple(result) if type(index) is tuple or not basic else result[0]), basic
+
+
+def _reads_once(index: tuple[Any, ...]) -> bool:
+    """Whether an index by arrays cannot name a place twice: it has bools only."""
+    return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------------
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`, with the value broadcast and cast as NumPy does."""
+    kind = type(index)
+    if kind is not int and kind is not slice:
+        if kind is tuple:
+            for item in index:
+                if type(item) not in BASIC:
+                    break
+            else:
+                kind = int
+        if kind is not int:
+            index, basic = _normalised(index)
+            if not basic:
+                _index_put(self, index, value)
+                return
+    if self._view is not None:
+        if type(value) is Tensor and _is_same_window(self, index, value):
+            return
+        copy_(index_view(self, index), value)
+        return
+    # A window of a tensor that is no view: no tensor is made for it.
+    array = self._array
+    window = array[index]
+    if type(window) is not ndarray:
+        index = (*index, ...) if type(index) is tuple else (index, ...)
+        window = array[index]
+    edge = None
+    if type(value) is Tensor:
+        view = value._view
+        if view is not None:
+            if view.base is self and _is_same_window(self, index, value):
+                return  # the last step of `x[index] += ...`
+            edge = view.edge_of(value)
+        else:
+            edge = value._edge
+        value = value._array
+    elif type(value) is not float:
+        value = as_operand(value)._array
+    node = None
+    if (edge is not None or self._edge is not None) and current_mode() & GRAD and array.dtype.kind in "fc":
+        check_write(self, True)
+        node = new(CopyBackwards)
+        node.edges = (None, edge)
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        if edge is None or (window.shape == value.shape and window.dtype is value.dtype):
+            node.like = None
+        else:
+            node.like = (value.shape, value.dtype)
+    elif array.base is not None:
+        check_write(self, False)
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+    if storage.whole is not None or storage.windows is not None:
+        storage.preserve(window, index if array is storage.root else None, "__setitem__")
+    storage.version += 1
+    window[...] = value
+    if node is not None:
+        rebase_window(self, index, None, node)
+
+
+def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
+    view = value._view
+    if view is None:
+        return False
+    mine = self._view
+    if mine is None:
+        if view.base is not self:
+            return False
+        if view.view_fn is None:
+            return _equal_index(view.index, index)
+        return False
+    if view.base is not mine.base or type(view.view_fn) is not Chain:
+        return False
+    last = view.view_fn.steps[-1]
+    return type(last) is Index and view.view_fn.steps[:-1] == mine.steps and _equal_index(last.index, index)
+
+
+def _equal_index(index: Any, other: Any) -> bool:
+    if type(index) is not type(other):
+        index = index if type(index) is tuple else (index,)
+        other = other if type(other) is tuple else (other,)
+    if type(index) is tuple:
+        index = index[:-1] if index and index[-1] is Ellipsis else index
+        other = other[:-1] if other and other[-1] is Ellipsis else other
+    return bool(index == other)
+
+
+@method
+def copy_(self: Tensor, src: Any) -> Tensor:
+    """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
+    if type(src) is not Tensor:
+        src = as_operand(src)
+    array = self._array
+    edge = current_edge(src)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    check_write(self, recorded)
+    source = src._array
+    if source is array:
+        return self
+    prepare_write(self, "copy_")
+    array[...] = source
+    if recorded:
+        node = new(CopyBackwards)
+        node.edges = (None, edge)
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        same = source.shape == array.shape and source.dtype is array.dtype
+        node.like = None if edge is None or same else (source.shape, source.dtype)
+        rebase_history(self, node)
+    return self
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value over every element."""
+    return copy_(self, value)
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Write zero over every element."""
+    return copy_(self, 0.0)
+
+
+@method
+def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
+    """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
+    if isinstance(mask, Tensor):
+        mask = mask._array
+    mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
+    index = (mask.copy(),)
+    src = as_operand(src)
+    if src.shape != self.shape:
+        src = src.broadcast_to(self.shape)
+    _index_put(self, index, src[index])
+    return self
+
+
+def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
+    if type(value) is not Tensor:
+        value = as_operand(value)
+    array = self._array
+    source = value._array
+    edge = current_edge(value)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    check_write(self, recorded)
+    node = None
+    if recorded:
+        node = new(IndexPutBackward)
+        node.edges = (own, edge)
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = index
+        node.winners = None
+        node.like = (source.shape, source.dtype)
+        if edge is not None and not _reads_once(index):
+            node.winners = _winners(array, index)
+    prepare_write(self, "__setitem__")
+    array[index] = source
+    if node is not None:
+        rebase_history(self, node)
+
+
+def _winners(array: Array, index: tuple[Any, ...]) -> Array | None:
+    """Of the values assigned to `array[index]`, which stay when a place is named more than once; None where none is."""
+    arrays = [item for item in index if type(item) is ndarray]
+    if all(item.dtype.kind in "iu" for item in arrays):
+        extents = np.array([max(array.shape)] * len(arrays)) if array.ndim else np.array([1])
+        parts = np.broadcast_arrays(*arrays)
+        key = np.zeros(parts[0].shape, np.intp)
+        for part, extent in zip(parts, extents, strict=True):
+            key = key * (2 * int(extent) + 1) + part
+        if np.unique(key).size == key.size and all((part >= 0).all() for part in parts):
+            return None
+    numbers = np.arange(array[index].size).reshape(array[index].shape)
+    last = np.full(array.shape, -1)
+    last[index] = numbers
+    stays: Array = last[index] == numbers
+    return None if stays.all() else stays
+
+
+@method
+def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
+    """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
+    if not isinstance(values, Tensor):
+        values = as_operand(values)
+    index, _ = _normalised(index)
+    array = self._array
+    source = values._array
+    edge = current_edge(values)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    check_write(self, recorded)
+    node = None
+    if recorded:
+        node = new(IndexAccumulateBackward)
+        node.edges = (own, edge)
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = index
+        node.like = (source.shape, source.dtype)
+    prepare_write(self, "index_accumulate_")
+    np.add.at(array, index, source)
+    if node is not None:
+        rebase_history(self, node)
+    return self
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

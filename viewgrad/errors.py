@@ -1,0 +1,71 @@
+"""The errors that viewgrad raises: one named class for each thing that is refused."""
+
+from __future__ import annotations
+
+__all__ = [
+    "AutogradError",
+    "DifferentiabilityError",
+    "FreedGraphError",
+    "FunctionError",
+    "GradientMismatchError",
+    "InferenceError",
+    "LeafInPlaceError",
+    "OverlappingWriteError",
+    "SavedValueError",
+    "StrictMutationError",
+    "UnknownFunctionError",
+    "UnreachableInputError",
+    "ViewInPlaceError",
+]
+
+
+class AutogradError(RuntimeError):
+    """What every error of viewgrad's differentiation is."""
+
+
+class LeafInPlaceError(AutogradError):
+    """A leaf that requires grad, or a view of one, was written to while grad mode was on."""
+
+
+class ViewInPlaceError(AutogradError):
+    """A view was written to whose way of coming about hides it from its base's history."""
+
+
+class OverlappingWriteError(AutogradError):
+    """A window was written to in which several elements share one place in memory."""
+
+
+class FreedGraphError(AutogradError):
+    """A node was run whose saved values an earlier backward pass has released."""
+
+
+class DifferentiabilityError(AutogradError):
+    """A gradient was asked of something that has none: an integer tensor, or one without history."""
+
+
+class GradientMismatchError(AutogradError):
+    """A gradient was supplied whose shape or dtype is not that of the tensor it belongs to."""
+
+
+class SavedValueError(AutogradError):
+    """A value saved for backward was overwritten behind the library's back."""
+
+
+class StrictMutationError(AutogradError):
+    """A write touched a value saved for backward while that is forbidden."""
+
+
+class InferenceError(AutogradError):
+    """A tensor made in inference mode was used where autograd would have to record it."""
+
+
+class FunctionError(AutogradError):
+    """A custom `Function` broke the contract between its forward, its backward and the engine."""
+
+
+class UnreachableInputError(AutogradError):
+    """A gradient was asked with respect to a tensor that the outputs do not depend on."""
+
+
+class UnknownFunctionError(AutogradError, TypeError):
+    """A NumPy function was called on tensors for which viewgrad has no operator."""

@@ -1,0 +1,195 @@
+"""Nodes and edges: the graph of backward steps that tensors refer to by `grad_fn`."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
+
+# How the engine runs a node; see Note [Four kinds of nodes] in docs/notes/engine.md.
+ONE: Final = 0  # one edge; `apply` returns its gradient
+MANY: Final = 1  # any number of edges; `apply` returns a gradient for each
+SCATTER: Final = 2  # one edge; adds its gradient to a part of the accumulator that the edge leads to
+OVERWRITE: Final = 3  # passes its gradient on along edge 0, with a part of it rewritten in place
+
+new: Final = object.__new__
+next_sequence_nr: Final = itertools.count(1).__next__
+
+
+class Node:
+    """A step of the backward graph.
+
+    `edges` lead to the steps that made this step's inputs: a `Node`, an `Edge` where that node has several
+    outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so that
+    every edge leads to a smaller number.
+    """
+
+    __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence_nr")
+
+    kind: ClassVar[int] = MANY
+    outputs: ClassVar[int] = 1
+    saved_names: ClassVar[tuple[str, ...]] = ()
+
+    edges: tuple[Any, ...]
+    hooks: NodeHooks | None
+    sequence_nr: int
+
+    def name(self) -> str:
+        """The name of the step, as in `MulBackward`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """For each input: the node that its gradient goes to, and which of that node's outputs it was."""
+        return tuple((None, 0) if edge is None else (node_of(edge), input_nr_of(edge)) for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own notes on this node."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict[Any, Any] = {}
+            return self._metadata
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """The gradients of the inputs whose entry in `edges` is not None, from arrays."""
+        raise NotImplementedError(f"{self.name()} defines no apply")
+
+    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """The same as `apply`, from tensors, recorded so that it can be differentiated again."""
+        raise NotImplementedError(f"{self.name()} defines no apply_recorded")
+
+    def consume(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """`apply`, after which the saved values are released."""
+        result = self.apply(grad, edges)
+        self.release()
+        return result
+
+    def release(self) -> None:
+        """Let go of the saved values."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns replaces `grad_inputs`."""
+        return add_hook(hooks_of(self).after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node runs; what it returns replaces `grad_outputs`."""
+        return add_hook(hooks_of(self).before, hook)
+
+
+@attrs.define(eq=False)
+class Edge:
+    """A way into a node with several outputs: `(node, input_nr)`."""
+
+    node: Node
+    input_nr: int
+
+    @property
+    def sequence_nr(self) -> int:
+        """The number of the node, by which the engine orders its work."""
+        return self.node.sequence_nr
+
+    @property
+    def hooks(self) -> NodeHooks | None:
+        """The hooks of the node."""
+        return self.node.hooks
+
+
+@attrs.define(eq=False)
+class NodeHooks:
+    """What is to be called around a node; most nodes have none of it.
+
+    `tensor` holds, for each output of the step, the hooks of the tensor that was that output when they were
+    registered; `retained` the tensors whose `grad` is to receive the gradient of that output.
+    """
+
+    tensor: dict[int, dict[int, Callable[..., Any]]] = attrs.Factory(dict)
+    retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
+    before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
+    after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
+    accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)
+
+
+@attrs.define(eq=False)
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook away again, and so does leaving a `with` block."""
+
+    _hooks: dict[int, Callable[..., Any]]
+    _key: int
+
+    def remove(self) -> None:
+        """Take the hook away; doing so twice is harmless."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives to the leaf's `grad`.
+
+    The leaf owns this node, and the node knows the leaf only weakly, so that neither keeps the other alive by a cycle.
+    """
+
+    __slots__ = ("_variable", "dtype", "shape")
+
+    def __init__(self, variable: Tensor) -> None:
+        self.edges = ()
+        self.hooks = None
+        self.sequence_nr = 0
+        self._variable = weakref.ref(variable)
+        self.shape = variable._array.shape
+        self.dtype = variable._array.dtype
+
+    @property
+    def variable(self) -> Tensor | None:
+        """The leaf, or None where nobody holds it any longer."""
+        return self._variable()
+
+
+def node_of(edge: Any) -> Node:
+    """The node that an edge leads to."""
+    return edge.node if type(edge) is Edge else edge  # type: ignore[no-any-return]
+
+
+def input_nr_of(edge: Any) -> int:
+    """Which output of the node that it leads to an edge belongs to."""
+    return edge.input_nr if type(edge) is Edge else 0
+
+
+def hooks_of(node: Node) -> NodeHooks:
+    """The hooks of a node, made where there were none."""
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    return node.hooks
+
+
+_hook_keys = itertools.count()
+
+
+def add_hook(hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+    """Append `hook` to `hooks`, which are called in the order of their registration."""
+    key = next(_hook_keys)
+    hooks[key] = hook
+    return RemovableHandle(hooks, key)
+
+
+def zeros_for(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A fresh gradient accumulator."""
+    return np.zeros(shape, dtype)

@@ -1,0 +1,431 @@
+"""Tensor: a typed, strided window on a storage, with its autograd metadata."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from ..errors import AutogradError, DifferentiabilityError, UnknownFunctionError
+from .modes import INFERENCE, current_mode
+from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
+from .printing import tensor_repr
+from .storage import SavedTensor, Storage, storage_of
+
+if TYPE_CHECKING:
+    from ..views.meta import DifferentiableViewMeta
+
+__all__ = ["Tensor", "from_array", "method", "tensor_like"]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+C = TypeVar("C", bound=Callable[..., Any])
+
+# What `np.sin(x)` and `np.concatenate([x, y])` mean for tensors; the operators fill these tables in.
+UFUNCS: Final[dict[Any, Callable[..., Any]]] = {}
+FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
+
+
+class Tensor:
+    """An array that can be differentiated through, and written to in place through views.
+
+    Arguments:
+        data: anything that `numpy.array` takes; it is copied.
+        dtype: a bool, integer, float or complex NumPy dtype; inferred from `data` where left out.
+        requires_grad: whether gradients with respect to this tensor are wanted.
+
+    Raises:
+        TypeError: for data that is not numeric.
+        DifferentiabilityError: for `requires_grad` with an integer or bool dtype.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        Tensor([2., 4., 6.])
+    """
+
+    __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
+
+    _array: Array
+    _edge: Any  # the Node (or Edge) that made this value; an AccumulateGrad for a leaf that requires grad; None
+    _grad: Tensor | None
+    _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
+    _storage: Storage | None
+    _tangent: Tensor | None
+    _view: DifferentiableViewMeta | None
+
+    def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
+        if isinstance(data, Tensor):
+            data = data._array
+        array = np.array(data, dtype=dtype, order="C" if not isinstance(data, ndarray) else "K", subok=False)
+        _check_dtype(array.dtype)
+        self._array = array
+        self._edge = None
+        self._saved = None
+        self._storage = None
+        self._view = None
+        if current_mode() & INFERENCE:
+            storage_of(self).inference = True
+        if requires_grad:
+            self.requires_grad_()
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements."""
+        return self._array.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self._array.nbytes
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The steps between neighbours in memory, in bytes, as NumPy counts them."""
+        return self._array.strides
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The steps between neighbours in memory, in elements; of one dimension or of all."""
+        strides = tuple(stride // self._array.itemsize for stride in self._array.strides)
+        return strides if dim is None else strides[dim]
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in memory in row order without gaps."""
+        return bool(self._array.flags.c_contiguous)
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex."""
+        return self._array.dtype.kind == "c"
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers."""
+        return self._array.dtype.kind == "f"
+
+    # -- its place in the graph ----------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor: it is a leaf of which one is wanted, or was computed from such."""
+        return current_edge(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded step made this tensor."""
+        edge = current_edge(self)
+        return edge is None or type(edge) is AccumulateGrad
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The step that made this tensor, or None for a leaf. Of a view it is made anew when its base has moved on."""
+        edge = current_edge(self)
+        return None if edge is None or type(edge) is AccumulateGrad else node_of(edge)
+
+    @property
+    def output_nr(self) -> int:
+        """Which of the outputs of `grad_fn` this tensor is."""
+        return input_nr_of(current_edge(self))
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward passes have accumulated here, or None."""
+        try:
+            return self._grad
+        except AttributeError:
+            return None
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"grad must be a Tensor or None, not {type(value).__name__}")
+            if value.shape != self.shape or value.dtype != self.dtype:
+                raise AutogradError(
+                    f"assigned grad has shape {value.shape} and dtype {value.dtype}, "
+                    f"but the tensor has shape {self.shape} and dtype {self.dtype}"
+                )
+        self._grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Say whether gradients with respect to this leaf are wanted; returns the tensor itself."""
+        edge = current_edge(self)
+        if requires_grad:
+            if edge is not None:
+                return self
+            if self._array.dtype.kind not in "fc":
+                raise DifferentiabilityError(
+                    f"only tensors of floating-point or complex dtype can require gradients, not {self._array.dtype}"
+                )
+            if self._storage is not None and self._storage.inference and not current_mode() & INFERENCE:
+                raise DifferentiabilityError(
+                    "a tensor made in inference mode cannot require gradients; clone() it outside inference mode first"
+                )
+            self._edge = AccumulateGrad(self)
+        elif edge is not None:
+            if type(edge) is not AccumulateGrad:
+                raise AutogradError(
+                    "requires_grad can only be changed on leaf tensors; use detach() to stop the gradient here"
+                )
+            self._edge = None
+        return self
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def _version(self) -> int:
+        storage = self._storage
+        return 0 if storage is None else storage.version
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._storage is not None and self._storage.inference
+
+    def detach(self) -> Tensor:
+        """The same memory without the history: writes to either are seen, and counted, by both."""
+        storage = storage_of(self)
+        storage.shared = True
+        out = from_array(self._array)
+        out._storage = storage
+        return out
+
+    @property
+    def data(self) -> Tensor:
+        """The same as `detach()`."""
+        return self.detach()
+
+    # -- to and from NumPy ---------------------------------------------------------------------------------------------
+
+    def numpy(self) -> Array:
+        """A read-only window on the memory, without copying.
+
+        Raises:
+            AutogradError: where the tensor requires grad, since the array would carry no history.
+        """
+        if self.requires_grad:
+            raise AutogradError("numpy() on a tensor that requires grad would lose its history; use detach().numpy()")
+        storage_of(self).shared = True
+        window = self._array.view()
+        window.flags.writeable = False
+        return window
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        window = self.numpy()
+        if dtype is not None and np.dtype(dtype) != window.dtype:
+            if copy is False:
+                raise ValueError(f"a copy is needed to convert {window.dtype} to {np.dtype(dtype)}")
+            return window.astype(dtype)
+        return window.copy() if copy else window
+
+    def item(self, *args: Any) -> Any:
+        """The only element (or the one at the given index) as a Python number."""
+        return self._array.item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        return self._array.tolist()
+
+    def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        handler = UFUNCS.get((ufunc, kind))
+        if handler is None:
+            name = ufunc.__name__ if kind == "__call__" else f"{ufunc.__name__}.{kind}"
+            raise UnknownFunctionError(_unknown(name))
+        if out is not None:
+            kwargs["out"] = out[0] if len(out) == 1 else out
+        return handler(*inputs, **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        handler = FUNCTIONS.get(function)
+        if handler is None:
+            raise UnknownFunctionError(_unknown(function.__name__))
+        return handler(*args, **kwargs)
+
+    # -- Python's protocols --------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._array)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(len(self._array)))
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+    def __int__(self) -> int:
+        return int(self._array)
+
+    def __complex__(self) -> complex:
+        return complex(self._array)
+
+    def __index__(self) -> int:
+        return self._array.__index__()
+
+    def __contains__(self, value: Any) -> bool:
+        return (value._array if isinstance(value, Tensor) else value) in self._array
+
+    def __format__(self, spec: str) -> str:
+        return format(self._array.item(), spec) if spec and not self._array.ndim else format(str(self), spec)
+
+    def __repr__(self) -> str:
+        return tensor_repr(self)
+
+    __hash__ = object.__hash__
+
+    def __copy__(self) -> Tensor:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        self._refuse_non_leaf("copied by copy.copy or copy.deepcopy")
+        out = Tensor(self._array, requires_grad=self.requires_grad)
+        memo[id(self)] = out
+        grad = self.grad
+        if grad is not None:
+            out._grad = copy.deepcopy(grad, memo)
+        return out
+
+    def __reduce__(self) -> Any:
+        self._refuse_non_leaf("pickled")
+        return _unpickle, (self._array, self.requires_grad, self.grad)
+
+    def _refuse_non_leaf(self, what: str) -> None:
+        if not self.is_leaf:
+            raise AutogradError(
+                f"only leaf tensors can be {what}, and this one was made by {self.grad_fn!r}: "
+                "use detach() first, or clone() to keep the history"
+            )
+
+    if TYPE_CHECKING:  # the operators attach these; see autograd/derivatives
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __iadd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __isub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __imul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __itruediv__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __ipow__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __imod__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+
+
+def current_edge(tensor: Tensor) -> Any:
+    """The edge to the step that made the tensor's present value; None where it needs no gradient."""
+    view = tensor._view
+    return tensor._edge if view is None else view.edge_of(tensor)
+
+
+def from_array(array: Array, edge: Any = None) -> Tensor:
+    """A tensor over `array` itself, which must be nobody else's."""
+    out: Tensor = new(Tensor)
+    out._array = array
+    out._edge = edge
+    out._saved = None
+    out._storage = None
+    out._view = None
+    return out
+
+
+def tensor_like(saved: SavedTensor, edge: Any) -> Tensor:
+    """A tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
+    array = saved.array
+    out = from_array(array, edge)
+    storage = out._storage = Storage(array, foreign=True)
+    storage.whole = saved
+    return out
+
+
+def method(function: C) -> C:
+    """Make a function a method of `Tensor` under its own name."""
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def edge_to(node: Node, input_nr: int) -> Node | Edge:
+    """The edge by which output `input_nr` of `node` is reached."""
+    return node if node.outputs == 1 else Edge(node, input_nr)
+
+
+def _check_dtype(dtype: np.dtype[Any]) -> None:
+    if dtype.kind not in "biufc":
+        raise TypeError(f"a tensor holds bools, integers, floats or complex numbers, not {dtype}")
+
+
+def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
+    out = Tensor(array, requires_grad=requires_grad)
+    if grad is not None:
+        out._grad = grad
+    return out
+
+
+def _unknown(name: str) -> str:
+    return (
+        f"viewgrad has no operator for numpy.{name}, and will not lose the history of a tensor by treating it as a plain "
+        "array; compose it from operators that exist, define one with viewgrad.autograd.define_op, or pass "
+        "detach().numpy() where no gradient is wanted"
+    )

@@ -1,0 +1,262 @@
+"""The windows saved from a storage, so arranged that a write finds those that it touches without comparing all.
+
+A window is located by its bounding box, in the index space of the array that the storage was made with: for each
+dimension a range. Boxes of like extents go into one grid whose cells are as large as they are, so that a row, a column, a
+cell or a block each fall into one cell, and a write looks into the few cells that its own box meets. The boxes only
+select; whether two windows share memory is decided exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .storage import SavedTensor
+
+__all__ = ["SavedWindows"]
+
+Array = np.ndarray[Any, Any]
+Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
+Entry = tuple["SavedTensor", Box]
+
+FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead ones among them are looked for
+
+
+class SavedWindows:
+    """The registry of the windows saved from one storage; see the module for how it finds them.
+
+    Attributes:
+        compared: how many pairs of windows have been held against each other, for tests of growth.
+    """
+
+    __slots__ = ("_count", "_grids", "_limit", "_pending", "_root", "compared")
+
+    def __init__(self, root: Array) -> None:
+        self._root = root
+        self._pending: list[tuple[SavedTensor, Any]] = []
+        self._grids: dict[tuple[int, ...], dict[tuple[int, ...], list[Entry]]] = {}
+        self._count = 0
+        self._limit = FIRST_PRUNE
+        self.compared = 0
+
+    def __len__(self) -> int:
+        return self._count + len(self._pending)
+
+    def add(self, saved: SavedTensor, index: Any) -> None:
+        """Register a window, taken as `root[index]`, or in some other way where `index` is None."""
+        pending = self._pending
+        pending.append((saved, index))
+        if len(pending) + self._count > self._limit:
+            self._prune()
+
+    def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
+        """Remove and return the live saved windows that share memory with `window`, which is `root[index]`."""
+        if self._pending:
+            self._arrange()
+        if not self._count:
+            return []
+        box = box_of(window, index, self._root)
+        if box is None:
+            return []
+        touched: list[SavedTensor] = []
+        for levels, grid in self._grids.items():
+            for cell in self._cells(levels, grid, box):
+                entries = grid.get(cell)
+                if entries is not None:
+                    if window is None:
+                        window = np.asarray(self._root[index])
+                    self._take_from(entries, box, window, touched)
+                    if not entries:
+                        del grid[cell]
+        return touched
+
+    def _take_from(self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor]) -> None:
+        kept = 0
+        self.compared += len(entries)
+        for entry in entries:
+            saved, other = entry
+            if getrefcount(saved) <= ENTRY_ALONE:
+                continue
+            if _meet(box, other) and _share_memory(saved.array, window):
+                touched.append(saved)
+            else:
+                entries[kept] = entry
+                kept += 1
+        self._count -= len(entries) - kept
+        del entries[kept:]
+
+    @staticmethod
+    def _cells(levels: tuple[int, ...], grid: dict[tuple[int, ...], Any], box: Box) -> Iterator[tuple[int, ...]]:
+        """The cells of a grid that may hold a window that meets `box`."""
+        ranges: list[range] = []
+        number = 1
+        for dimension, level in enumerate(levels):
+            if level < 0:
+                ranges.append(range(1))
+            elif dimension < len(box):
+                start, stop = box[dimension]
+                cells = range((start >> level) - (level > 0), ((stop - 1) >> level) + 1)
+                number *= len(cells)
+                ranges.append(cells)
+            else:
+                number = len(grid) + 1
+        if number > len(grid):
+            return iter(list(grid))
+        return itertools.product(*ranges)
+
+    def _arrange(self) -> None:
+        """Put the windows that were only noted so far into the grids, those that are still alive."""
+        pending = self._pending
+        self._pending = []
+        shape = self._root.shape
+        while pending:
+            saved, index = pending.pop()
+            if getrefcount(saved) <= PENDING_ALONE:
+                continue
+            box = box_of(saved.array, index, self._root)
+            if box is None:
+                continue
+            levels = []
+            cell = []
+            for (start, stop), extent in zip(box, shape, strict=False):
+                if stop - start == extent > 1:
+                    levels.append(-1)
+                    cell.append(0)
+                else:
+                    level = (stop - start - 1).bit_length()
+                    levels.append(level)
+                    cell.append(start >> level)
+            grid = self._grids.setdefault(tuple(levels), {})
+            grid.setdefault(tuple(cell), []).append((saved, box))
+            self._count += 1
+
+    def _prune(self) -> None:
+        """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
+        pending = self._pending
+        kept = 0
+        for entry in pending:
+            if getrefcount(entry[0]) > TUPLE_ALONE:
+                pending[kept] = entry
+                kept += 1
+        del pending[kept:]
+        for levels, grid in list(self._grids.items()):
+            for cell, entries in list(grid.items()):
+                live = [entry for entry in entries if getrefcount(entry[0]) > TUPLE_ALONE]
+                self._count -= len(entries) - len(live)
+                if live:
+                    grid[cell] = live
+                else:
+                    del grid[cell]
+            if not grid:
+                del self._grids[levels]
+        self._limit = max(FIRST_PRUNE, 2 * len(self))
+
+
+def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
+    """The bounding box of a window in the index space of `root`, or None where the window is empty."""
+    shape = root.shape
+    if index is None:
+        assert window is not None
+        return () if window is root else _box_from_memory(window, root)
+    if type(index) is int:
+        extent = shape[0]
+        return ((index, index + 1),) if index >= 0 else ((index + extent, index + extent + 1),)
+    box = []
+    dimension = 0
+    items = index if type(index) is tuple else (index,)
+    for item in items:
+        if item is None:
+            continue
+        if item is Ellipsis:
+            taken = sum(1 for other in items if other is not None and other is not Ellipsis)
+            for dimension in range(dimension, dimension + root.ndim - taken):
+                box.append((0, shape[dimension]))
+            dimension = len(box)
+            continue
+        extent = shape[dimension]
+        dimension += 1
+        if type(item) is slice:
+            positions = range(*item.indices(extent))
+            if not positions:
+                return None
+            first, last = positions[0], positions[-1]
+            box.append((first, last + 1) if first <= last else (last, first + 1))
+        else:
+            position = int(item)
+            if position < 0:
+                position += extent
+            box.append((position, position + 1))
+    if root.size == 0:
+        return None
+    return tuple(box)
+
+
+def _box_from_memory(window: Array, root: Array) -> Box | None:
+    """The bounding box of any window, from where its first and its last byte lie."""
+    if window.size == 0:
+        return None
+    shape = root.shape
+    if not root.flags.c_contiguous or root.size == 0:
+        return ()
+    low, high = np.lib.array_utils.byte_bounds(window)
+    address = root.__array_interface__["data"][0]
+    first = (low - address) // root.itemsize
+    last = (high - 1 - address) // root.itemsize
+    box = []
+    size = math.prod(shape)
+    for extent in shape:
+        size //= extent
+        a, first = divmod(first, size)
+        b, last = divmod(last, size)
+        box.append((a, b + 1))
+        if a != b:  # the box is whole in every further dimension
+            break
+    return tuple(box)
+
+
+def _meet(box: Box, other: Box) -> bool:
+    for (start, stop), (other_start, other_stop) in zip(box, other, strict=False):
+        if stop <= other_start or other_stop <= start:
+            return False
+    return True
+
+
+def _share_memory(array: Array, window: Array) -> bool:
+    """Whether two windows have an element in common; where that is too hard to tell, yes: a copy too many is right."""
+    try:
+        return np.shares_memory(array, window, max_work=100_000)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _counts_alone() -> tuple[int, int, int]:
+    """The reference counts of a saved window that nobody but this registry holds, as the three tests above see it."""
+
+    class Probe:
+        pass
+
+    def in_loop(entries: list[tuple[Any, Any]]) -> int:
+        for entry in entries:
+            saved, _ = entry
+            return getrefcount(saved)
+        return 0
+
+    def popped(entries: list[tuple[Any, Any]]) -> int:
+        saved, _ = entries.pop()
+        return getrefcount(saved)
+
+    def in_tuple(entries: list[tuple[Any, Any]]) -> int:
+        for entry in entries:
+            return getrefcount(entry[0])
+        return 0
+
+    return in_loop([(Probe(), 0)]), popped([(Probe(), 0)]), in_tuple([(Probe(), 0)])
+
+
+ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE = _counts_alone()

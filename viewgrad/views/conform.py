@@ -1,0 +1,36 @@
+"""Bringing a gradient to the shape and dtype of the value that it belongs to, when that value was broadcast or cast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Like", "conform", "sum_to"]
+
+Like = tuple[tuple[int, ...], "np.dtype[Any]"]
+
+
+def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """`grad`, an array or a tensor, summed over the dimensions along which a value of `shape` was broadcast."""
+    if grad.shape == shape:
+        return grad
+    leading = grad.ndim - len(shape)
+    axes = tuple(range(leading)) + tuple(
+        leading + i for i, n in enumerate(shape) if n == 1 and grad.shape[leading + i] != 1
+    )
+    return grad.sum(axis=axes).reshape(shape) if axes else grad.reshape(shape)
+
+
+def conform(grad: Any, like: Like | None) -> Any:
+    """`grad`, an array or a tensor, in the shape and dtype of `like`; of a complex gradient of a real value, the real part."""
+    if grad is None or like is None:
+        return grad
+    shape, dtype = like
+    if grad.shape != shape:
+        grad = sum_to(grad, shape)
+    if grad.dtype is not dtype and grad.dtype != dtype:
+        if grad.dtype.kind == "c" and dtype.kind != "c":
+            grad = grad.real
+        grad = grad.astype(dtype)
+    return grad

@@ -1,0 +1,142 @@
+"""In-place writes through views: `CopySlices`, `CopyBackwards` and rebasing history.
+
+See Note [In-place writes through views] in docs/notes/copy_slices.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..tensor.node import MANY, ONE, OVERWRITE, Node, new, next_sequence_nr
+from ..tensor.tensor import Tensor
+from .conform import conform
+from .meta import move_retained
+
+__all__ = ["CopyBackwards", "CopySlices", "rebase_history", "rebase_window"]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+
+
+class CopyBackwards(Node):
+    """Of `copy_`: the old value gets no gradient, the source gets it in its own shape and dtype."""
+
+    __slots__ = ("like",)
+
+    kind: ClassVar[int] = MANY
+
+    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, where they differ
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of the old value and of the source."""
+        if edges[1] is None:
+            return None, None
+        return None, grad if self.like is None else conform(grad, self.like)
+
+    consume = apply
+    apply_recorded = apply
+
+
+class CopySlices(Node):
+    """Of a write through a view, in its base's history: takes the view's part out of the gradient, runs the node of the
+    write on it, and puts what that node says of the old value in its place.
+
+    Edge 0 leads to the base's old history, the others are those of the wrapped node `fn`. Only the way to take the view
+    is kept, never the view.
+    """
+
+    __slots__ = ("dtype", "fn", "index", "shape", "view_fn")
+
+    kind: ClassVar[int] = OVERWRITE
+
+    fn: Node
+    index: Any
+    view_fn: Callable[[Any], Any] | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def apply(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`; the first is `grad` itself, rewritten in place."""
+        return self._overwrite(grad, edges, self.fn.apply)
+
+    def consume(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """`apply`, after which the saved values are released."""
+        return self._overwrite(grad, edges, self.fn.consume)
+
+    def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
+        # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
+        window = grad[self.index] if self.view_fn is None else self.view_fn(grad)
+        kind = self.fn.kind
+        grads = run(window, edges)
+        if kind == OVERWRITE:
+            return (grad, *(_unshared(g, window) for g in grads[1:]))
+        if kind == ONE:
+            if edges[0] is not None and grads is not window:
+                window[...] = 0 if grads is None else grads
+            return (grad,)
+        others = [_unshared(g, window) for g in grads[1:]]
+        old = grads[0]
+        if edges[0] is not None and old is not window:
+            window[...] = 0 if old is None else old
+        return (grad, *others)
+
+    def apply_recorded(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same with tensors: the gradient is written to in place, and that is recorded in its turn."""
+        window = grad[self.index] if self.view_fn is None else self.view_fn(grad)
+        grads = self.fn.apply_recorded(window, edges)
+        if self.fn.kind == ONE:
+            grads = (grads,)
+        others = [g.clone() if g is not None and (g is window or g._view is not None) else g for g in grads[1:]]
+        old = grads[0]
+        if edges[0] is not None and old is not window:
+            if old is None:
+                window.zero_()
+            else:
+                window.copy_(old)
+        return (grad, *others)
+
+    def release(self) -> None:
+        """Let go of what the wrapped node saved."""
+        self.fn.release()
+
+
+def _unshared(grad: Any, window: Array) -> Any:
+    """A gradient that will not change when `window` is written to."""
+    if grad is window or (type(grad) is ndarray and grad.base is not None):
+        return grad.copy()
+    return grad
+
+
+def rebase_history(tensor: Tensor, node: Node) -> None:
+    """Let `node`, the step that has just written to `tensor`, be its history from now on, and so the base's.
+
+    The first edge of `node` leads to the tensor's own old history; for a view it is never followed.
+    """
+    view = tensor._view
+    if view is None:
+        old = tensor._edge
+        tensor._edge = node
+        if old is not None and old.hooks is not None:
+            move_retained(tensor, old, node)
+    else:
+        rebase_window(view.base, view.index, view.view_fn, node)
+
+
+def rebase_window(base: Tensor, index: Any, view_fn: Callable[[Any], Any] | None, fn: Node) -> None:
+    """Let a write by `fn` to a window of `base`, which is not a view, become part of the base's history."""
+    old = base._edge
+    node: CopySlices = new(CopySlices)
+    node.edges = (old, *fn.edges[1:])
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.fn = fn
+    node.index = index
+    node.view_fn = view_fn
+    node.shape = base._array.shape
+    node.dtype = base._array.dtype
+    base._edge = node
+    if old is not None and old.hooks is not None:
+        move_retained(base, old, node)

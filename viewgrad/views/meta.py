@@ -1,0 +1,256 @@
+"""What a view remembers: its base, the way it was taken, and whether its history is still that of the base."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import numpy as np
+
+from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from ..tensor.modes import GRAD, REPLAY, ModeSwitch, current_mode
+from ..tensor.node import AccumulateGrad, Node, hooks_of, input_nr_of, new, next_sequence_nr, node_of
+from ..tensor.storage import storage_of
+from ..tensor.tensor import Tensor, current_edge
+from .geometry import TensorGeometry
+from .nodes import AsStridedBackward, ViewBackward
+
+__all__ = ["CreationMeta", "DifferentiableViewMeta", "check_write", "make_view", "move_retained", "view_replay"]
+
+Array = np.ndarray[Any, Any]
+
+
+class CreationMeta(enum.Enum):
+    """Where a view was made, which decides whether a write through it can be recorded."""
+
+    DEFAULT = "in grad mode"
+    NO_GRAD = "under no_grad"
+    INFERENCE = "in inference mode"
+    IN_CUSTOM_FUNCTION = "inside a custom Function"
+
+
+@attrs.frozen
+class Index:
+    """The view function of basic indexing."""
+
+    index: Any
+
+    def __call__(self, base: Any) -> Any:
+        return base[self.index]
+
+
+@attrs.frozen
+class Chain:
+    """The view functions of a view of a view, one after the other."""
+
+    steps: tuple[Callable[[Any], Any], ...]
+
+    def __call__(self, base: Any) -> Any:
+        for step in self.steps:
+            base = step(base)
+        return base
+
+
+@attrs.frozen
+class Strided:
+    """A window taken by its geometry, or by replaying its view functions where the buffer is laid out otherwise."""
+
+    geometry: TensorGeometry
+    view_fn: Callable[[Any], Any]
+
+    def __call__(self, base: Any) -> Any:
+        if type(base) is np.ndarray and base.flags.c_contiguous:
+            return self.geometry.window(base)
+        return self.view_fn(base)
+
+
+class DifferentiableViewMeta:
+    """Of a view: its base, how it is taken from it, and for which history of the base its own was made.
+
+    Attributes:
+        base: the tensor whose memory this is a window on; never itself a view.
+        index: the basic index that takes the view from the base, where one does.
+        view_fn: the function that takes it where none does (None beside an index).
+        creation: where the view was made.
+        made_from: the base's edge at the time when the view's edge was made: the view's history is current for as long as
+            the base still has that edge.
+        strided: whether the view is a window of the base's own elements (not of their real parts, say).
+        overlaps_itself: whether elements of the view share places in memory.
+    """
+
+    __slots__ = ("base", "creation", "index", "made_from", "overlaps_itself", "strided", "view_fn")
+
+    base: Tensor
+    index: Any
+    view_fn: Callable[[Any], Any] | None
+    creation: CreationMeta
+    made_from: Any
+    strided: bool
+    overlaps_itself: bool
+
+    def window(self, base: Any) -> Any:
+        """The view, taken again from anything shaped like the base."""
+        return base[self.index] if self.view_fn is None else self.view_fn(base)
+
+    @property
+    def steps(self) -> tuple[Callable[[Any], Any], ...]:
+        """The view functions that lead from the base to the view."""
+        if self.view_fn is None:
+            return (Index(self.index),)
+        return self.view_fn.steps if type(self.view_fn) is Chain else (self.view_fn,)
+
+    def geometry(self, tensor: Tensor) -> TensorGeometry:
+        """Sizes, strides and offset of the view, which is `tensor`, in its base."""
+        return TensorGeometry.of(tensor._array, self.base._array)
+
+    def edge_of(self, tensor: Tensor) -> Any:
+        """The edge to the view's history, made anew when the base has another one than when it was made last."""
+        base_edge = self.base._edge
+        if base_edge is self.made_from:
+            return tensor._edge
+        return self._regenerate(tensor, base_edge)
+
+    def _regenerate(self, tensor: Tensor, base_edge: Any) -> Any:
+        old = tensor._edge
+        self.made_from = base_edge
+        edge: Any = None
+        if base_edge is not None:
+            if current_mode() & REPLAY or not self.strided:
+                with ModeSwitch(on=GRAD):
+                    edge = self.window(self.base)._edge
+            else:
+                edge = self._as_strided(tensor, base_edge)
+        tensor._edge = edge
+        if old is not None:
+            move_retained(tensor, old, edge)
+        return edge
+
+    def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
+        view_fn = self.view_fn
+        base = self.base._array
+        if view_fn is not None and base.flags.c_contiguous and not self.overlaps_itself:
+            view_fn = Strided(self.geometry(tensor), view_fn)
+        return record_view(AsStridedBackward, base_edge, self.index, view_fn, base, self.overlaps_itself)
+
+
+def record_view(
+    node_class: type[ViewBackward],
+    edge: Any,
+    index: Any,
+    view_fn: Callable[[Any], Any] | None,
+    source: Array,
+    overlaps: bool,
+) -> ViewBackward:
+    """The node of a view taken from a tensor over `source` whose history `edge` leads to."""
+    node: ViewBackward = new(node_class)
+    node.edges = (edge,)
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    node.view_fn = view_fn
+    node.shape = source.shape
+    node.dtype = source.dtype
+    node.overlaps = overlaps
+    return node
+
+
+def make_view(
+    source: Tensor,
+    array: Array,
+    index: Any,
+    view_fn: Callable[[Any], Any] | None,
+    node_class: type[ViewBackward],
+    *,
+    strided: bool = True,
+    overlaps_itself: bool = False,
+) -> Tensor:
+    """The tensor over `array`, which is `source._array[index]` or `view_fn(source._array)`, as a view of `source`."""
+    mode = current_mode()
+    out: Tensor = new(Tensor)
+    out._array = array
+    out._saved = None
+    storage = source._storage
+    out._storage = storage if storage is not None else storage_of(source)
+    out._view = view = new(DifferentiableViewMeta)
+    parent = source._view
+    if parent is None:
+        view.base = source
+        view.index = index
+        view.view_fn = view_fn
+        view.made_from = edge = source._edge
+        view.creation = CreationMeta.DEFAULT if mode & GRAD else _creation(mode)
+        view.strided = strided
+        view.overlaps_itself = overlaps_itself
+    else:
+        view.base = base = parent.base
+        edge = parent.edge_of(source)
+        view.made_from = base._edge
+        view.index = None
+        view.view_fn = Chain((*parent.steps, Index(index) if view_fn is None else view_fn))
+        view.creation = _creation(mode) if parent.creation is CreationMeta.DEFAULT else parent.creation
+        view.strided = strided and parent.strided
+        view.overlaps_itself = overlaps_itself or parent.overlaps_itself
+    if edge is not None and mode & GRAD:
+        out._edge = record_view(node_class, edge, index, view_fn, source._array, overlaps_itself)
+    else:
+        out._edge = None
+    return out
+
+
+def _creation(mode: int) -> CreationMeta:
+    if mode & GRAD:
+        return CreationMeta.DEFAULT
+    from_inference = mode & 2
+    return CreationMeta.INFERENCE if from_inference else CreationMeta.NO_GRAD
+
+
+def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
+    """Let `retain_grad` follow the tensor to its new history."""
+    hooks = node_of(old).hooks
+    if hooks is None or edge is None:
+        return
+    number = input_nr_of(old)
+    retained = hooks.retained.get(number)
+    if retained is not None and retained() is tensor:
+        del hooks.retained[number]
+        hooks_of(node_of(edge)).retained[input_nr_of(edge)] = retained
+
+
+def check_write(tensor: Tensor, recorded: bool) -> None:
+    """Refuse an in-place write that cannot be made, or (`recorded`) whose history cannot be told."""
+    view = tensor._view
+    if view is not None:
+        if view.overlaps_itself:
+            raise OverlappingWriteError(
+                f"elements of this view of shape {tensor.shape} share places in memory (it was made by expand, unfold or "
+                "as_strided), so writing to it has no defined result; write to its base, or to a clone() of the view"
+            )
+        if recorded and view.creation is not CreationMeta.DEFAULT:
+            raise ViewInPlaceError(
+                f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn of "
+                "the write; take the view in grad mode, or write under no_grad"
+            )
+    if recorded and current_mode() & GRAD:
+        base_edge = tensor._edge if view is None else view.base._edge
+        if type(base_edge) is AccumulateGrad or type(current_edge(tensor)) is AccumulateGrad:
+            what = "a leaf" if view is None else "a view of a leaf"
+            raise LeafInPlaceError(
+                f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "
+                "differentiated any more; write to a clone(), or update it under no_grad()"
+            )
+
+
+class view_replay(ModeSwitch):
+    """Take views again by replaying their view functions, even where their geometry would do.
+
+    Arguments:
+        enabled: whether to replay, inside the block.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        super().__init__(on=REPLAY if enabled else 0, off=0 if enabled else REPLAY)
+
+
+DEFAULT: Final = CreationMeta.DEFAULT

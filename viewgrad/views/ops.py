@@ -1,0 +1,549 @@
+"""The view operators: each takes a window on the memory of its input, and is one node in the graph.
+
+What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...); the others are one of the view functions
+at the end of this file, which take the view from an array and from a tensor alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..tensor.tensor import FUNCTIONS, Tensor, method
+from .geometry import TensorGeometry
+from .meta import make_view
+from .nodes import ViewBackward, view_node
+
+__all__ = [
+    "as_strided",
+    "atleast_1d",
+    "broadcast_to",
+    "chunk",
+    "diagonal",
+    "expand",
+    "flatten",
+    "imag",
+    "index_view",
+    "moveaxis",
+    "narrow",
+    "permute",
+    "ravel",
+    "real",
+    "reshape",
+    "select",
+    "split",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+    "unbind",
+    "unfold",
+    "unsqueeze",
+    "view",
+    "view_as",
+    "view_as_complex",
+    "view_as_real",
+]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+
+SelectBackward = view_node("SelectBackward")
+SliceBackward = view_node("SliceBackward")
+SplitBackward = view_node("SplitBackward")
+UnbindBackward = view_node("UnbindBackward")
+SqueezeBackward = view_node("SqueezeBackward")
+UnsqueezeBackward = view_node("UnsqueezeBackward")
+ViewBackwardOfShape = view_node("ViewBackward")
+TransposeBackward = view_node("TransposeBackward")
+PermuteBackward = view_node("PermuteBackward")
+DiagonalBackward = view_node("DiagonalBackward")
+ExpandBackward = view_node("ExpandBackward")
+UnfoldBackward = view_node("UnfoldBackward")
+AsStridedBackwardOfView = view_node("AsStridedBackward")
+RealBackward = view_node("RealBackward")
+ImagBackward = view_node("ImagBackward")
+ViewAsRealBackward = view_node("ViewAsRealBackward")
+ViewAsComplexBackward = view_node("ViewAsComplexBackward")
+
+
+# -- by basic indexing -----------------------------------------------------------------------------------------------------
+
+
+def index_view(self: Tensor, index: Any, node_class: type[ViewBackward] = SliceBackward) -> Tensor:
+    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
+    array = self._array[index]
+    if type(array) is not ndarray:  # NumPy takes a number out where every dimension is indexed; `...` keeps the window
+        index = (*index, ...) if type(index) is tuple else (index, ...)
+        array = self._array[index]
+    return make_view(self, array, index, None, node_class)
+
+
+def _on(self: Tensor, dim: int, item: Any) -> tuple[Any, ...]:
+    """The index that applies `item` to dimension `dim`."""
+    return (*(slice(None),) * _dimension(dim, self._array.ndim), item)
+
+
+@method
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at `index` of dimension `dim`, without that dimension."""
+    return index_view(self, _on(self, dim, int(index)), SelectBackward)
+
+
+@method
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """The `length` slices from `start` of dimension `dim`."""
+    extent = self._array.shape[dim]
+    start = int(start) + extent if start < 0 else int(start)
+    if not 0 <= start <= start + length <= extent:
+        raise IndexError(f"narrow from {start} by {length} leaves dimension {dim} of length {extent}")
+    return index_view(self, _on(self, dim, slice(start, start + int(length))))
+
+
+@method
+def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices of dimension `dim`, each without that dimension."""
+    return tuple(
+        index_view(self, _on(self, dim, i), UnbindBackward) for i in range(self._array.shape[dim])
+    )
+
+
+@method
+def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Consecutive pieces of dimension `dim`, each of the given length (the last may be shorter), or of the given lengths."""
+    extent = self._array.shape[dim]
+    sizes = split_size_or_sections
+    if isinstance(sizes, (int, np.integer)):
+        size = int(sizes)
+        if size <= 0:
+            raise ValueError(f"split needs a positive length, not {size}")
+        sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0]
+    elif sum(sizes) != extent:
+        raise ValueError(f"split into lengths {list(sizes)} that do not add up to {extent}, the length of dimension {dim}")
+    pieces = []
+    start = 0
+    for size in sizes:
+        pieces.append(index_view(self, _on(self, dim, slice(start, start + int(size))), SplitBackward))
+        start += int(size)
+    return tuple(pieces)
+
+
+@method
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` consecutive pieces of dimension `dim`, of equal length but for the last."""
+    if chunks <= 0:
+        raise ValueError(f"chunk needs a positive number of pieces, not {chunks}")
+    return split(self, max(1, -(-self._array.shape[dim] // chunks)), dim)
+
+
+@method
+def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """The tensor without the dimensions of length 1, or without those named."""
+    shape = self._array.shape
+    if axis is None:
+        dims = {i for i, extent in enumerate(shape) if extent == 1}
+    else:
+        dims = {_dimension(dim, len(shape)) for dim in (axis if isinstance(axis, tuple) else (axis,))}
+        if any(shape[dim] != 1 for dim in dims):
+            raise ValueError(f"cannot squeeze dimensions {sorted(dims)} of shape {shape}: not all have length 1")
+    index = tuple(0 if i in dims else slice(None) for i in range(len(shape)))
+    return index_view(self, index or (...,), SqueezeBackward)
+
+
+@method
+def unsqueeze(self: Tensor, dim: int) -> Tensor:
+    """The tensor with a dimension of length 1 put in at `dim`."""
+    index = (*(slice(None),) * _dimension(dim, self._array.ndim + 1), None, ...)
+    return index_view(self, index, UnsqueezeBackward)
+
+
+# -- by rearranging dimensions ---------------------------------------------------------------------------------------------
+
+
+def _view(self: Tensor, view_fn: Callable[[Any], Any], node_class: type[ViewBackward], **kwargs: Any) -> Tensor:
+    return make_view(self, view_fn(self._array), None, view_fn, node_class, **kwargs)
+
+
+@method
+def transpose(self: Tensor, *axes: Any) -> Tensor:
+    """The dimensions in another order; reversed where none is given."""
+    order = _flat(axes)
+    ndim = self._array.ndim
+    if not order or order == (None,):
+        order = tuple(range(ndim))[::-1]
+    return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in order)), TransposeBackward)
+
+
+@method
+def permute(self: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in the order given."""
+    ndim = self._array.ndim
+    return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in _flat(dims))), PermuteBackward)
+
+
+@method
+def swapaxes(self: Tensor, axis1: int, axis2: int) -> Tensor:
+    """Two dimensions exchanged."""
+    order = list(range(self._array.ndim))
+    a, b = _dimension(axis1, len(order)), _dimension(axis2, len(order))
+    order[a], order[b] = order[b], order[a]
+    return _view(self, Permuted(tuple(order)), TransposeBackward)
+
+
+@method
+def moveaxis(self: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to other places, the others keeping their order."""
+    numbers = np.moveaxis(np.empty((0,) * self._array.ndim), source, destination)  # raises NumPy's own errors
+    ndim = numbers.ndim
+    sources = [_dimension(dim, ndim) for dim in (source if isinstance(source, (tuple, list)) else (source,))]
+    targets = [_dimension(dim, ndim) for dim in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    order = [dim for dim in range(ndim) if dim not in sources]
+    for target, dim in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, dim)
+    return _view(self, Permuted(tuple(order)), PermuteBackward)
+
+
+def _transposed(self: Tensor) -> Tensor:
+    """The dimensions reversed."""
+    return transpose(self)
+
+
+def _matrix_transposed(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    return swapaxes(self, -1, -2)
+
+
+# -- by another shape ------------------------------------------------------------------------------------------------------
+
+
+@method
+def reshape(self: Tensor, *shape: Any) -> Tensor:
+    """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
+    sizes = _flat(shape)
+    array = self._array.reshape(sizes)
+    if not _is_window(array, self._array):
+        copied: Tensor = self.contiguous()
+        return reshape(copied, *array.shape) if copied is not self else copied
+    return make_view(self, array, None, Reshaped(array.shape), ViewBackwardOfShape)
+
+
+@method
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The elements in row order in another shape, as a view.
+
+    Raises:
+        ValueError: where the memory layout allows no such view.
+    """
+    array = self._array.reshape(_flat(shape))
+    if not _is_window(array, self._array):
+        raise ValueError(
+            f"a tensor of shape {self.shape} with strides {self.stride()} has no view of shape {array.shape}; use reshape()"
+        )
+    return make_view(self, array, None, Reshaped(array.shape), ViewBackwardOfShape)
+
+
+@method
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of `other`."""
+    return view(self, other.shape)
+
+
+@method
+def ravel(self: Tensor) -> Tensor:
+    """The elements in row order in one dimension: a view where NumPy's is one, a copy otherwise."""
+    return reshape(self, -1)
+
+
+@method
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` made one."""
+    shape = self._array.shape
+    if not shape:
+        return reshape(self, 1)
+    first, last = _dimension(start_dim, len(shape)), _dimension(end_dim, len(shape))
+    if first == last:
+        return self
+    return reshape(self, (*shape[:first], int(np.prod(shape[first : last + 1])), *shape[last + 1 :]))
+
+
+@method
+def expand(self: Tensor, *sizes: Any) -> Tensor:
+    """Dimensions of length 1 repeated without copying, and new ones put in front; -1 leaves a length as it is."""
+    wanted = _flat(sizes)
+    shape = self._array.shape
+    new = len(wanted) - len(shape)
+    return broadcast_to(self, tuple(shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted)))
+
+
+@method
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Broadcast to the shape of `other`, without copying."""
+    return broadcast_to(self, other.shape)
+
+
+@method
+def broadcast_to(self: Tensor, shape: Any) -> Tensor:
+    """Broadcast to `shape`, without copying."""
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    array = np.broadcast_to(self._array, shape)
+    return make_view(
+        self, array, None, Broadcast(shape), ExpandBackward, overlaps_itself=array.size > max(self._array.size, 0)
+    )
+
+
+@method
+def diagonal(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The diagonals of the planes of two dimensions, as the last dimension."""
+    return _view(self, Diagonal(offset, axis1, axis2), DiagonalBackward)
+
+
+@method
+def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
+    """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
+    dim = _dimension(dimension, self._array.ndim)
+    if not 0 <= size <= self._array.shape[dim] or step <= 0:
+        raise ValueError(f"no windows of {size} elements, {step} apart, in a dimension of length {self._array.shape[dim]}")
+    return _view(self, Windows(dim, size, step), UnfoldBackward, overlaps_itself=step < size)
+
+
+@method
+def as_strided(
+    self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """A window on the memory of the tensor's base, by lengths, strides and offset in elements.
+
+    Arguments:
+        size: the lengths of its dimensions.
+        stride: the steps between neighbours, in elements; not negative.
+        storage_offset: where it starts, in elements from the start of the base; where `self` starts, if left out.
+
+    Raises:
+        ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
+    """
+    base = self if self._view is None else self._view.base
+    if not base._array.flags.c_contiguous or (self._view is not None and not self._view.strided):
+        raise ValueError("as_strided needs a base that is laid out in row order; use contiguous() first")
+    if storage_offset is None:
+        storage_offset = TensorGeometry.of(self._array, base._array).storage_offset
+    if len(size) != len(stride) or min((*size, *stride, storage_offset), default=0) < 0:
+        raise ValueError(f"as_strided got sizes {tuple(size)}, strides {tuple(stride)} and offset {storage_offset}")
+    geometry = TensorGeometry(tuple(size), tuple(stride), storage_offset)
+    last = storage_offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if 0 not in size and last >= base._array.size:
+        raise ValueError(f"as_strided reaches element {last} of a base that has {base._array.size}")
+    return _view(base, StridedWindow(geometry), AsStridedBackwardOfView, overlaps_itself=geometry.overlaps_itself)
+
+
+# -- by another dtype ------------------------------------------------------------------------------------------------------
+
+
+def real(self: Tensor) -> Tensor:
+    """The real parts: a view of a complex tensor, and a real tensor itself."""
+    if self._array.dtype.kind != "c":
+        return self
+    return _view(self, RealPart(), RealBackward, strided=False)
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary parts: a view of a complex tensor, and zeros for a real one."""
+    if self._array.dtype.kind != "c":
+        return Tensor(np.zeros_like(self._array))
+    return _view(self, ImaginaryPart(), ImagBackward, strided=False)
+
+
+@method
+def view_as_real(self: Tensor) -> Tensor:
+    """A complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
+    if self._array.dtype.kind != "c":
+        raise TypeError(f"view_as_real takes a complex tensor, not one of {self._array.dtype}")
+    return _view(self, AsReal(), ViewAsRealBackward, strided=False)
+
+
+@method
+def view_as_complex(self: Tensor) -> Tensor:
+    """A real tensor whose last dimension has length 2 as a complex one without that dimension."""
+    array = self._array
+    if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.ndim or array.shape[-1] != 2:
+        raise TypeError(f"view_as_complex takes float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}")
+    if array.strides[-1] != array.itemsize:
+        raise ValueError("view_as_complex needs the two parts of a number next to each other in memory")
+    return _view(self, AsComplex(), ViewAsComplexBackward, strided=False)
+
+
+# -- the view functions ----------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Permuted:
+    """Dimensions in another order."""
+
+    order: tuple[int, ...]
+
+    def __call__(self, base: Any) -> Any:
+        return base.transpose(self.order) if self.order else base[...]
+
+
+@attrs.frozen
+class Reshaped:
+    """The elements in another shape."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, base: Any) -> Any:
+        return base.reshape(self.shape)
+
+
+@attrs.frozen
+class Broadcast:
+    """Broadcast to a shape."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, base: Any) -> Any:
+        return np.broadcast_to(base, self.shape)
+
+
+@attrs.frozen
+class Diagonal:
+    """Diagonals of two dimensions."""
+
+    offset: int
+    axis1: int
+    axis2: int
+
+    def __call__(self, base: Any) -> Any:
+        view = base.diagonal(self.offset, self.axis1, self.axis2)
+        if type(view) is ndarray and base.flags.writeable:
+            view.flags.writeable = True
+        return view
+
+
+@attrs.frozen
+class Windows:
+    """Sliding windows along a dimension."""
+
+    dim: int
+    size: int
+    step: int
+
+    def __call__(self, base: Any) -> Any:
+        if isinstance(base, Tensor):
+            return unfold(base, self.dim, self.size, self.step)
+        shape = list(base.shape)
+        shape[self.dim] = (shape[self.dim] - self.size) // self.step + 1
+        strides = list(base.strides)
+        strides[self.dim] *= self.step
+        return np.lib.stride_tricks.as_strided(base, (*shape, self.size), (*strides, base.strides[self.dim]))
+
+
+@attrs.frozen
+class StridedWindow:
+    """A window by its geometry."""
+
+    geometry: TensorGeometry
+
+    def __call__(self, base: Any) -> Any:
+        geometry = self.geometry
+        if isinstance(base, Tensor):
+            return as_strided(base, geometry.sizes, geometry.strides, geometry.storage_offset)
+        return geometry.window(base)
+
+
+@attrs.frozen
+class RealPart:
+    """The real parts."""
+
+    def __call__(self, base: Any) -> Any:
+        return base.real
+
+
+@attrs.frozen
+class ImaginaryPart:
+    """The imaginary parts."""
+
+    def __call__(self, base: Any) -> Any:
+        return base.imag
+
+
+@attrs.frozen
+class AsReal:
+    """Complex numbers as pairs."""
+
+    def __call__(self, base: Any) -> Any:
+        if isinstance(base, Tensor):
+            return view_as_real(base)
+        parts = base[..., None].view(base.real.dtype)
+        return parts
+
+
+@attrs.frozen
+class AsComplex:
+    """Pairs as complex numbers."""
+
+    def __call__(self, base: Any) -> Any:
+        if isinstance(base, Tensor):
+            return view_as_complex(base)
+        return base.view(np.result_type(base.dtype, np.complex64))[..., 0]
+
+
+def _is_window(array: Array, of: Array) -> bool:
+    """Whether NumPy's reshape gave a window on the same memory."""
+    return array.base is of or (of.base is not None and array.base is of.base) or array is of
+
+
+def _dimension(dim: int, ndim: int) -> int:
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"dimension {dim} is out of range for a tensor of {ndim} dimensions")
+    return int(dim) % ndim
+
+
+def _flat(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+
+
+def atleast_1d(self: Tensor) -> Tensor:
+    """The tensor itself, or a view with one dimension of one that has none."""
+    return self if self._array.ndim else reshape(self, 1)
+
+
+def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """As `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
+    pieces = np.array_split(np.empty(array.shape[axis]), indices_or_sections)
+    return list(split(array, [len(piece) for piece in pieces], axis))
+
+
+def _install() -> None:
+    properties: dict[str, Callable[[Tensor], Tensor]] = {
+        "T": _transposed, "mT": _matrix_transposed, "real": real, "imag": imag,
+    }
+    for name, function in properties.items():
+        setattr(Tensor, name, property(function, doc=function.__doc__))
+    FUNCTIONS.update(
+        {
+            np.transpose: lambda a, axes=None: transpose(a) if axes is None else transpose(a, axes),
+            np.matrix_transpose: _matrix_transposed,
+            np.swapaxes: swapaxes,
+            np.moveaxis: moveaxis,
+            np.reshape: lambda a, shape: reshape(a, shape),
+            np.ravel: ravel,
+            np.squeeze: squeeze,
+            np.expand_dims: unsqueeze,
+            np.broadcast_to: broadcast_to,
+            np.diagonal: diagonal,
+            np.split: _split_numpy,
+            np.array_split: _split_numpy,
+            np.real: real,
+            np.imag: imag,
+            np.atleast_1d: atleast_1d,
+            np.shape: lambda a: a.shape,
+            np.ndim: lambda a: a.ndim,
+            np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+        }
+    )
+    if hasattr(np, "unstack"):  # NumPy 2.1
+        FUNCTIONS[np.unstack] = lambda a, axis=0: unbind(a, axis)
+
+
+_install()
