@@ -128,7 +128,7 @@ class GraphTask:
                 if kind == OVERWRITE and edges[0] is not None:
                     if plain:
                         if grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
-                            grad = np.array(grad, order="C")
+                            grad = np.array(grad, order="C" if node.view_fn is None else node.order)
                     elif node not in owned:
                         grad = grad.clone()
                 if plain:
@@ -220,7 +220,7 @@ class GraphTask:
             node.add_to(accumulator, grad)
 
     def _zeros(self, node: Any) -> Any:
-        accumulator = np.zeros(node.shape, node.dtype)
+        accumulator = np.zeros(node.shape, node.dtype, "C" if node.view_fn is None else node.order)
         return from_array(accumulator) if self.recorded else accumulator
 
     def _accumulator(self, edge: Node, node: Any) -> Any:
@@ -230,9 +230,11 @@ class GraphTask:
         if held is None:
             if isinstance(edge, ViewBackward) and edge.transparent and edge not in self.captured:
                 # A view of a view: no accumulator of the outer view's size, straight on to its window.
-                outer = edge.edges[0]
+                outer = edge.edges[0] if self.exec_info is None else self.exec_info[edge][0]
                 if type(outer) is not Edge:
-                    return edge.window(self._accumulator(outer, edge))
+                    window = edge.window(self._accumulator(outer, edge))
+                    if window is not None:
+                        return window
             held = buffers[edge] = self._zeros(node)
             number = edge.sequence_nr
             if number:
@@ -243,7 +245,7 @@ class GraphTask:
                 held = buffers[edge] = held.clone()
                 self.owned.add(edge)
         elif held.base is not None or getrefcount(held) > HELD_ALONE or type(held) is not ndarray:
-            held = buffers[edge] = np.array(held, order="C")
+            held = buffers[edge] = np.array(held, order="C" if node.view_fn is None else node.order)
         return held
 
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------

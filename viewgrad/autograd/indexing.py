@@ -33,6 +33,7 @@ class IndexBackward(Node):
     __slots__ = ("dtype", "index", "once", "shape")
 
     kind: ClassVar[int] = SCATTER
+    view_fn: ClassVar[None] = None
 
     index: Any
     once: bool  # whether no place is read twice
@@ -57,6 +58,7 @@ class IndexPutBackward(Node):
     __slots__ = ("index", "like", "winners")
 
     kind: ClassVar[int] = OVERWRITE
+    view_fn: ClassVar[None] = None
 
     index: Any
     like: Like | None

@@ -14,6 +14,7 @@ from ..tensor.node import MANY, ONE, OVERWRITE, Node, new, next_sequence_nr
 from ..tensor.tensor import Tensor
 from .conform import conform
 from .meta import move_retained
+from .nodes import layout_of, places_of, take_window
 
 __all__ = ["CopyBackwards", "CopySlices", "rebase_history", "rebase_window"]
 
@@ -48,7 +49,7 @@ class CopySlices(Node):
     is kept, never the view.
     """
 
-    __slots__ = ("dtype", "fn", "index", "shape", "view_fn")
+    __slots__ = ("dtype", "fn", "index", "order", "shape", "view_fn")
 
     kind: ClassVar[int] = OVERWRITE
 
@@ -57,6 +58,7 @@ class CopySlices(Node):
     view_fn: Callable[[Any], Any] | None
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    order: str
 
     def apply(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`; the first is `grad` itself, rewritten in place."""
@@ -68,7 +70,9 @@ class CopySlices(Node):
 
     def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
-        window = grad[self.index] if self.view_fn is None else self.view_fn(grad)
+        window = grad[self.index] if self.view_fn is None else take_window(grad, self.index, self.view_fn)
+        if window is None:
+            return self._overwrite_places(grad, edges, run)
         kind = self.fn.kind
         grads = run(window, edges)
         if kind == OVERWRITE:
@@ -83,9 +87,20 @@ class CopySlices(Node):
             window[...] = 0 if old is None else old
         return (grad, *others)
 
+    def _overwrite_places(self, grad: Any, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
+        """The same, for a gradient in whose layout the view is no window: the long way round, by the places."""
+        places = places_of(self)
+        grads = run(grad[places], edges)
+        grads = (grads,) if self.fn.kind == ONE else grads
+        if edges[0] is not None:
+            grad[places] = 0 if grads[0] is None else grads[0]
+        return (grad, *grads[1:])
+
     def apply_recorded(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The same with tensors: the gradient is written to in place, and that is recorded in its turn."""
-        window = grad[self.index] if self.view_fn is None else self.view_fn(grad)
+        window = take_window(grad, self.index, self.view_fn)
+        if window is None:
+            return self._overwrite_places(grad, edges, self.fn.apply_recorded)
         grads = self.fn.apply_recorded(window, edges)
         if self.fn.kind == ONE:
             grads = (grads,)
@@ -137,6 +152,8 @@ def rebase_window(base: Tensor, index: Any, view_fn: Callable[[Any], Any] | None
     node.view_fn = view_fn
     node.shape = base._array.shape
     node.dtype = base._array.dtype
+    if view_fn is not None:
+        node.order = layout_of(base._array)
     base._edge = node
     if old is not None and old.hooks is not None:
         move_retained(base, old, node)

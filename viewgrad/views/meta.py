@@ -15,7 +15,7 @@ from ..tensor.node import AccumulateGrad, Node, hooks_of, input_nr_of, new, next
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
-from .nodes import AsStridedBackward, ViewBackward
+from .nodes import AsStridedBackward, ViewBackward, layout_of
 
 __all__ = ["CreationMeta", "DifferentiableViewMeta", "check_write", "make_view", "move_retained", "view_replay"]
 
@@ -37,6 +37,9 @@ class Index:
 
     index: Any
 
+    exact = True
+    broadcasts = False
+
     def __call__(self, base: Any) -> Any:
         return base[self.index]
 
@@ -46,6 +49,13 @@ class Chain:
     """The view functions of a view of a view, one after the other."""
 
     steps: tuple[Callable[[Any], Any], ...]
+
+    broadcasts = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether this takes a window of any buffer, and never copies."""
+        return all(step.exact for step in self.steps)  # type: ignore[attr-defined]
 
     def __call__(self, base: Any) -> Any:
         for step in self.steps:
@@ -59,6 +69,13 @@ class Strided:
 
     geometry: TensorGeometry
     view_fn: Callable[[Any], Any]
+
+    broadcasts = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether this takes a window of any buffer, and never copies."""
+        return self.view_fn.exact  # type: ignore[attr-defined,no-any-return]
 
     def __call__(self, base: Any) -> Any:
         if type(base) is np.ndarray and base.flags.c_contiguous:
@@ -153,6 +170,8 @@ def record_view(
     node.shape = source.shape
     node.dtype = source.dtype
     node.overlaps = overlaps
+    if view_fn is not None:
+        node.order = layout_of(source)
     return node
 
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.node import SCATTER, Node
+from .conform import sum_to
 
-__all__ = ["AsStridedBackward", "ViewBackward", "view_node"]
+__all__ = ["AsStridedBackward", "ViewBackward", "layout_of", "places_of", "take_window", "view_node"]
 
 Array = np.ndarray[Any, Any]
 np_add: Final = np.add
@@ -25,9 +26,10 @@ class ViewBackward(Node):
         shape: of what it was taken from.
         dtype: of what it was taken from.
         overlaps: whether elements of the view share places in memory, so that their gradients add up.
+        order: beside a `view_fn`, the memory layout of what the view was taken from: "C" or "F".
     """
 
-    __slots__ = ("dtype", "index", "overlaps", "shape", "view_fn")
+    __slots__ = ("dtype", "index", "order", "overlaps", "shape", "view_fn")
 
     kind: ClassVar[int] = SCATTER
 
@@ -38,33 +40,75 @@ class ViewBackward(Node):
     overlaps: bool
 
     def window(self, accumulator: Any) -> Any:
-        """The view's window of an accumulator, an array or a tensor."""
-        return accumulator[self.index] if self.view_fn is None else self.view_fn(accumulator)
+        """The view's window of an accumulator, an array or a tensor; None where its layout allows none."""
+        return take_window(accumulator, self.index, self.view_fn)
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
         """Add `grad` to the view's window of `accumulator`."""
-        if self.overlaps:
-            np.add.at(accumulator, self._places(), grad)
-        else:
-            window = accumulator[self.index] if self.view_fn is None else self.view_fn(accumulator)
+        if self.view_fn is None:
+            window = accumulator[self.index]
             np_add(window, grad, window)
+            return
+        window = None if self.overlaps else self.window(accumulator)
+        if window is not None:
+            np_add(window, grad, window)
+        elif self.sums:
+            np_add(accumulator, sum_to(grad, self.shape), accumulator)
+        else:
+            np.add.at(accumulator, places_of(self), grad)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
         """The same with tensors, recorded."""
-        if self.overlaps:
-            accumulator.index_accumulate_(self._places(), grad)
+        window = None if self.overlaps else self.window(accumulator)
+        if window is not None:
+            window.add_(grad)
+        elif self.sums:
+            accumulator.add_(sum_to(grad, self.shape))
         else:
-            self.window(accumulator).add_(grad)
+            accumulator.index_accumulate_(places_of(self), grad)
 
-    def _places(self) -> tuple[Array, ...]:
-        """For each element of the view, the index of its place in what the view was taken from."""
-        numbers = self.window(np.arange(math.prod(self.shape)).reshape(self.shape))
-        return np.unravel_index(numbers, self.shape)
+    @property
+    def sums(self) -> bool:
+        """Whether the view was broadcast, so that its gradient is a sum; always so for one of a single element."""
+        return not self.shape or self.view_fn.broadcasts  # type: ignore[union-attr]
 
     @property
     def transparent(self) -> bool:
         """Whether a gradient may be added straight to the window, past this node."""
         return self.hooks is None and not self.overlaps
+
+
+def take_window(buffer: Any, index: Any, view_fn: Callable[[Any], Any] | None) -> Any:
+    """The window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
+
+    None where `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
+    from: what is written to a copy would be lost.
+    """
+    if view_fn is None:
+        return buffer[index]
+    window = view_fn(buffer)
+    if view_fn.exact or _is_window(window, buffer):  # type: ignore[attr-defined]
+        return window
+    return None
+
+
+def _is_window(window: Any, buffer: Any) -> bool:
+    if type(buffer) is np.ndarray:
+        return np.may_share_memory(window, buffer)
+    view = window._view
+    return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
+
+
+def places_of(node: Any) -> tuple[Array, ...]:
+    """For each element of the view that `node` takes, the index of its place in what the view is taken from."""
+    numbers = node.view_fn(np.arange(math.prod(node.shape)).reshape(node.shape))
+    return np.unravel_index(numbers, node.shape)
+
+
+def layout_of(source: Array) -> str:
+    """The order of a gradient buffer from which the views of `source` can be taken as windows."""
+    flags = source.flags
+    return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
 
 
 class AsStridedBackward(ViewBackward):

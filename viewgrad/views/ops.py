@@ -288,9 +288,9 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     """Broadcast to `shape`, without copying."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     array = np.broadcast_to(self._array, shape)
-    return make_view(
-        self, array, None, Broadcast(shape), ExpandBackward, overlaps_itself=array.size > max(self._array.size, 0)
-    )
+    if array.size == self._array.size:  # nothing is repeated: dimensions are put in at most
+        return index_view(self, (*(None,) * (array.ndim - self._array.ndim), ...), ExpandBackward)
+    return make_view(self, array, None, Broadcast(shape), ExpandBackward, overlaps_itself=True)
 
 
 @method
@@ -381,6 +381,9 @@ class Permuted:
 
     order: tuple[int, ...]
 
+    exact = True
+    broadcasts = False
+
     def __call__(self, base: Any) -> Any:
         return base.transpose(self.order) if self.order else base[...]
 
@@ -391,6 +394,9 @@ class Reshaped:
 
     shape: tuple[int, ...]
 
+    exact = False
+    broadcasts = False
+
     def __call__(self, base: Any) -> Any:
         return base.reshape(self.shape)
 
@@ -400,6 +406,9 @@ class Broadcast:
     """Broadcast to a shape."""
 
     shape: tuple[int, ...]
+
+    exact = True
+    broadcasts = True
 
     def __call__(self, base: Any) -> Any:
         return np.broadcast_to(base, self.shape)
@@ -412,6 +421,9 @@ class Diagonal:
     offset: int
     axis1: int
     axis2: int
+
+    exact = True
+    broadcasts = False
 
     def __call__(self, base: Any) -> Any:
         view = base.diagonal(self.offset, self.axis1, self.axis2)
@@ -427,6 +439,9 @@ class Windows:
     dim: int
     size: int
     step: int
+
+    exact = True
+    broadcasts = False
 
     def __call__(self, base: Any) -> Any:
         if isinstance(base, Tensor):
@@ -444,6 +459,9 @@ class StridedWindow:
 
     geometry: TensorGeometry
 
+    exact = True
+    broadcasts = False
+
     def __call__(self, base: Any) -> Any:
         geometry = self.geometry
         if isinstance(base, Tensor):
@@ -455,6 +473,9 @@ class StridedWindow:
 class RealPart:
     """The real parts."""
 
+    exact = True
+    broadcasts = False
+
     def __call__(self, base: Any) -> Any:
         return base.real
 
@@ -463,6 +484,9 @@ class RealPart:
 class ImaginaryPart:
     """The imaginary parts."""
 
+    exact = True
+    broadcasts = False
+
     def __call__(self, base: Any) -> Any:
         return base.imag
 
@@ -470,6 +494,9 @@ class ImaginaryPart:
 @attrs.frozen
 class AsReal:
     """Complex numbers as pairs."""
+
+    exact = True
+    broadcasts = False
 
     def __call__(self, base: Any) -> Any:
         if isinstance(base, Tensor):
@@ -481,6 +508,9 @@ class AsReal:
 @attrs.frozen
 class AsComplex:
     """Pairs as complex numbers."""
+
+    exact = True
+    broadcasts = False
 
     def __call__(self, base: Any) -> Any:
         if isinstance(base, Tensor):
