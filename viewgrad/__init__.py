@@ -1,9 +1,119 @@
-"""viewgrad."""
+"""viewgrad: automatic differentiation of programs that mutate arrays through views."""
+
+from typing import TYPE_CHECKING, Any
+
+from . import autograd, errors, views
+from .autograd.derivatives.define import OPERATORS
+from .tensor.creation import (
+    arange,
+    as_tensor,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from .tensor.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .tensor.tensor import Tensor
-from .tensor.creation import *
-from .tensor.modes import *
-from .views.meta import *
-from .autograd.derivatives import define, elementwise, formulas
-from .autograd import indexing, api
-from . import autograd, views
-for n, o in define.OPERATORS.items(): globals()[n]=o.function
+from .views.meta import view_replay
+from .views.ops import (
+    as_strided,
+    broadcast_to,
+    chunk,
+    diagonal,
+    expand,
+    flatten,
+    imag,
+    moveaxis,
+    narrow,
+    permute,
+    ravel,
+    real,
+    reshape,
+    select,
+    split,
+    squeeze,
+    swapaxes,
+    transpose,
+    unbind,
+    unfold,
+    unsqueeze,
+    view_as_complex,
+    view_as_real,
+)
+
+__version__ = "0.1.0"
+
+# The operators of the table, each under its name: `viewgrad.exp`, `viewgrad.concatenate`, ...
+globals().update({name: operator.function for name, operator in OPERATORS.items()})
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+__all__ = [
+    "Tensor",
+    "arange",
+    "as_strided",
+    "as_tensor",
+    "asarray",
+    "autograd",
+    "broadcast_to",
+    "chunk",
+    "diagonal",
+    "empty",
+    "empty_like",
+    "enable_grad",
+    "errors",
+    "expand",
+    "eye",
+    "flatten",
+    "from_numpy",
+    "full",
+    "full_like",
+    "imag",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "linspace",
+    "moveaxis",
+    "narrow",
+    "no_grad",
+    "ones",
+    "ones_like",
+    "permute",
+    "ravel",
+    "real",
+    "reshape",
+    "select",
+    "set_grad_enabled",
+    "split",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+    "unbind",
+    "unfold",
+    "unsqueeze",
+    "view_as_complex",
+    "view_as_real",
+    "view_replay",
+    "views",
+    "zeros",
+    "zeros_like",
+    *OPERATORS,
+]

@@ -1,6 +1,15 @@
 """The aliasing: what a view remembers of its base, and how a write through it changes the base's history."""
 
-from .meta import CreationMeta, DifferentiableViewMeta, view_replay
+from .copy_slices import CopyBackwards, CopySlices, rebase_history
 from .geometry import TensorGeometry
+from .meta import CreationMeta, DifferentiableViewMeta, view_replay
 
-__all__ = ["CreationMeta", "DifferentiableViewMeta", "TensorGeometry", "view_replay"]
+__all__ = [
+    "CopyBackwards",
+    "CopySlices",
+    "CreationMeta",
+    "DifferentiableViewMeta",
+    "TensorGeometry",
+    "rebase_history",
+    "view_replay",
+]

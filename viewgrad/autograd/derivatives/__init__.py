@@ -1,0 +1,6 @@
+"""The operators: a table of derivative declarations, and the generator that makes code of them."""
+
+from . import elementwise, formulas
+from .define import OPERATORS, define_op
+
+__all__ = ["OPERATORS", "define_op", "elementwise", "formulas"]
