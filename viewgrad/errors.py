@@ -7,6 +7,7 @@ __all__ = [
     "DifferentiabilityError",
     "FreedGraphError",
     "FunctionError",
+    "GradcheckError",
     "GradientMismatchError",
     "InferenceError",
     "LeafInPlaceError",
@@ -53,6 +54,38 @@ class SavedValueError(AutogradError):
 
 class StrictMutationError(AutogradError):
     """A write touched a value saved for backward while that is forbidden."""
+
+
+class GradcheckError(AutogradError):
+    """A gradient did not stand up to `gradcheck`.
+
+    Attributes, where the check is one of single numbers (None elsewhere):
+        input, output: which argument and which output, counted from 0.
+        element, output_element: the indices of the element in each.
+        analytical, numerical: what the backward pass and what finite differences say.
+        tolerance: how far apart the two might have been.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        input: int | None = None,
+        output: int | None = None,
+        element: tuple[int, ...] | None = None,
+        output_element: tuple[int, ...] | None = None,
+        analytical: float | None = None,
+        numerical: float | None = None,
+        tolerance: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.input = input
+        self.output = output
+        self.element = element
+        self.output_element = output_element
+        self.analytical = analytical
+        self.numerical = numerical
+        self.tolerance = tolerance
 
 
 class InferenceError(AutogradError):

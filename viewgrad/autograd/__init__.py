@@ -3,5 +3,6 @@
 from . import derivatives, indexing
 from .api import backward, grad
 from .derivatives.define import define_op
+from .gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["backward", "define_op", "derivatives", "grad", "indexing"]
+__all__ = ["backward", "define_op", "derivatives", "grad", "gradcheck", "gradgradcheck", "indexing"]

@@ -1,0 +1,234 @@
+"""gradcheck and gradgradcheck pass what is right, and say precisely what is wrong."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd.derivatives.define import OPERATORS, define_op
+from viewgrad.autograd.gradcheck import gradcheck, gradgradcheck
+from viewgrad.errors import AutogradError, GradcheckError
+
+
+def leaf(*data, dtype=None):
+    return vg.Tensor(data[0] if len(data) == 1 else list(data), dtype=dtype, requires_grad=True)
+
+
+def operator(name, *args, **kwargs):
+    """An operator for one test: the table of operators is left as it was."""
+    made = define_op(f"{name}_of_gradcheck_test(self, other)", *args, **kwargs)
+    del OPERATORS[made.name]
+    return made
+
+
+WRONG = operator(
+    "wrong",
+    forward=np.multiply,
+    derivatives={"self": "grad * conj(other)", "other": "2 * grad * conj(self)"},
+    elementwise=True,
+)
+UNCONJUGATED = operator(
+    "unconjugated", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad * self"}, elementwise=True
+)
+SCATTERED = operator(
+    "scattered", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad"}, elementwise=True
+)
+
+
+def cumulate(x):
+    for i in range(1, x.shape[0]):
+        x[i] += x[i - 1] * x[i]
+    return x
+
+
+# -- what passes -----------------------------------------------------------------------------------------------------
+
+
+def test_in_place_program_passes_and_the_input_stays_as_it_was():
+    x = leaf(0.5, 2.0, 3.0)
+    assert gradcheck(cumulate, x)
+    assert gradgradcheck(cumulate, x)
+    assert x.tolist() == [0.5, 2.0, 3.0]
+    assert x._version == 0
+    assert x.grad is None
+
+
+def test_several_inputs_and_outputs_of_which_some_are_not_differentiable():
+    def fn(a, n, b, scale):
+        assert n.dtype == np.int64 and scale == 3.0
+        return a * b, (b * b).sum() * scale, n, "text"
+
+    inputs = (leaf([[1.0, 2.0], [3.0, 4.0]]), vg.Tensor([1, 2]), leaf(0.5, -1.0), 3.0)
+    assert gradcheck(fn, inputs)
+    assert gradgradcheck(fn, inputs)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda z: z * z * z,
+        lambda z: z * z.conj(),
+        lambda z: z.exp(),
+        lambda z: z.real,
+        lambda z: (z * z).imag,
+        lambda z: (z * z.conj()).real.sum(),
+    ],
+)
+def test_complex_to_complex_and_to_real(fn):
+    assert gradcheck(fn, leaf(0.5 + 1j, -1.5 + 0.25j))
+    assert gradgradcheck(fn, leaf(0.5 + 1j, -1.5 + 0.25j))
+
+
+def test_real_to_complex():
+    assert gradcheck(lambda x: x * (2.0 - 1.0j), leaf(0.5, -1.5))
+    assert gradcheck(lambda x, z: z * x, (leaf(0.5, -1.5), leaf(1.0 + 2.0j)))
+
+
+def test_zero_size_and_zero_dimensions():
+    assert gradcheck(lambda x: x * 2.0, leaf(np.zeros((0, 3))))
+    assert gradcheck(lambda x: (x * 2.0).sum(), leaf(np.zeros((0, 3))))
+    assert gradcheck(lambda x: x * x, leaf(3.0))
+
+
+def test_an_output_that_depends_on_nothing_passes_when_it_is_constant():
+    assert gradcheck(lambda x: (x * 2.0, vg.ones(2)), leaf(1.0, 2.0))
+
+
+def test_transposed_input_keeps_its_order_of_dimensions():
+    seen = []
+    x = vg.Tensor(np.arange(6.0).reshape(2, 3).T, requires_grad=True)
+    assert gradcheck(lambda x: (seen.append(x.strides), x * x)[1], x)
+    assert set(seen) == {(8, 24)}
+
+
+def test_works_under_no_grad():
+    with vg.no_grad():
+        assert gradcheck(lambda x: x * x, leaf(1.0, 2.0))
+
+
+# -- what fails ------------------------------------------------------------------------------------------------------
+
+
+def test_report_names_input_output_element_both_numbers_and_tolerance():
+    with pytest.raises(GradcheckError) as info:
+        gradcheck(lambda a, n, b: (a, WRONG(a, b)), (leaf(1.0, 5.0), 7, leaf(1.0, 2.0)), atol=1e-4, rtol=1e-2)
+    error = info.value
+    assert isinstance(error, AutogradError)
+    assert (error.input, error.output, error.element, error.output_element) == (2, 1, (1,), (1,))
+    assert error.analytical == 10.0
+    assert error.numerical == pytest.approx(5.0)
+    assert error.tolerance == pytest.approx(1e-4 + 1e-2 * 5.0)
+    message = str(error)
+    for part in (
+        "output 1 (shape (2,)) with respect to input 2 (shape (2,)) is wrong in 2 of 4 entries",
+        "output 1[1] with respect to input 2[1]",
+        "backward pass says 10, finite differences say 5",
+        "atol=0.0001, rtol=0.01",
+    ):
+        assert part in message
+
+
+def test_report_of_a_complex_gradient_names_the_parts():
+    with pytest.raises(GradcheckError, match="imaginary part of output 0 with respect to the real part of input 0"):
+        gradcheck(lambda z: UNCONJUGATED(z, 1j).imag * 1j, leaf(1.0 + 0.5j))
+    with pytest.raises(GradcheckError, match="imaginary part of input 0"):
+        gradcheck(lambda z: UNCONJUGATED(z, z), leaf(1.0 + 0.5j))
+
+
+def test_a_missing_gradient_is_said_to_be_missing():
+    with pytest.raises(GradcheckError, match="the backward pass says no gradient at all, finite differences say 2"):
+        gradcheck(lambda x: (x, vg.Tensor(x.tolist()) * 2.0), leaf(1.0))
+
+
+def test_nan_is_wrong_even_where_both_numbers_are_nan():
+    with pytest.raises(GradcheckError, match="nan"):
+        gradcheck(lambda x: x * float("nan"), leaf(1.0))
+
+
+def test_a_tolerance_is_a_tolerance():
+    fn = operator("slightly", forward=np.multiply, derivatives={"self": "grad * other * 1.01"}, elementwise=True)
+    assert gradcheck(lambda x: fn(x, 2.0), leaf(1.0), rtol=0.02)
+    assert not gradcheck(lambda x: fn(x, 2.0), leaf(1.0), rtol=0.005, raise_exception=False)
+
+
+def test_a_gradient_of_the_wrong_shape():
+    fn = operator("misshapen", forward=lambda a, b: a * b, derivatives={"self": "grad.sum()"})
+    with pytest.raises(GradcheckError, match=r"has shape \(\) .*; the input has shape \(2,\)"):
+        gradcheck(lambda x: fn(x, 1.0), leaf(1.0, 2.0))
+
+
+def test_wrong_second_derivatives_of_right_first_ones():
+    # The gradient of x * y with respect to y is x; taken from elsewhere it is right, and constant.
+    hidden = {}
+
+    def detached(self, other):
+        hidden["self"] = self.copy()
+        return self * other
+
+    fn = operator("detached", forward=detached, derivatives={"self": "grad * other", "other": "grad * hold(self)"})
+    from viewgrad.autograd.derivatives.codegen import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
+
+    ARRAY_FUNCTIONS["hold"] = lambda a: a
+    TENSOR_FUNCTIONS.hold = lambda t: t.detach()
+    try:
+        inputs = (leaf(1.0, 2.0), leaf(3.0, 4.0))
+        assert gradcheck(fn, inputs)
+        with pytest.raises(GradcheckError, match=r"in the second derivatives: .*output 1"):
+            gradgradcheck(fn, inputs)
+        assert not gradgradcheck(fn, inputs, raise_exception=False)
+    finally:
+        del ARRAY_FUNCTIONS["hold"], TENSOR_FUNCTIONS.hold
+
+
+def test_a_recorded_run_that_differs_from_the_plain_one():
+    from viewgrad.autograd.derivatives.codegen import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
+
+    ARRAY_FUNCTIONS["two"] = lambda a: 2.0 * a
+    TENSOR_FUNCTIONS.two = lambda t: t * 3.0
+    try:
+        fn = operator("forked", forward=lambda a, b: a * 2.0, derivatives={"self": "two(grad)"})
+        assert gradcheck(lambda x: fn(x, 0.0), leaf(1.0))
+        with pytest.raises(GradcheckError, match="create_graph"):
+            gradgradcheck(lambda x: fn(x, 0.0), leaf(1.0))
+    finally:
+        del ARRAY_FUNCTIONS["two"], TENSOR_FUNCTIONS.two
+
+
+def test_a_function_that_is_not_repeatable():
+    generator = np.random.default_rng(0)
+    with pytest.raises(GradcheckError, match="not repeatable"):
+        gradcheck(lambda x: x * generator.uniform(), leaf(1.0))
+    assert gradcheck(lambda x: x * (1.0 + 1e-9 * generator.uniform()), leaf(1.0), nondet_tol=1e-6, atol=1e-2)
+
+
+def test_a_backward_pass_that_is_not_repeatable():
+    from viewgrad.autograd.derivatives.codegen import ARRAY_FUNCTIONS
+
+    calls = []
+    ARRAY_FUNCTIONS["drift"] = lambda a: (calls.append(0), a * (2.0 + 1e-7 * len(calls)))[1]
+    try:
+        fn = operator("drifting", forward=lambda a, b: a * 2.0, derivatives={"self": "drift(grad)"})
+        with pytest.raises(GradcheckError, match="backward pass is not repeatable"):
+            gradcheck(lambda x: fn(x, 0.0), leaf(1.0))
+        assert gradcheck(lambda x: fn(x, 0.0), leaf(1.0), nondet_tol=1e-3) is True
+    finally:
+        del ARRAY_FUNCTIONS["drift"]
+
+
+def test_outputs_whose_shape_depends_on_values():
+    with pytest.raises(GradcheckError, match="small change of input 0 changes the outputs"):
+        gradcheck(lambda x: x[: 1 + (float(x[0]) > 1.0)], leaf(1.0, 2.0))
+
+
+# -- what cannot be checked ------------------------------------------------------------------------------------------
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="at least one input tensor that requires grad"):
+        gradcheck(lambda x: x, vg.ones(2))
+    with pytest.raises(ValueError, match="returns a tensor"):
+        gradcheck(lambda x: 3.0, leaf(1.0))
+    with pytest.raises(ValueError, match="share places in memory"):
+        gradcheck(lambda x: x * x, leaf(1.0).expand(3))
+    with pytest.warns(UserWarning, match="float32.*too coarse"):
+        gradcheck(lambda x: x * x, leaf(1.0, dtype=np.float32), raise_exception=False)
+    assert gradcheck(lambda x: x * x, leaf(1.0, dtype=np.float32), eps=1e-2, atol=1e-2)

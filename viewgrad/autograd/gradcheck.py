@@ -1,0 +1,466 @@
+"""`gradcheck` and `gradgradcheck`: gradients held against finite differences.
+
+Complex numbers are treated as pairs of real ones. A gradient `g` of a real `L` with respect to a complex `z = x + iy`
+is dL/dx + i dL/dy, so that dL is the real part of conj(g) dz; a gradient `v` given for a complex output `w` stands for
+the real function Re(conj(v) w). Real parts and imaginary parts of every output are checked against those of every
+input, which covers C to R, R to C and C to C.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..errors import GradcheckError
+from ..tensor.modes import enable_grad
+from ..tensor.tensor import Tensor, from_array
+from .api import grad
+
+__all__ = ["gradcheck", "gradgradcheck"]
+
+Array = np.ndarray[Any, Any]
+SEED: Final = 20240229  # of the directions that some checks draw: a failure must come back at the next run
+
+
+def gradcheck(
+    fn: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+) -> bool:
+    """Check the gradients of `fn` at `inputs` against central differences.
+
+    `fn` is called with clones of the inputs, so it may write to them, and to views of them, as it likes. A clone has
+    the input's order of dimensions in memory, without gaps; what `fn` does to a strided window is checked by taking
+    that window inside of `fn`.
+
+    Arguments:
+        fn: takes the inputs, returns a tensor or several; other outputs, and integer ones, are passed over.
+        inputs: one tensor or a sequence of arguments. Those that require grad are checked, all others are handed on.
+        eps: half the distance between the two points of a difference.
+        atol: how far apart the two numbers may be in any case.
+        rtol: how far apart they may be beyond that, as a fraction of the finite difference.
+        raise_exception: False returns False where a check fails.
+        nondet_tol: how far apart two runs of `fn`, and two runs of its backward pass, may be.
+        check_undefined_grad: whether to check that an output without gradient counts as one whose gradient is zero.
+
+    Returns:
+        True.
+
+    Raises:
+        GradcheckError: where a check fails; it says for which input, output and element, with both numbers.
+        ValueError: where there is nothing to check, or elements of an input share places in memory.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> def cumulate(x):
+        ...     for i in range(1, 3):
+        ...         x[i] += x[i - 1] * x[i]
+        ...     return x
+        >>> vg.autograd.gradcheck(cumulate, vg.Tensor([0.5, 2.0, 3.0], requires_grad=True))
+        True
+    """
+    program = Program.of(fn, inputs, eps)
+    try:
+        leaves, outputs = program.run()
+        if not outputs:
+            raise ValueError("gradcheck needs a function that returns a tensor of floating-point or complex dtype")
+        _check_repeatable(program, outputs, nondet_tol)
+        analytical = _analytical(program, leaves, outputs, nondet_tol)
+        numerical = _numerical(program, outputs, eps)
+        for j, output in enumerate(outputs):
+            for k, leaf in enumerate(leaves):
+                _compare(program.positions[k], j, leaf, output, numerical[k][j], analytical[j][k], atol, rtol)
+        _check_runs_agree(leaves, outputs, nondet_tol, check_undefined_grad)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    fn: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+) -> bool:
+    """Check the second derivatives of `fn`: the gradients of its gradients, against central differences of these.
+
+    Arguments:
+        fn, inputs: as for `gradcheck`.
+        grad_outputs: at which gradients of the outputs; drawn at random (always the same) where left out.
+        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad: as for `gradcheck`.
+
+    Returns:
+        True.
+
+    Raises:
+        GradcheckError: where a check fails. "Output k" is then the gradient with respect to the k-th of the inputs that
+            require grad, and the inputs are followed by the gradients of the outputs.
+        ValueError: as for `gradcheck`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.gradgradcheck(lambda x: x * x * x, vg.Tensor([0.5, 2.0], requires_grad=True))
+        True
+    """
+    program = Program.of(fn, inputs, eps)
+    leaves, outputs = program.run()
+    if grad_outputs is None:
+        generator = np.random.default_rng(SEED)
+        starts = [Tensor(_direction(output, generator), requires_grad=True) for output in outputs]
+    else:
+        given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+        starts = [Tensor(start, requires_grad=True) for start in given]
+    count = len(program.arguments)
+
+    def first_gradients(*arguments: Any) -> tuple[Tensor | None, ...]:
+        sources, given = list(arguments[:count]), arguments[count:]
+        wanted = [sources[k] for k in program.positions]
+        # What fn writes to must not be what is differentiated with respect to.
+        results = fn(*[source.clone() if isinstance(source, Tensor) else source for source in sources])
+        pairs = [
+            (result, start)
+            for result, start in zip(_differentiable(results), given, strict=True)
+            if result.requires_grad
+        ]
+        if not pairs:
+            return tuple(from_array(np.zeros_like(source._array)) for source in wanted)
+        return grad([r for r, _ in pairs], wanted, [s for _, s in pairs], create_graph=True, materialize_grads=True)
+
+    try:
+        _check_recorded(leaves, outputs, starts, nondet_tol)
+        gradcheck(
+            first_gradients,
+            (*program.arguments, *starts),
+            eps=eps,
+            atol=atol,
+            rtol=rtol,
+            nondet_tol=nondet_tol,
+            check_undefined_grad=check_undefined_grad,
+        )
+    except GradcheckError as error:
+        if raise_exception:
+            error.args = (f"in the second derivatives: {error}",)
+            raise
+        return False
+    return True
+
+
+# -- running the function --------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Program:
+    """A function and the arguments at which it is checked.
+
+    Arguments:
+        fn: the function.
+        arguments: all its arguments.
+        positions: which of them are differentiated with respect to.
+    """
+
+    fn: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    positions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any], inputs: Any, eps: float) -> Program:
+        """The program, after a look at whether it can be checked at all."""
+        arguments = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        positions = tuple(k for k, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad)
+        if not positions:
+            raise ValueError("gradcheck needs at least one input tensor that requires grad")
+        for k in positions:
+            array = arguments[k]._array
+            if _overlaps_itself(array):
+                raise ValueError(
+                    f"elements of input {k}, of shape {array.shape}, share places in memory (as after expand), so they "
+                    "cannot be changed one by one; pass clone(), or what was expanded, and expand inside the function"
+                )
+            if eps < np.finfo(array.dtype).eps ** 0.5:
+                warnings.warn(
+                    f"input {k} has dtype {array.dtype}, which is too coarse for finite differences with eps={eps}; "
+                    "use float64 or complex128, or a larger eps and tolerance",
+                    stacklevel=3,
+                )
+        return cls(fn, arguments, positions)
+
+    def run(self, number: int | None = None, array: Array | None = None) -> tuple[list[Tensor], list[Tensor]]:
+        """The leaves and the outputs of a run on fresh clones, with `array` for leaf `number` where one is given."""
+        leaves: list[Tensor] = []
+        handed = list(self.arguments)
+        with enable_grad():
+            for k, argument in enumerate(self.arguments):
+                if k in self.positions:
+                    changed = array is not None and number == len(leaves)
+                    leaves.append(Tensor(array if changed else argument, requires_grad=True))
+                    handed[k] = leaves[-1].clone()
+                elif isinstance(argument, Tensor):
+                    handed[k] = Tensor(argument)
+            return leaves, _differentiable(self.fn(*handed))
+
+
+def _differentiable(results: Any) -> list[Tensor]:
+    """Of what a function returned, the tensors that can have a gradient."""
+    listed = results if isinstance(results, (tuple, list)) else (results,)
+    return [result for result in listed if isinstance(result, Tensor) and result.dtype.kind in "fc"]
+
+
+def _overlaps_itself(array: Array) -> bool:
+    numbers = sorted((abs(t), n) for t, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    reach = 0
+    for stride, extent in numbers:
+        if array.size and stride <= reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+# -- the two Jacobians -----------------------------------------------------------------------------------------------
+
+
+def _components(array: Array) -> Array:
+    """The elements in row order as real numbers; of complex ones the two parts, one after the other."""
+    flat = np.array(array, order="C").reshape(-1)
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+
+
+def _basis(array: Array, component: int) -> Array:
+    """One in the given component, in the shape, dtype and memory layout of `array`."""
+    vector = np.zeros_like(array)
+    pairs = array.dtype.kind == "c"
+    vector[np.unravel_index(component // 2 if pairs else component, array.shape)] = 1j if pairs and component % 2 else 1
+    return vector
+
+
+def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list[Array]]:
+    """For each leaf and each output the matrix of derivatives: a row for a component of the leaf."""
+    jacobians = []
+    for number, position in enumerate(program.positions):
+        array = program.arguments[position]._array
+        rows: list[list[Array]] = [[] for _ in outputs]
+        for component in range(_components(array).size):
+            step = _basis(array, component) * eps
+            above, below = array + step, array - step
+            distance = _components(above - below)[component]
+            differences = [
+                (_components(high._array).astype(float) - _components(low._array).astype(float)) / distance
+                for high, low in zip(
+                    _same_outputs(program, outputs, number, above),
+                    _same_outputs(program, outputs, number, below),
+                    strict=True,
+                )
+            ]
+            for row, difference in zip(rows, differences, strict=True):
+                row.append(difference)
+        jacobians.append(
+            [np.array(row).reshape(len(row), _components(output._array).size) for row, output in zip(rows, outputs)]
+        )
+    return jacobians
+
+
+def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: Array) -> list[Tensor]:
+    _, found = program.run(number, array)
+    shapes, others = [(x.shape, x.dtype) for x in outputs], [(x.shape, x.dtype) for x in found]
+    if shapes != others:
+        raise GradcheckError(
+            f"a small change of input {program.positions[number]} changes the outputs from {shapes} to {others}"
+        )
+    return found
+
+
+def _analytical(
+    program: Program, leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float
+) -> list[list[Array | None]]:
+    """For each output and each leaf the same matrix, column by column from backward passes; None: no gradient came."""
+    jacobians: list[list[Array | None]] = []
+    for j, output in enumerate(outputs):
+        shape = _components(output._array).size
+        columns: list[list[Array | None]] = [[] for _ in leaves]
+        for component in range(shape if output.requires_grad else 0):
+            grads = _gradients([output], leaves, [_basis(output._array, component)])
+            again = _gradients([output], leaves, [_basis(output._array, component)])
+            for k, (first, second) in enumerate(zip(grads, again, strict=True)):
+                if not _alike(first, second, nondet_tol):
+                    raise GradcheckError(
+                        f"the backward pass is not repeatable: run twice, it gives different gradients of output {j} "
+                        f"with respect to input {program.positions[k]}: {first} and {second}"
+                    )
+                columns[k].append(None if first is None else _components(first))
+        row: list[Array | None] = []
+        for leaf, column in zip(leaves, columns, strict=True):
+            if all(entry is None for entry in column):
+                row.append(None)
+                continue
+            zeros = np.zeros(_components(leaf._array).size)
+            row.append(np.array([zeros if entry is None else entry for entry in column]).T)
+        jacobians.append(row)
+    return jacobians
+
+
+def _gradients(
+    outputs: Sequence[Tensor], leaves: list[Tensor], starts: Sequence[Any], **options: Any
+) -> list[Array | None]:
+    """The gradients for each leaf, checked for shape and dtype."""
+    options.setdefault("retain_graph", True)
+    grads = grad(outputs, leaves, [_as_tensor(start) for start in starts], allow_unused=True, **options)
+    for k, (leaf, gradient) in enumerate(zip(leaves, grads, strict=True)):
+        if gradient is not None and (gradient.shape != leaf.shape or gradient.dtype != leaf.dtype):
+            raise GradcheckError(
+                f"the gradient with respect to the {_ordinal(k)} input that requires grad has shape {gradient.shape} "
+                f"and dtype {gradient.dtype}; the input has shape {leaf.shape} and dtype {leaf.dtype}"
+            )
+    return [None if gradient is None else gradient._array for gradient in grads]
+
+
+def _as_tensor(start: Any) -> Tensor:
+    return start if isinstance(start, Tensor) else Tensor(start)
+
+
+# -- the comparisons -------------------------------------------------------------------------------------------------
+
+
+def _compare(
+    position: int,
+    j: int,
+    leaf: Tensor,
+    output: Tensor,
+    numerical: Array,
+    analytical: Array | None,
+    atol: float,
+    rtol: float,
+) -> None:
+    found = np.zeros_like(numerical) if analytical is None else analytical
+    tolerance = atol + rtol * np.abs(numerical)
+    difference = np.abs(numerical - found)
+    wrong = ~(difference <= tolerance)  # so that NaN is wrong
+    if not wrong.any():
+        return
+    excess = np.where(np.isnan(difference), np.inf, difference / np.maximum(tolerance, np.finfo(float).tiny))
+    row, column = np.unravel_index(int(np.argmax(np.where(wrong, excess, -1.0))), wrong.shape)
+    of = _element(f"output {j}", output, int(column))
+    by = _element(f"input {position}", leaf, int(row))
+    said = "no gradient at all" if analytical is None else f"{found[row, column]:.10g}"
+    raise GradcheckError(
+        f"the gradient of output {j} (shape {output.shape}) with respect to input {position} (shape {leaf.shape}) is "
+        f"wrong in {int(wrong.sum())} of {wrong.size} entries. The worst is the derivative of {of} with respect to "
+        f"{by}: the backward pass says {said}, finite differences say {numerical[row, column]:.10g}; they differ by "
+        f"{difference[row, column]:.3g}, where {tolerance[row, column]:.3g} is allowed (atol={atol:g}, rtol={rtol:g})",
+        input=position,
+        output=j,
+        element=_index(leaf, int(row)),
+        output_element=_index(output, int(column)),
+        analytical=float(found[row, column]),
+        numerical=float(numerical[row, column]),
+        tolerance=float(tolerance[row, column]),
+    )
+
+
+def _index(tensor: Tensor, component: int) -> tuple[int, ...]:
+    flat = component // 2 if tensor.dtype.kind == "c" else component
+    return tuple(int(i) for i in np.unravel_index(flat, tensor.shape)) if tensor.shape else ()
+
+
+def _element(name: str, tensor: Tensor, component: int) -> str:
+    index = _index(tensor, component)
+    text = f"{name}[{', '.join(map(str, index))}]" if index else name
+    if tensor.dtype.kind == "c":
+        text = f"the {'imaginary' if component % 2 else 'real'} part of {text}"
+    return text
+
+
+def _check_repeatable(program: Program, outputs: list[Tensor], nondet_tol: float) -> None:
+    _, again = program.run()
+    for j, output in enumerate(outputs):
+        if j >= len(again) or not _alike(output._array, again[j]._array, nondet_tol):
+            raise GradcheckError(
+                f"the function is not repeatable: run twice at the same inputs, it gives different values of output "
+                f"{j}; draw random numbers outside of it"
+            )
+
+
+def _check_runs_agree(
+    leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float, check_undefined_grad: bool
+) -> None:
+    """Undefined gradients against zeros; and a run that releases what was saved against one that keeps it."""
+    generator = np.random.default_rng(SEED)
+    reached = [output for output in outputs if output.requires_grad]
+    if not reached:
+        return
+    if check_undefined_grad and len(reached) > 1:
+        for j, output in enumerate(reached):
+            direction = _direction(output, generator)
+            alone = _gradients([output], leaves, [direction])
+            zeros = [direction if other is output else np.zeros_like(other._array) for other in reached]
+            together = _gradients(reached, leaves, zeros)
+            for k, (one, other) in enumerate(zip(alone, together, strict=True)):
+                undefined = f"with undefined gradients for all outputs but the {_ordinal(j)}"
+                _must_agree(one, other, undefined, "with zeros in their place", k, nondet_tol)
+    directions = [_direction(output, generator) for output in reached]
+    kept = _gradients(reached, leaves, directions)
+    released = _gradients(reached, leaves, directions, retain_graph=False)
+    for k, (one, other) in enumerate(zip(kept, released, strict=True)):
+        _must_agree(one, other, "with retain_graph=True", "with retain_graph=False", k, nondet_tol)
+
+
+def _check_recorded(
+    leaves: list[Tensor], outputs: list[Tensor], starts: list[Tensor], nondet_tol: float
+) -> None:
+    """The gradients of a recorded run against those of a plain one."""
+    pairs = [(output, start) for output, start in zip(outputs, starts, strict=True) if output.requires_grad]
+    if not pairs:
+        return
+    reached, given = [output for output, _ in pairs], [start for _, start in pairs]
+    plain = _gradients(reached, leaves, given)
+    recorded = _gradients(reached, leaves, given, create_graph=True)
+    for k, (one, other) in enumerate(zip(plain, recorded, strict=True)):
+        _must_agree(one, other, "with create_graph=False", "with create_graph=True", k, nondet_tol)
+
+
+def _must_agree(
+    one: Array | None, other: Array | None, what: str, against: str, k: int, nondet_tol: float
+) -> None:
+    scale = max((float(np.abs(x).max()) for x in (one, other) if x is not None and x.size), default=0.0)
+    precision = np.finfo(next((x.dtype for x in (one, other) if x is not None), np.dtype(float))).eps
+    if not _alike(one, other, nondet_tol + 1000 * float(precision) * max(scale, 1.0)):
+        raise GradcheckError(
+            f"the gradient with respect to the {_ordinal(k)} input that requires grad is {one} {what}, but {other} "
+            f"{against}"
+        )
+
+
+def _alike(one: Array | None, other: Array | None, tolerance: float) -> bool:
+    """Whether two gradients are equal up to `tolerance`; None counts as zeros."""
+    if one is None or other is None:
+        rest = one if other is None else other
+        return rest is None or bool((np.abs(rest) <= tolerance).all())
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0.0, atol=tolerance, equal_nan=True))
+
+
+def _direction(output: Tensor, generator: np.random.Generator) -> Array:
+    """A random gradient for `output`."""
+    real = generator.uniform(0.5, 1.5, output.shape)
+    if output.dtype.kind == "c":
+        return np.asarray(real + 1j * generator.uniform(0.5, 1.5, output.shape)).astype(output.dtype)
+    return np.asarray(real).astype(output.dtype)
+
+
+def _ordinal(k: int) -> str:
+    return ("first", "second", "third")[k] if k < 3 else f"{k + 1}th"
