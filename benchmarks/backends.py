@@ -1,0 +1,199 @@
+"""The engines whose tensors can be written to, behind one small interface, so that a program is written once for all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PEERS", "Backend", "MyGrad", "NumPy", "Torch", "Viewgrad", "mutable_backends"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Backend:
+    """An engine. `exp`, `log`, `sqrt`, `sin` and `tanh` are its functions; operators and indexing its tensors' own."""
+
+    name: str
+    exp: Any
+    log: Any
+    sqrt: Any
+    sin: Any
+    tanh: Any
+    minimum: Any
+
+    def leaf(self, array: Array) -> Any:
+        """A tensor with respect to which a gradient is wanted."""
+        raise NotImplementedError
+
+    def constant(self, array: Array) -> Any:
+        """A tensor that is not differentiated; index arrays and masks too."""
+        raise NotImplementedError
+
+    def zeros(self, *shape: int) -> Any:
+        """A tensor of zeros to write results to."""
+        raise NotImplementedError
+
+    def clone(self, tensor: Any) -> Any:
+        """A copy that keeps the history."""
+        return tensor.clone()
+
+    def no_grad(self) -> contextlib.AbstractContextManager[Any]:
+        """A context in which no history is recorded."""
+        raise NotImplementedError
+
+    def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
+        """The gradient of a number with respect to each of the leaves, as arrays."""
+        raise NotImplementedError
+
+    def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
+        """The gradient of the sum of squares of the gradient of a number."""
+        raise NotImplementedError
+
+
+class NumPy(Backend):
+    """Plain NumPy: runs the program without differentiating it."""
+
+    name = "numpy"
+
+    def __init__(self) -> None:
+        self.exp, self.log, self.sqrt, self.sin, self.tanh = np.exp, np.log, np.sqrt, np.sin, np.tanh
+        self.minimum = np.minimum
+
+    def leaf(self, array: Array) -> Array:
+        return array
+
+    def constant(self, array: Array) -> Array:
+        return array
+
+    def zeros(self, *shape: int) -> Array:
+        return np.zeros(shape)
+
+    def clone(self, tensor: Array) -> Array:
+        return tensor.copy()
+
+    def no_grad(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+
+class Viewgrad(Backend):
+    """This library."""
+
+    name = "viewgrad"
+
+    def __init__(self) -> None:
+        import viewgrad
+
+        self.module = viewgrad
+        for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
+            setattr(self, name, getattr(viewgrad, name, None))
+
+    def leaf(self, array: Array) -> Any:
+        return self.module.Tensor(array, requires_grad=True)
+
+    def constant(self, array: Array) -> Any:
+        return array if array.dtype.kind in "bi" else self.module.Tensor(array)
+
+    def zeros(self, *shape: int) -> Any:
+        return self.module.zeros(shape)
+
+    def no_grad(self) -> contextlib.AbstractContextManager[Any]:
+        context: contextlib.AbstractContextManager[Any] = self.module.no_grad()
+        return context
+
+    def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
+        return [grad.numpy() for grad in self.module.autograd.grad(loss, leaves)]
+
+    def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
+        grad = self.module.autograd.grad
+        (first,) = grad(loss, leaf, create_graph=True)
+        return [second.numpy() for second in grad((first * first).sum(), [leaf])]
+
+
+class Torch(Backend):
+    """PyTorch on the CPU, with one thread."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        import torch
+
+        torch.set_num_threads(1)
+        with contextlib.suppress(RuntimeError):  # may be set only once in a process
+            torch.set_num_interop_threads(1)
+        torch.set_default_dtype(torch.float64)
+        self.module = torch
+        for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
+            setattr(self, name, getattr(torch, name))
+
+    def leaf(self, array: Array) -> Any:
+        return self.module.tensor(array, requires_grad=True)
+
+    def constant(self, array: Array) -> Any:
+        return self.module.tensor(array)
+
+    def zeros(self, *shape: int) -> Any:
+        return self.module.zeros(shape)
+
+    def no_grad(self) -> contextlib.AbstractContextManager[Any]:
+        context: contextlib.AbstractContextManager[Any] = self.module.no_grad()
+        return context
+
+    def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
+        return [grad.numpy() for grad in self.module.autograd.grad(loss, leaves)]
+
+    def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
+        grad = self.module.autograd.grad
+        (first,) = grad(loss, leaf, create_graph=True)
+        return [second.numpy() for second in grad((first * first).sum(), [leaf])]
+
+
+class MyGrad(Backend):
+    """MyGrad, the other engine over NumPy that differentiates writes to views."""
+
+    name = "mygrad"
+
+    def __init__(self) -> None:
+        import mygrad
+
+        self.module = mygrad
+        for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
+            setattr(self, name, getattr(mygrad, name))
+
+    def leaf(self, array: Array) -> Any:
+        return self.module.tensor(array.copy())
+
+    def constant(self, array: Array) -> Any:
+        return array if array.dtype.kind in "bi" else self.module.tensor(array.copy(), constant=True)
+
+    def zeros(self, *shape: int) -> Any:
+        return self.module.zeros(shape)
+
+    def clone(self, tensor: Any) -> Any:
+        return +tensor
+
+    def no_grad(self) -> contextlib.AbstractContextManager[Any]:
+        context: contextlib.AbstractContextManager[Any] = self.module.no_autodiff
+        return context
+
+    def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
+        loss.backward()
+        return [leaf.grad for leaf in leaves]
+
+
+PEERS = ("torch", "mygrad", "autograd", "jax")
+
+
+def mutable_backends(peers: Sequence[str]) -> tuple[list[Backend], list[str]]:
+    """Those of the engines that are installed, plain NumPy and this library first, and a line for each that is not."""
+    backends: list[Backend] = [NumPy(), Viewgrad()]
+    skipped = []
+    for kind in (Torch, MyGrad):
+        if kind.name in peers:
+            try:
+                backends.append(kind())
+            except ImportError as error:
+                skipped.append(f"{kind.name} is skipped: {error}")
+    return backends, skipped

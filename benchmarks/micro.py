@@ -1,0 +1,294 @@
+"""The micro suite: what a single operation costs, forward and backward, against PyTorch.
+
+Operations are measured in chains, so that the fixed cost of starting a backward pass is shared by many; what that costs by
+itself is the case `sum().backward()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .backends import Backend
+from .measuring import Effort, Timing, measure_in_turn
+
+__all__ = ["CASES", "SIZES", "Case", "Row", "run_micro"]
+
+Array = np.ndarray[Any, Any]
+SIZES = (4, 64, 4096, 1_000_000)
+LONG = {4: 500, 64: 500, 4096: 100, 1_000_000: 4}
+
+
+@attrs.frozen
+class Case:
+    """One operation.
+
+    Arguments:
+        name: what is printed for it.
+        program: `program(backend, tensors, length)` runs the operation `length` times and returns the number to be
+            differentiated; `tensors` are the leaf `x`, the constants `c` (like `x`) and `h` (like its middle half), and
+            `m` and `w`, a leaf and a constant of about as many elements, but square.
+        gradients: whether it is differentiated (forward and backward measured together).
+        recorded: of those that are not: whether history is recorded.
+        single: whether it runs once only, chain or no chain.
+    """
+
+    name: str
+    program: Callable[[Backend, dict[str, Any], int], Any]
+    gradients: bool = True
+    recorded: bool = True
+    single: bool = False
+
+
+@attrs.frozen
+class Row:
+    """The measurements of one case at one size, in seconds per operation."""
+
+    name: str
+    size: int
+    times: Mapping[str, Timing]
+    per: int
+    error: str = ""
+
+    def seconds(self, engine: str) -> float | None:
+        """The median time of an operation."""
+        return self.times[engine].median / self.per if engine in self.times else None
+
+
+def _chain(step: Callable[[Backend, Any, dict[str, Any]], Any]) -> Callable[[Backend, dict[str, Any], int], Any]:
+    """`y = step(y)`, many times over, from the leaf `x`."""
+
+    def program(b: Backend, t: dict[str, Any], length: int) -> Any:
+        y = t["x"]
+        for _ in range(length):
+            y = step(b, y, t)
+        return y.sum()
+
+    return program
+
+
+def _total(step: Callable[[Backend, dict[str, Any]], Any]) -> Callable[[Backend, dict[str, Any], int], Any]:
+    """`s = s + step(x)`, many times over."""
+
+    def program(b: Backend, t: dict[str, Any], length: int) -> Any:
+        s = step(b, t)
+        for _ in range(length - 1):
+            s = s + step(b, t)
+        return s.sum()
+
+    return program
+
+
+def _mul_both(b: Backend, t: dict[str, Any], length: int) -> Any:
+    y, x = t["x"], t["x"]
+    for _ in range(length):
+        y = y * x
+    return y.sum()
+
+
+def _matmul(b: Backend, t: dict[str, Any], length: int) -> Any:
+    y = t["m"]
+    for _ in range(length):
+        y = y @ t["w"]
+    return y.sum()
+
+
+def _matmul_both(b: Backend, t: dict[str, Any], length: int) -> Any:
+    y = t["w"]
+    for _ in range(length):
+        y = y @ t["m"]
+    return y.sum()
+
+
+def _views(b: Backend, t: dict[str, Any], length: int) -> Any:
+    x, h = t["x"], t["h"]
+    low, high = t["half"]
+    s = x[low:high]
+    for _ in range(length - 1):
+        s = s + x[low:high]
+    return s.sum()
+
+
+def _select(b: Backend, t: dict[str, Any], length: int) -> Any:
+    m = t["m"]
+    s = m[1]
+    for _ in range(length - 1):
+        s = s + m[1]
+    return s.sum()
+
+
+def _inplace(step: Callable[[Any, dict[str, Any], int, int], Any]) -> Callable[[Backend, dict[str, Any], int], Any]:
+    """`step` on a tensor that may be written to, many times over."""
+
+    def program(b: Backend, t: dict[str, Any], length: int) -> Any:
+        y = t["x"] * t["c"]
+        low, high = t["half"]
+        for _ in range(length):
+            step(y, t, low, high)
+        return y.sum()
+
+    return program
+
+
+def _imul(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y *= t["c"]
+
+
+def _iadd(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y += t["x"]
+
+
+def _neg_(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y.neg_()
+
+
+def _mul_view(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    v = y[low:high]
+    v *= t["h"]
+
+
+def _imul_slice(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y[low:high] *= t["h"]
+
+
+def _iadd_slice(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y[low:high] += t["x"][low:high]
+
+
+def _set_number(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y[low:high] = 0.5
+
+
+def _set_slice(y: Any, t: dict[str, Any], low: int, high: int) -> None:
+    y[low:high] = t["x"][low:high]
+
+
+def _backward_alone(b: Backend, t: dict[str, Any], length: int) -> Any:
+    return t["x"].sum()
+
+
+def _mul_sum_backward(b: Backend, t: dict[str, Any], length: int) -> Any:
+    return (t["x"] * t["c"]).sum()
+
+
+CASES: tuple[Case, ...] = (
+    Case("y * c", _chain(lambda b, y, t: y * t["c"])),
+    Case("y * x, both differentiated", _mul_both),
+    Case("y * 1.0001", _chain(lambda b, y, t: y * 1.0001)),
+    Case("y + c", _chain(lambda b, y, t: y + t["c"])),
+    Case("y - c", _chain(lambda b, y, t: y - t["c"])),
+    Case("y / c", _chain(lambda b, y, t: y / t["c"])),
+    Case("-y", _chain(lambda b, y, t: -y)),
+    Case("sin(y)", _chain(lambda b, y, t: b.sin(y))),
+    Case("exp(y) * 0.3", _chain(lambda b, y, t: b.exp(y) * 0.3)),
+    Case("tanh(y)", _chain(lambda b, y, t: b.tanh(y))),
+    Case("s + x.sum()", _total(lambda b, t: t["x"].sum())),
+    Case("s + x.mean()", _total(lambda b, t: t["x"].mean())),
+    Case("s + m.sum(0)", _total(lambda b, t: t["m"].sum(0))),
+    Case("y @ w", _matmul),
+    Case("w @ m, both differentiated", _matmul_both),
+    Case("s + x[i:j]", _views),
+    Case("s + m[1]", _select),
+    Case("s + x[i:j].sum()", _total(lambda b, t: t["x"][t["half"][0] : t["half"][1]].sum())),
+    Case("s + m.T", _total(lambda b, t: t["m"].T)),
+    Case("s + m.reshape(-1)", _total(lambda b, t: t["m"].reshape(-1))),
+    Case("y *= c", _inplace(_imul)),
+    Case("y += x", _inplace(_iadd)),
+    Case("y.neg_()", _inplace(_neg_)),
+    Case("v = y[i:j]; v *= c", _inplace(_mul_view)),
+    Case("y[i:j] *= c", _inplace(_imul_slice)),
+    Case("y[i:j] += x[i:j]", _inplace(_iadd_slice)),
+    Case("y[i:j] = 0.5", _inplace(_set_number)),
+    Case("y[i:j] = x[i:j]", _inplace(_set_slice)),
+    Case("x.sum().backward()", _backward_alone, single=True),
+    Case("(x * c).sum().backward()", _mul_sum_backward, single=True),
+    Case("y * c, forward, recorded", _chain(lambda b, y, t: y * t["c"]), gradients=False),
+    Case("y * c, forward, no_grad", _chain(lambda b, y, t: y * t["c"]), gradients=False, recorded=False),
+    Case("x[i:j], forward, no_grad", _total(lambda b, t: t["x"][t["half"][0] : t["half"][1]]), gradients=False, recorded=False),
+    Case("y[i:j] = 0.5, forward, no_grad", _inplace(_set_number), gradients=False, recorded=False),
+)
+
+
+def run_micro(
+    backends: Sequence[Backend], effort: Effort, sizes: Sequence[int] = SIZES, only: str = ""
+) -> list[Row]:
+    """Measure every case at every size on every engine, after a check that the gradients agree."""
+    rows = []
+    for size in sizes:
+        tensors = {b.name: _tensors(b, size) for b in backends}
+        for case in CASES:
+            if only and only not in case.name:
+                continue
+            length = 1 if case.single else LONG[size]
+            rows.append(_measure(case, size, length, backends, tensors, effort))
+    return rows
+
+
+def _tensors(b: Backend, size: int) -> dict[str, Any]:
+    random = np.random.default_rng(size)
+    side = int(size**0.5)
+    low, high = size // 4, size // 4 + size // 2
+    rotation = np.linalg.qr(random.standard_normal((side, side)))[0] if side <= 64 else random.standard_normal((side, side))
+    return {
+        "x": b.leaf(random.uniform(0.99, 1.01, size)),
+        "c": b.constant(random.uniform(0.99, 1.01, size)),
+        "h": b.constant(random.uniform(0.99, 1.01, high - low)),
+        "m": b.leaf(rotation),
+        "w": b.constant(rotation),
+        "half": (low, high),
+    }
+
+
+def _measure(
+    case: Case, size: int, length: int, backends: Sequence[Backend], tensors: dict[str, Any], effort: Effort
+) -> Row:
+    programs: dict[str, Callable[[], Any]] = {}
+    errors = []
+    expected: list[Array] | None = None
+    for b in backends:
+        t = tensors[b.name]
+        try:
+            gradient = _gradient(case, b, t, min(length, 3))
+            programs[b.name] = _program(case, b, t, length)
+        except Exception as error:  # an engine that cannot do this must not keep the others from being measured
+            errors.append(f"{b.name}: {type(error).__name__}: {error}")
+            continue
+        if expected is None:
+            expected = gradient
+        for mine, theirs in zip(gradient, expected):
+            if not np.allclose(mine, theirs, rtol=1e-9, atol=1e-9):
+                raise AssertionError(f"{case.name}: {b.name} and {backends[0].name} give different gradients")
+    return Row(case.name, size, measure_in_turn(programs, effort), length, "; ".join(errors))
+
+
+def _gradient(case: Case, b: Backend, t: dict[str, Any], length: int) -> list[Array]:
+    t["x"].grad = t["m"].grad = None
+    case.program(b, t, length).backward()
+    found = [np.array(t[name].grad) for name in ("x", "m") if t[name].grad is not None]
+    t["x"].grad = t["m"].grad = None
+    return found
+
+
+def _program(case: Case, b: Backend, t: dict[str, Any], length: int) -> Callable[[], Any]:
+    program, x, m = case.program, t["x"], t["m"]
+    if case.gradients:
+
+        def run() -> None:
+            x.grad = m.grad = None
+            program(b, t, length).backward()
+
+    elif case.recorded:
+
+        def run() -> None:
+            program(b, t, length)
+
+    else:
+
+        def run() -> None:
+            with b.no_grad():
+                program(b, t, length)
+
+    return run
