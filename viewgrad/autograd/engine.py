@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from sys import getrefcount
 from typing import Any, Final
 
@@ -69,23 +70,41 @@ class GraphTask:
             if capture or type(edge) is not AccumulateGrad:
                 self.captured.add(node_of(edge))
                 self.captures[node_of(edge), input_nr_of(edge)] = None
-        # A node can be decided when all that its edges lead to have been: they have smaller numbers.
-        seen: set[Node] = set()
-        stack = [node_of(edge) for edge in roots]
+        restricted = any(type(edge) is not AccumulateGrad for edge in inputs)
+        seen = {node_of(edge) for edge in roots}
+        stack = list(seen)
         while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen.add(node)
-                stack.extend(node_of(edge) for edge in node.edges if edge is not None and node_of(edge) not in seen)
+            for edge in stack.pop().edges:
+                if edge is not None:
+                    if type(edge) is Edge:
+                        edge = edge.node
+                    if edge not in seen:
+                        seen.add(edge)
+                        if edge.sequence_nr:
+                            stack.append(edge)
+                        elif edge not in targets:
+                            restricted = True
+        if not restricted:  # every way through the graph ends at one of the inputs
+            return
+        # A node can be decided when all that its edges lead to have been: they have smaller numbers.
         exec_info: dict[Node, tuple[Any, ...]] = {}
-        self.exec_info = exec_info
-        for node in sorted(seen, key=_sequence_nr):
-            edges = tuple(
-                edge if edge is not None and (node_of(edge) in exec_info or node_of(edge) in targets) else None
-                for edge in node.edges
-            )
-            if any(edge is not None for edge in edges) or (node in targets and node not in self.captured):
+        for node in sorted(seen, key=attrgetter("sequence_nr")):
+            edges = node.edges
+            needed = 0
+            for edge in edges:
+                if edge is not None:
+                    if type(edge) is Edge:
+                        edge = edge.node
+                    if edge in targets:
+                        needed += 1
+            if needed:
+                targets.add(node)
+                if needed < len(edges):
+                    edges = tuple(edge if edge is not None and node_of(edge) in targets else None for edge in edges)
                 exec_info[node] = edges
+            elif node in targets and node not in self.captured:
+                exec_info[node] = edges
+        self.exec_info = exec_info
 
     def captured_gradient(self, edge: Any) -> Tensor | None:
         """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
@@ -105,14 +124,14 @@ class GraphTask:
         buffers = self.buffers
         ready = self.ready
         exec_info = self.exec_info
-        captured = self.captured
+        captured = self.captured if exec_info is not None else ()
         plain = not self.recorded
         retain = self.retain
         owned = self.owned
         while ready:
-            node = heappop(ready)[1]
+            node: Any = heappop(ready)[1]
             grad = buffers.pop(node)
-            while True:  # a node after another, for as long as no other node is ready
+            while node is not None:  # one node after another, for as long as the next is newer than all that are ready
                 if node.hooks is not None or (captured and node in captured):
                     grad = self._before(node, grad)
                     if grad is None:
@@ -120,17 +139,26 @@ class GraphTask:
                 edges = node.edges if exec_info is None else exec_info[node]
                 kind = node.kind
                 if kind == SCATTER:
-                    if edges[0] is not None:
-                        self._scatter(node, grad, edges[0])
-                        if node.hooks is not None and node.hooks.after:
-                            self._after(node, (None,), grad)
+                    edge = edges[0]
+                    if plain:
+                        held = buffers.get(edge)
+                        if type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE:
+                            node.add_to(held, grad)
+                        else:
+                            held = None
+                            self._scatter(node, grad, edge)
+                        held = None
+                    else:
+                        self._scatter(node, grad, edge)
+                    if node.hooks is not None and node.hooks.after:
+                        self._after(node, (None,), grad)
                     break
                 if kind == OVERWRITE and edges[0] is not None:
-                    if plain:
-                        if grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
-                            grad = np.array(grad, order="C" if node.view_fn is None else node.order)
-                    elif node not in owned:
-                        grad = grad.clone()
+                    if not plain:
+                        if node not in owned:
+                            grad = grad.clone()
+                    elif grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
+                        grad = np.array(grad, order="C" if node.view_fn is None else node.order)
                 if plain:
                     grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
                 else:
@@ -140,31 +168,44 @@ class GraphTask:
                 if node.hooks is not None and node.hooks.after:
                     grads = self._after(node, grads, grad)
                 if kind == ONE:
+                    node = edges[0]
                     grad = grads
-                    grads = None
-                    edge = edges[0]
-                    if edge is None or grad is None:
+                    grads = None  # so that nothing but `grad` holds it
+                    if grad is None or node is None:
                         break
-                    if not ready and type(edge) is not Edge and edge.sequence_nr:
-                        node = edge
-                        continue
-                    self.deliver(edge, grad)
-                    break
+                    number = node.sequence_nr
+                    if not number or type(node) is Edge or (ready and -ready[0][0] >= number):
+                        self.deliver(node, grad)
+                        break
+                    continue
                 if kind == OVERWRITE:
-                    edge = edges[0]
-                    if edge is not None:
-                        grads = grads[1:]
-                        self.deliver(edge, grad, owned=True)
-                        edges = edges[1:]
-                    grad = None
-                else:
-                    grad = None
+                    if edges[0] is not None:
+                        self.deliver(edges[0], grad, owned=True)
+                    grads = grads[1:]
+                    edges = edges[1:]
+                node = grad = None
                 for edge, g in zip(edges, grads, strict=True):
-                    if edge is not None and g is not None:
+                    if edge is None or g is None:
+                        continue
+                    if not edge.sequence_nr or type(edge) is Edge or edge is node or edge in buffers:
+                        if edge is node:
+                            self.deliver(node, grad)
+                            node = grad = None
                         self.deliver(edge, g)
-                break
-            grads = None
-            grad = None
+                    elif node is None:
+                        node = edge
+                        grad = g
+                    elif edge.sequence_nr > node.sequence_nr:
+                        self.deliver(node, grad)
+                        node = edge
+                        grad = g
+                    else:
+                        self.deliver(edge, g)
+                g = grads = None
+                if node is not None and ready and -ready[0][0] >= node.sequence_nr:
+                    self.deliver(node, grad)
+                    break
+            grads = grad = None
 
     def deliver(self, edge: Any, grad: Any, owned: bool = False) -> None:
         """Add `grad` to what has arrived along `edge`; `owned` says that nobody else holds it."""
@@ -254,6 +295,7 @@ class GraphTask:
         """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
         grads = [grad] if node.outputs == 1 else grad
         hooks = node.hooks
+        self.owned.discard(node)  # hooks and captures have seen it
         if hooks is not None:
             for number in {**hooks.tensor, **hooks.retained}:
                 if grads[number] is not None:
@@ -324,7 +366,7 @@ class GraphTask:
             grad = buffers.pop(node)
             if node.hooks is not None or node in self.captured:
                 grad = self._before(node, grad)
-            if grad is not None and type(node) is AccumulateGrad and (self.exec_info is None or node in self.exec_info):
+            if grad is not None and type(node) is AccumulateGrad and node not in self.captured:
                 accumulate(node, grad, self.recorded)
 
 
@@ -397,10 +439,6 @@ def run_backward(
     if inputs is None:
         return []
     return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
-
-
-def _sequence_nr(node: Node) -> int:
-    return node.sequence_nr
 
 
 def _as_tuple(value: Any, node: Node, length: int) -> tuple[Any, ...]:

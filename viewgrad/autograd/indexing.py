@@ -15,7 +15,7 @@ from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
-from ..views.copy_slices import CopyBackwards, rebase_history, rebase_window
+from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
 from ..views.meta import Chain, Index, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
 from .derivatives.operands import as_operand
@@ -208,19 +208,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = value._array
     elif type(value) is not float:
         value = as_operand(value)._array
-    node = None
-    if (edge is not None or self._edge is not None) and current_mode() & GRAD and array.dtype.kind in "fc":
-        check_write(self, True)
-        node = new(CopyBackwards)
-        node.edges = (None, edge)
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
-        if edge is None or (window.shape == value.shape and window.dtype is value.dtype):
-            node.like = None
-        else:
-            node.like = (value.shape, value.dtype)
-    elif array.base is not None:
-        check_write(self, False)
+    recorded = (edge is not None or self._edge is not None) and current_mode() & GRAD and array.dtype.kind in "fc"
+    if recorded or array.base is not None:
+        check_write(self, bool(recorded))
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
@@ -228,8 +218,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         storage.preserve(window, index if array is storage.root else None, "__setitem__")
     storage.version += 1
     window[...] = value
-    if node is not None:
-        rebase_window(self, index, None, node)
+    if recorded:
+        same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
+        record_copy(self, index, edge, None if same else (value.shape, value.dtype))
 
 
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:

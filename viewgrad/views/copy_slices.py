@@ -16,7 +16,7 @@ from .conform import conform
 from .meta import move_retained
 from .nodes import layout_of, places_of, take_window
 
-__all__ = ["CopyBackwards", "CopySlices", "rebase_history", "rebase_window"]
+__all__ = ["CopyBackwards", "CopySlices", "rebase_history", "record_copy"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -118,6 +118,43 @@ class CopySlices(Node):
         self.fn.release()
 
 
+class CopySlicesOfCopy(CopySlices):
+    """`CopySlices` around `CopyBackwards`, the step of `x[index] = value`, without making the latter."""
+
+    __slots__ = ("like",)
+
+    like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, where they differ
+
+    def name(self) -> str:
+        """What it is to the user."""
+        return "CopySlices"
+
+    @property
+    def fn(self) -> Node:  # type: ignore[override]
+        """The wrapped node, made when somebody asks."""
+        node: CopyBackwards = new(CopyBackwards)
+        node.edges = (None, *self.edges[1:])
+        node.hooks = None
+        node.sequence_nr = self.sequence_nr
+        node.like = self.like
+        return node
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`; the first is `grad` itself, in which the window is zero now."""
+        window = grad[self.index]
+        value = None
+        if edges[1] is not None:
+            value = window.copy() if self.like is None else conform(window.copy(), self.like)
+        if edges[0] is not None:
+            window.fill(0)
+        return grad, value
+
+    consume = apply
+
+    def release(self) -> None:
+        """Nothing was saved."""
+
+
 def _unshared(grad: Any, window: Array) -> Any:
     """A gradient that will not change when `window` is written to."""
     if grad is window or (type(grad) is ndarray and grad.base is not None):
@@ -137,10 +174,10 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
         if old is not None and old.hooks is not None:
             move_retained(tensor, old, node)
     else:
-        rebase_window(view.base, view.index, view.view_fn, node)
+        _rebase_base(view.base, view.index, view.view_fn, node)
 
 
-def rebase_window(base: Tensor, index: Any, view_fn: Callable[[Any], Any] | None, fn: Node) -> None:
+def _rebase_base(base: Tensor, index: Any, view_fn: Callable[[Any], Any] | None, fn: Node) -> None:
     """Let a write by `fn` to a window of `base`, which is not a view, become part of the base's history."""
     old = base._edge
     node: CopySlices = new(CopySlices)
@@ -154,6 +191,23 @@ def rebase_window(base: Tensor, index: Any, view_fn: Callable[[Any], Any] | None
     node.dtype = base._array.dtype
     if view_fn is not None:
         node.order = layout_of(base._array)
+    base._edge = node
+    if old is not None and old.hooks is not None:
+        move_retained(base, old, node)
+
+
+def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...], np.dtype[Any]] | None) -> None:
+    """Let `base[index] = value`, with `edge` leading to the value's history, become part of the base's history."""
+    old = base._edge
+    node: CopySlicesOfCopy = new(CopySlicesOfCopy)
+    node.edges = (old, edge)
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    node.view_fn = None
+    node.like = like
+    node.shape = base._array.shape
+    node.dtype = base._array.dtype
     base._edge = node
     if old is not None and old.hooks is not None:
         move_retained(base, old, node)

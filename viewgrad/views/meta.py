@@ -31,6 +31,9 @@ class CreationMeta(enum.Enum):
     IN_CUSTOM_FUNCTION = "inside a custom Function"
 
 
+DEFAULT: Final = CreationMeta.DEFAULT
+
+
 @attrs.frozen
 class Index:
     """The view function of basic indexing."""
@@ -149,30 +152,18 @@ class DifferentiableViewMeta:
         base = self.base._array
         if view_fn is not None and base.flags.c_contiguous and not self.overlaps_itself:
             view_fn = Strided(self.geometry(tensor), view_fn)
-        return record_view(AsStridedBackward, base_edge, self.index, view_fn, base, self.overlaps_itself)
-
-
-def record_view(
-    node_class: type[ViewBackward],
-    edge: Any,
-    index: Any,
-    view_fn: Callable[[Any], Any] | None,
-    source: Array,
-    overlaps: bool,
-) -> ViewBackward:
-    """The node of a view taken from a tensor over `source` whose history `edge` leads to."""
-    node: ViewBackward = new(node_class)
-    node.edges = (edge,)
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.index = index
-    node.view_fn = view_fn
-    node.shape = source.shape
-    node.dtype = source.dtype
-    node.overlaps = overlaps
-    if view_fn is not None:
-        node.order = layout_of(source)
-    return node
+        node: AsStridedBackward = new(AsStridedBackward)
+        node.edges = (base_edge,)
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = self.index
+        node.view_fn = view_fn
+        node.shape = base.shape
+        node.dtype = base.dtype
+        node.overlaps = self.overlaps_itself
+        if view_fn is not None:
+            node.order = layout_of(base)
+        return node
 
 
 def make_view(
@@ -199,7 +190,7 @@ def make_view(
         view.index = index
         view.view_fn = view_fn
         view.made_from = edge = source._edge
-        view.creation = CreationMeta.DEFAULT if mode & GRAD else _creation(mode)
+        view.creation = DEFAULT if mode & GRAD else _creation(mode)
         view.strided = strided
         view.overlaps_itself = overlaps_itself
     else:
@@ -208,13 +199,24 @@ def make_view(
         view.made_from = base._edge
         view.index = None
         view.view_fn = Chain((*parent.steps, Index(index) if view_fn is None else view_fn))
-        view.creation = _creation(mode) if parent.creation is CreationMeta.DEFAULT else parent.creation
+        view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
-    if edge is not None and mode & GRAD:
-        out._edge = record_view(node_class, edge, index, view_fn, source._array, overlaps_itself)
-    else:
+    if edge is None or not mode & GRAD:
         out._edge = None
+        return out
+    out._edge = node = new(node_class)
+    node.edges = (edge,)
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    node.view_fn = view_fn
+    source_array = source._array
+    node.shape = source_array.shape
+    node.dtype = source_array.dtype
+    node.overlaps = overlaps_itself
+    if view_fn is not None:
+        node.order = layout_of(source_array)
     return out
 
 
@@ -270,6 +272,3 @@ class view_replay(ModeSwitch):
 
     def __init__(self, enabled: bool = True) -> None:
         super().__init__(on=REPLAY if enabled else 0, off=0 if enabled else REPLAY)
-
-
-DEFAULT: Final = CreationMeta.DEFAULT
