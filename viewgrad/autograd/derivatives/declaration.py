@@ -249,6 +249,10 @@ class Operator:
         forward_derivative: the forward-mode formula or rule.
         has_inplace: whether there is an in-place variant.
         doc: what the operator computes, in a sentence.
+        domain: of an elementwise operator, the interval from which the tests draw its arguments.
+        kinds: the dtype kinds that it is for: "f", or "fc" where complex numbers make sense too.
+        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
+        reference: computes the same from arrays in another way; the tests compare with it.
     """
 
     signature: Signature
@@ -260,6 +264,10 @@ class Operator:
     forward_derivative: str | Mapping[str, str] | None = None
     has_inplace: bool = False
     doc: str = ""
+    domain: tuple[float, float] = (-2.0, 2.0)
+    kinds: str = "f"
+    samples: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
     sources: dict[str, str] = attrs.Factory(dict)
     function: Callable[..., Any] = attrs.field(default=None)
     inplace_function: Callable[..., Any] = attrs.field(default=None)

@@ -28,6 +28,10 @@ def row(
     method: bool = True,
     numpy: Sequence[Any] = (),
     doc: str = "",
+    domain: tuple[float, float] = (-2.0, 2.0),
+    kinds: str = "f",
+    samples: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
 ) -> Operator:
     """Define an operator: one row of the table.
 
@@ -45,6 +49,11 @@ def row(
         method: whether to make the operator a method of `Tensor`.
         numpy: the NumPy functions and ufuncs that mean this operator on tensors.
         doc: what it computes.
+        domain: of an elementwise operator, the interval from which the tests draw its arguments.
+        kinds: "fc" where complex numbers make sense, "f" where they don't.
+        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors;
+            `samples.draws` writes it down shortly. Needed unless the operator is elementwise.
+        reference: computes the same in another way from arrays; the first of `numpy` where left out.
 
     Returns:
         The operator, callable.
@@ -74,6 +83,10 @@ def row(
         forward_derivative=forward_derivative,
         has_inplace=inplace,
         doc=doc,
+        domain=domain,
+        kinds=kinds,
+        samples=samples,
+        reference=reference or next((function for function in numpy if callable(function)), None),
     )
     generate(operator)
     if operator.name in OPERATORS:
