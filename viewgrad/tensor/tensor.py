@@ -222,6 +222,18 @@ class Tensor:
         out._storage = storage
         return out
 
+    def detach_(self) -> Tensor:
+        """Make this tensor a leaf without history, in place.
+
+        Raises:
+            AutogradError: for a view, whose history is its base's.
+        """
+        if self._view is not None:
+            raise AutogradError("a view cannot be detached in place, since its base would go on having its history; "
+                                "use detach()")
+        self._edge = None
+        return self
+
     @property
     def data(self) -> Tensor:
         """The same as `detach()`."""

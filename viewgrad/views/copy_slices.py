@@ -173,27 +173,23 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
         tensor._edge = node
         if old is not None and old.hooks is not None:
             move_retained(tensor, old, node)
-    else:
-        _rebase_base(view.base, view.index, view.view_fn, node)
-
-
-def _rebase_base(base: Tensor, index: Any, view_fn: Callable[[Any], Any] | None, fn: Node) -> None:
-    """Let a write by `fn` to a window of `base`, which is not a view, become part of the base's history."""
+        return
+    base = view.base
     old = base._edge
-    node: CopySlices = new(CopySlices)
-    node.edges = (old, *fn.edges[1:])
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.fn = fn
-    node.index = index
-    node.view_fn = view_fn
-    node.shape = base._array.shape
-    node.dtype = base._array.dtype
-    if view_fn is not None:
-        node.order = layout_of(base._array)
-    base._edge = node
+    slices: CopySlices = new(CopySlices)
+    slices.edges = (old, *node.edges[1:])
+    slices.hooks = None
+    slices.sequence_nr = next_sequence_nr()
+    slices.fn = node
+    slices.index = view.index
+    slices.view_fn = view.view_fn
+    slices.shape = base._array.shape
+    slices.dtype = base._array.dtype
+    if view.view_fn is not None:
+        slices.order = layout_of(base._array)
+    base._edge = slices
     if old is not None and old.hooks is not None:
-        move_retained(base, old, node)
+        move_retained(base, old, slices)
 
 
 def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...], np.dtype[Any]] | None) -> None:

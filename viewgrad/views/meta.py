@@ -240,27 +240,41 @@ def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
 
 
 def check_write(tensor: Tensor, recorded: bool) -> None:
-    """Refuse an in-place write that cannot be made, or (`recorded`) whose history cannot be told."""
+    """Refuse an in-place write that cannot be made, or whose history cannot be told.
+
+    Arguments:
+        tensor: what is to be written to; its edge must be current.
+        recorded: whether the write is recorded, which only happens in grad mode.
+    """
     view = tensor._view
     if view is not None:
         if view.overlaps_itself:
-            raise OverlappingWriteError(
-                f"elements of this view of shape {tensor.shape} share places in memory (it was made by expand, unfold or "
-                "as_strided), so writing to it has no defined result; write to its base, or to a clone() of the view"
-            )
-        if recorded and view.creation is not CreationMeta.DEFAULT:
+            raise OverlappingWriteError(_overlapping(tensor, "it was made by expand, unfold or as_strided"))
+        if view.creation is not CreationMeta.DEFAULT and (
+            recorded or (view.base._edge is not None and current_mode() & GRAD)
+        ):
             raise ViewInPlaceError(
                 f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn of "
                 "the write; take the view in grad mode, or write under no_grad"
             )
-    if recorded and current_mode() & GRAD:
+    storage = tensor._storage
+    if storage is not None and storage.foreign and TensorGeometry.of(tensor._array, storage.root).overlaps_itself:
+        raise OverlappingWriteError(_overlapping(tensor, "its memory came from outside so"))
+    if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
-        if type(base_edge) is AccumulateGrad or type(current_edge(tensor)) is AccumulateGrad:
+        if type(base_edge) is AccumulateGrad or type(tensor._edge) is AccumulateGrad:
             what = "a leaf" if view is None else "a view of a leaf"
             raise LeafInPlaceError(
                 f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "
                 "differentiated any more; write to a clone(), or update it under no_grad()"
             )
+
+
+def _overlapping(tensor: Tensor, why: str) -> str:
+    return (
+        f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no defined "
+        "result; write to its base, or to a clone() of it"
+    )
 
 
 class view_replay(ModeSwitch):
