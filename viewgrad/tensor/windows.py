@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,9 @@ __all__ = ["SavedWindows"]
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple["SavedTensor", Box]
+
+WHOLE: Final = range(1)  # the cells of a dimension over which all windows of a grid reach
+ROW: Final = (0,)  # the grid of the windows at one index of the first dimension
 
 FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead ones among them are looked for
 
@@ -66,7 +69,8 @@ class SavedWindows:
             return []
         touched: list[SavedTensor] = []
         for levels, grid in self._grids.items():
-            for cell in self._cells(levels, grid, box):
+            cells = self._cells(levels, grid, box)
+            for cell in cells:
                 entries = grid.get(cell)
                 if entries is not None:
                     if window is None:
@@ -92,22 +96,25 @@ class SavedWindows:
         del entries[kept:]
 
     @staticmethod
-    def _cells(levels: tuple[int, ...], grid: dict[tuple[int, ...], Any], box: Box) -> Iterator[tuple[int, ...]]:
+    def _cells(levels: tuple[int, ...], grid: dict[tuple[int, ...], Any], box: Box) -> Iterable[tuple[int, ...]]:
         """The cells of a grid that may hold a window that meets `box`."""
+        if len(levels) > len(box):
+            return list(grid)
         ranges: list[range] = []
         number = 1
-        for dimension, level in enumerate(levels):
+        for level, (start, stop) in zip(levels, box, strict=False):
             if level < 0:
-                ranges.append(range(1))
-            elif dimension < len(box):
-                start, stop = box[dimension]
-                cells = range((start >> level) - (level > 0), ((stop - 1) >> level) + 1)
-                number *= len(cells)
-                ranges.append(cells)
+                cells = WHOLE
+            elif level == 0:
+                cells = range(start, stop)
             else:
-                number = len(grid) + 1
+                cells = range((start >> level) - 1, ((stop - 1) >> level) + 1)
+            number *= len(cells)
+            ranges.append(cells)
+        if number == 1:
+            return (tuple([cells.start for cells in ranges]),)
         if number > len(grid):
-            return iter(list(grid))
+            return list(grid)
         return itertools.product(*ranges)
 
     def _arrange(self) -> None:
@@ -122,18 +129,19 @@ class SavedWindows:
             box = box_of(saved.array, index, self._root)
             if box is None:
                 continue
-            levels = []
-            cell = []
-            for (start, stop), extent in zip(box, shape, strict=False):
-                if stop - start == extent > 1:
-                    levels.append(-1)
-                    cell.append(0)
-                else:
-                    level = (stop - start - 1).bit_length()
-                    levels.append(level)
-                    cell.append(start >> level)
-            grid = self._grids.setdefault(tuple(levels), {})
-            grid.setdefault(tuple(cell), []).append((saved, box))
+            levels: tuple[int, ...] = ROW
+            if len(box) == 1 and box[0][1] - box[0][0] == 1:
+                cell: tuple[int, ...] = (box[0][0],)
+            else:
+                levels, cell = _cell_of(box, shape)
+            grid = self._grids.get(levels)
+            if grid is None:
+                grid = self._grids[levels] = {}
+            entries = grid.get(cell)
+            if entries is None:
+                grid[cell] = [(saved, box)]
+            else:
+                entries.append((saved, box))
             self._count += 1
 
     def _prune(self) -> None:
@@ -156,6 +164,21 @@ class SavedWindows:
             if not grid:
                 del self._grids[levels]
         self._limit = max(FIRST_PRUNE, 2 * len(self))
+
+
+def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The grid that windows of the extents of `box` belong to, and the cell that this one starts in."""
+    levels = []
+    cell = []
+    for (start, stop), extent in zip(box, shape, strict=False):
+        if stop - start == extent > 1:
+            levels.append(-1)
+            cell.append(0)
+        else:
+            level = (stop - start - 1).bit_length()
+            levels.append(level)
+            cell.append(start >> level)
+    return tuple(levels), tuple(cell)
 
 
 def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
