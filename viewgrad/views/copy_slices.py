@@ -6,6 +6,7 @@ See Note [In-place writes through views] in docs/notes/copy_slices.md.
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -65,8 +66,13 @@ class CopySlices(Node):
         return self._overwrite(grad, edges, self.fn.apply)
 
     def consume(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """`apply`, after which the saved values are released."""
-        return self._overwrite(grad, edges, self.fn.consume)
+        """`apply`, after which the saved values are released.
+
+        Not where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that it saved: it
+        will run once more, on its own.
+        """
+        fn = self.fn
+        return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= FN_ALONE else fn.apply)
 
     def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
@@ -207,3 +213,21 @@ def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...]
     base._edge = node
     if old is not None and old.hooks is not None:
         move_retained(base, old, node)
+
+
+def _fn_alone() -> int:
+    """The reference count of a wrapped node that nothing but its `CopySlices` holds, as `consume` sees it."""
+
+    class Probe:
+        fn: Any
+
+        def consume(self) -> int:
+            fn = self.fn
+            return getrefcount(fn)
+
+    probe = Probe()
+    probe.fn = Probe()
+    return probe.consume()
+
+
+FN_ALONE: Final = _fn_alone()

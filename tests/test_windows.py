@@ -1,0 +1,102 @@
+"""Saved windows keep their value: exactly those that a write touches are copied, and found without comparing all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, basic_indices
+
+from viewgrad.tensor.storage import Storage
+
+
+@st.composite
+def writes_and_saves(draw):
+    shape = draw(array_shapes(min_dims=1, max_dims=3, max_side=6))
+    steps = draw(
+        st.lists(
+            st.tuples(st.booleans(), basic_indices(shape, allow_newaxis=True, allow_ellipsis=True), st.booleans()),
+            max_size=14,
+        )
+    )
+    return shape, steps
+
+
+@settings(deadline=None, max_examples=300)
+@given(writes_and_saves())
+def test_saved_windows_keep_their_value_and_only_touched_ones_are_copied(drawn):
+    shape, steps = drawn
+    root = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    storage = Storage(root)
+    saved = []
+    for number, (is_save, index, as_index) in enumerate(steps):
+        index = index if isinstance(index, tuple) else (index,)
+        if Ellipsis not in index:
+            index = (*index, ...)
+        window = root[index]
+        known_index = index if as_index else None
+        if is_save:
+            saved.append((storage.save(window, known_index), window.copy(), window))
+        else:
+            touched = [np.shares_memory(item.array, window) for item, _, _ in saved]
+            was = [item.array for item, _, _ in saved]
+            storage.preserve(window, known_index)
+            window[...] = -1.0 - number
+            for (item, _, _), touch, before in zip(saved, touched, was, strict=True):
+                assert (item.array is not before) == touch
+    for item, value, _ in saved:
+        assert np.array_equal(item.array, value)
+
+
+INDICES = {
+    "rows": lambda n: [i for i in range(n)],
+    "columns": lambda n: [(slice(None), i) for i in range(n)],
+    "cells": lambda n: [(i, (7 * i) % n, ...) for i in range(n)],
+    "blocks": lambda n: [slice(4 * i, 4 * i + 4) for i in range(n // 4)],
+    "overlapping": lambda n: [slice(i, i + 3) for i in range(n - 3)],
+}
+
+
+@pytest.mark.parametrize("form", INDICES)
+def test_the_number_of_windows_compared_does_not_grow_with_their_number(form):
+    for n in (40, 400):
+        root = np.zeros((n, n))
+        storage = Storage(root)
+        indices = INDICES[form](n)
+        kept = [storage.save(root[index], index) for index in indices]
+        for index in indices:
+            storage.preserve(root[index], index)
+        assert storage.windows is not None
+        assert storage.windows.compared <= 12 * len(kept)
+
+
+def test_dead_windows_are_forgotten():
+    root = np.zeros((100, 4))
+    storage = Storage(root)
+    for i in range(10_000):
+        storage.save(root[i % 100], i % 100)
+    assert storage.windows is not None
+    assert len(storage.windows) <= 64
+
+
+def test_a_whole_saved_twice_is_one_saved_window():
+    root = np.zeros(3)
+    storage = Storage(root)
+    first = storage.save(root, None)
+    assert storage.save(root, None) is first
+
+
+def test_what_no_node_holds_is_not_copied():
+    root = np.zeros(3)
+    storage = Storage(root)
+    storage.save(root, None)
+    storage.preserve(root, None)
+    assert storage.preserved is None
+
+
+def test_foreign_memory_is_copied_when_saved():
+    root = np.zeros(3)
+    saved = Storage(root, foreign=True).save(root, None)
+    root[0] = 1.0
+    assert saved.array[0] == 0.0
