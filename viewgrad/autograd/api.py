@@ -190,4 +190,3 @@ def _retain_grad(self: Tensor) -> None:
 
 Tensor.backward = _tensor_backward  # type: ignore[assignment]
 Tensor.retain_grad = _retain_grad  # type: ignore[assignment]
-Tensor.__iadd__=Tensor.add_; Tensor.__imul__=Tensor.mul_; Tensor.__add__=Tensor.add; Tensor.__mul__=Tensor.mul;Tensor.__rmul__=Tensor.mul
