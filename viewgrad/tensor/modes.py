@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from contextvars import ContextVar, Token
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, overload
 
 __all__ = [
     "ModeSwitch",
@@ -24,7 +24,7 @@ __all__ = [
     "set_grad_enabled",
 ]
 
-GRAD: Final = 1  # operators record history
+GRAD: Final = 1  # operators record history; never beside INFERENCE
 INFERENCE: Final = 2  # operators make tensors that can never be recorded
 FORWARD: Final = 4  # a dual level is open: operators propagate tangents
 PACK: Final = 8  # saved values pass through user hooks
@@ -32,6 +32,7 @@ ANOMALY: Final = 16  # nodes remember where they were made
 STRICT: Final = 32  # a write to a saved window raises
 REPLAY: Final = 64  # views are taken again by replaying their view functions
 TRACE: Final = 128  # operators are handed to a tracer instead of being run
+CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)
 current_mode: Final = MODE.get
@@ -52,28 +53,44 @@ def is_inference_mode_enabled() -> bool:
 class ModeSwitch:
     """Sets and clears bits of the mode, as a context manager or as a decorator.
 
-    As a decorator of a generator function it is in force while the generator's own code runs, and
-    not while the generator is suspended.
+    It is in force in the thread, and in the asynchronous task, that entered it. As a decorator of a generator (or of an
+    asynchronous one) it is in force while the generator's own code runs, and not while the generator is suspended.
+
+    Arguments:
+        on: the bits to be set.
+        off: the bits to be cleared.
     """
 
     def __init__(self, on: int = 0, off: int = 0) -> None:
         self.on = on
         self.off = off
-        self._tokens: list[Token[int]] = []
+        self._before: list[int] = []
 
     def __enter__(self) -> ModeSwitch:
-        self._tokens.append(MODE.set((MODE.get() | self.on) & ~self.off))
+        mode = MODE.get()
+        self._before.append(mode)
+        MODE.set(switched(mode, self.on, self.off))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        MODE.reset(self._tokens.pop())
+        # Only our own bits are put back: a block in a suspended generator need not end before one entered after it.
+        ours = self.on | self.off
+        MODE.set(switched(MODE.get() & ~ours | self._before.pop() & ours, 0, 0))
 
     def __call__(self, function: F) -> F:
+        # Each call enters a switch of its own: calls may overlap, in other threads or in each other.
         if inspect.isgeneratorfunction(function):
             return cast(F, self._around_generator(function))
+        if inspect.isasyncgenfunction(function):
+            return cast(F, self._around_async_generator(function))
         if inspect.iscoroutinefunction(function):
-            raise TypeError(f"{type(self).__name__} cannot decorate the coroutine function {function.__name__!r}: "
-                            f"use 'with {type(self).__name__}():' inside it")
+
+            @functools.wraps(function)
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
+                with ModeSwitch(self.on, self.off):
+                    return await function(*args, **kwargs)
+
+            return cast(F, coroutine)
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -84,7 +101,7 @@ class ModeSwitch:
 
     def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             generator = function(*args, **kwargs)
             resume: Callable[[], Any] = functools.partial(next, generator)
             try:
@@ -108,9 +125,57 @@ class ModeSwitch:
 
         return wrapper
 
+    def _around_async_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+            generator = function(*args, **kwargs)
+            resume: Callable[[], Any] = generator.__anext__
+            try:
+                while True:
+                    try:
+                        with ModeSwitch(self.on, self.off):
+                            value = await resume()
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        resume = functools.partial(generator.athrow, error)
+                    else:
+                        resume = functools.partial(generator.asend, sent)
+            finally:
+                with ModeSwitch(self.on, self.off):
+                    await generator.aclose()
 
-class no_grad(ModeSwitch):
-    """Record no history: `with no_grad():` or `@no_grad()`.
+        return wrapper
+
+    def __repr__(self) -> str:
+        bits = {name: bit for name, bit in globals().items() if name.isupper() and type(bit) is int}
+        on = [name for name, bit in bits.items() if self.on & bit]
+        off = [name for name, bit in bits.items() if self.off & bit]
+        return f"{type(self).__name__}(on={'|'.join(on) or 0}, off={'|'.join(off) or 0})"
+
+
+def switched(mode: int, on: int, off: int) -> int:
+    """`mode` with bits set and cleared. Inference mode keeps grad mode off."""
+    mode = (mode | on) & ~off
+    return mode & ~GRAD if mode & INFERENCE else mode
+
+
+@overload
+def no_grad(function: F) -> F: ...
+@overload
+def no_grad(function: None = None) -> ModeSwitch: ...
+def no_grad(function: Any = None) -> Any:
+    """Record no history: `with no_grad():`, `@no_grad()` or `@no_grad`.
+
+    Arguments:
+        function: where used as a bare decorator, the function in which no history is recorded.
+
+    Returns:
+        A context manager that is a decorator too; or the decorated function.
 
     Example:
         >>> import viewgrad as vg
@@ -119,24 +184,34 @@ class no_grad(ModeSwitch):
         ...     (x * 2).requires_grad
         False
     """
-
-    def __new__(cls, function: Any = None) -> Any:
-        """Also serve as a bare decorator: `@no_grad`."""
-        switch = super().__new__(cls)
-        if function is None:
-            return switch
-        switch.__init__()
-        return switch(function)
-
-    def __init__(self, function: None = None) -> None:
-        super().__init__(off=GRAD)
+    switch = ModeSwitch(off=GRAD)
+    return switch if function is None else switch(function)
 
 
-class enable_grad(ModeSwitch):
-    """Record history, also inside `no_grad`: `with enable_grad():` or `@enable_grad()`."""
+@overload
+def enable_grad(function: F) -> F: ...
+@overload
+def enable_grad(function: None = None) -> ModeSwitch: ...
+def enable_grad(function: Any = None) -> Any:
+    """Record history, also inside `no_grad`: `with enable_grad():`, `@enable_grad()` or `@enable_grad`.
 
-    def __init__(self) -> None:
-        super().__init__(on=GRAD)
+    It has no effect inside `inference_mode`.
+
+    Arguments:
+        function: where used as a bare decorator, the function in which history is recorded.
+
+    Returns:
+        A context manager that is a decorator too; or the decorated function.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.ones(2, requires_grad=True)
+        >>> with vg.no_grad(), vg.enable_grad():
+        ...     (x * 2).requires_grad
+        True
+    """
+    switch = ModeSwitch(on=GRAD)
+    return switch if function is None else switch(function)
 
 
 class set_grad_enabled(ModeSwitch):
@@ -144,30 +219,57 @@ class set_grad_enabled(ModeSwitch):
 
     Arguments:
         enabled: whether operators record history from here on.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> with vg.set_grad_enabled(False):
+        ...     vg.is_grad_enabled()
+        False
+        >>> vg.is_grad_enabled()
+        True
     """
 
     def __init__(self, enabled: bool) -> None:
         super().__init__(on=GRAD if enabled else 0, off=0 if enabled else GRAD)
-        self._tokens.append(MODE.set((MODE.get() | self.on) & ~self.off))
-        self._entered = False
+        self._set_at_once = True
+        super().__enter__()
 
     def __enter__(self) -> set_grad_enabled:
-        if self._entered:
+        if not self._set_at_once:
             super().__enter__()
-        self._entered = True
+        self._set_at_once = False
         return self
 
     def __call__(self, function: F) -> F:
-        MODE.reset(self._tokens.pop())
+        if self._set_at_once:  # as a decorator it was not meant to change anything here and now
+            self._set_at_once = False
+            self.__exit__(None, None, None)
         return super().__call__(function)
 
 
-class inference_mode(ModeSwitch):
+@overload
+def inference_mode(enabled: F) -> F: ...
+@overload
+def inference_mode(enabled: bool = True) -> ModeSwitch: ...
+def inference_mode(enabled: Any = True) -> Any:
     """Record nothing, and make tensors that autograd can never record.
 
-    Arguments:
-        enabled: False leaves an enclosing inference mode for the block.
-    """
+    What is made inside may be written to inside only, and cannot be saved for backward; a `clone()` taken outside can.
+    Tensors from outside may be written to as ever, but views of them taken inside are not written to in grad mode.
 
-    def __init__(self, enabled: bool = True) -> None:
-        super().__init__(*((INFERENCE, GRAD) if enabled else (GRAD, INFERENCE)))
+    Arguments:
+        enabled: False leaves an enclosing inference mode for the block; as a bare decorator, the function.
+
+    Returns:
+        A context manager that is a decorator too; or the decorated function.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> with vg.inference_mode():
+        ...     x = vg.ones(2) * 3
+        >>> x.is_inference(), x.requires_grad
+        (True, False)
+    """
+    if callable(enabled):
+        return ModeSwitch(on=INFERENCE, off=GRAD)(enabled)
+    return ModeSwitch(*((INFERENCE, GRAD) if enabled else (GRAD, INFERENCE)))

@@ -8,22 +8,24 @@ itself (`Tensor._saved`). See Note [Saved values keep their value] in docs/notes
 from __future__ import annotations
 
 import gc
+from collections import deque
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import FreedGraphError, InferenceError, SavedValueError, StrictMutationError
-from .modes import STRICT, current_mode
+from ..errors import AutogradError, FreedGraphError, InferenceError, SavedValueError, StrictMutationError
+from .modes import INFERENCE, STRICT, current_mode
 from .node import Node, new
 from .windows import SavedWindows
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["SavedTensor", "Storage", "VersionCounter", "prepare_write", "save", "storage_of"]
+__all__ = ["SavedTensor", "Storage", "VersionCounter", "WritesRefused", "prepare_write", "save", "storage_of"]
 
 Array = np.ndarray[Any, Any]
+PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
 
 
 class VersionCounter:
@@ -78,6 +80,34 @@ class Released:
 RELEASED: Final = Released()
 
 
+class WritesRefused(SavedWindows):
+    """Stands where the saved windows of a storage would be, and refuses the writes that ask for them.
+
+    So that writes to such a storage are refused at no cost to those to any other.
+    """
+
+    __slots__ = ("error", "message")
+
+    def __init__(self, root: Array, error: type[AutogradError], message: str) -> None:
+        super().__init__(root)
+        self.error = error
+        self.message = message
+
+    def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
+        """Raise: this is asked for just before a write."""
+        raise self.error(self.message)
+
+
+class WritesRefusedOutside(WritesRefused):
+    """The same, for writes outside of inference mode to what was made in it."""
+
+    __slots__ = ()
+
+    def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
+        """Raise outside of inference mode; nothing has been saved, in any case."""
+        return [] if current_mode() & INFERENCE else super().take_touched(window, index)
+
+
 class Storage(VersionCounter):
     """One buffer, and what all tensors over it share: the version counter and the windows saved from it.
 
@@ -87,10 +117,10 @@ class Storage(VersionCounter):
         windows: what was saved of parts of it, if anything.
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
-        preserved: the windows copied before a write: `(saved, nbytes, writer)`, for those who ask.
+        preserved: the windows that were copied before a write, and who wrote; the latest of them.
     """
 
-    __slots__ = ("__weakref__", "foreign", "inference", "preserved", "root", "shared", "whole", "windows")
+    __slots__ = ("__weakref__", "_inference", "foreign", "preserved", "root", "shared", "whole", "windows")
 
     def __init__(self, root: Array, *, foreign: bool = False) -> None:
         self.version = 0
@@ -98,16 +128,32 @@ class Storage(VersionCounter):
         self.whole: SavedTensor | None = None
         self.windows: SavedWindows | None = None
         self.foreign = foreign
-        self.inference = False
+        self._inference = False
         self.shared = foreign
-        self.preserved: list[tuple[int, str]] | None = None
+        self.preserved: deque[tuple[Array, str]] | None = None
+
+    @property
+    def inference(self) -> bool:
+        """Whether the storage was made in inference mode, so that nothing is ever recorded of it."""
+        return self._inference
+
+    @inference.setter
+    def inference(self, value: bool) -> None:
+        if value:
+            self._inference = True
+            self.windows = WritesRefusedOutside(
+                self.root,
+                InferenceError,
+                "in-place write outside inference mode to a tensor made in it; write to it inside inference_mode(), or "
+                "to a clone() taken outside",
+            )
 
     def save(self, array: Array, index: Any) -> SavedTensor:
         """What a node is to keep of `array`, a window on this storage taken as `root[index]` (None: otherwise)."""
         whole = self.whole
         if whole is not None and whole.array is array:
             return whole
-        if self.inference:
+        if self._inference:
             raise InferenceError(
                 "a tensor made in inference mode cannot be saved for backward; clone() it outside inference mode first"
             )
@@ -117,6 +163,9 @@ class Storage(VersionCounter):
             return saved
         saved.array = array
         if array is self.root:
+            whole = self.whole
+            if whole is not None and whole.array is array:  # another thread has saved it in the meantime
+                return whole
             self.whole = saved
         else:
             if self.windows is None:
@@ -139,19 +188,27 @@ class Storage(VersionCounter):
                 if window is None:
                     window = self.root[index]
                 if np.size(window):
+                    if current_mode() & STRICT:
+                        raise StrictMutationError(_strict_message([whole], writer))
                     self.whole = None
                     self._copy(whole, writer)
-        if self.windows is not None:
-            for saved in self.windows.take_touched(window, index):
-                self._copy(saved, writer)
+        windows = self.windows
+        if windows is not None:
+            touched = windows.take_touched(window, index)
+            if touched:
+                if current_mode() & STRICT:
+                    for saved in touched:  # the write is not going to happen
+                        windows.add(saved, None)
+                    raise StrictMutationError(_strict_message(touched, writer))
+                for saved in touched:
+                    self._copy(saved, writer)
 
     def _copy(self, saved: SavedTensor, writer: str) -> None:
-        if current_mode() & STRICT:
-            raise StrictMutationError(_strict_message(saved))
-        saved.array = saved.array.copy(order="K")
+        window = saved.array
+        saved.array = window.copy(order="K")
         if self.preserved is None:
-            self.preserved = []
-        self.preserved.append((saved.array.nbytes, writer))
+            self.preserved = deque(maxlen=PRESERVED_KEPT)
+        self.preserved.append((window, writer))
 
     def lose(self, window: Array | None) -> None:
         """Count a write that has already happened: what was saved of `window` (None: of all) can't be used any more."""
@@ -164,20 +221,34 @@ class Storage(VersionCounter):
             saved.__class__ = LostTensor
 
 
-def _strict_message(saved: SavedTensor) -> str:
-    savers = sorted({holder.name() for holder in gc.get_referrers(saved) if isinstance(holder, Node)})
+def _strict_message(touched: list[SavedTensor], writer: str) -> str:
+    shapes = " and ".join(str(saved.array.shape) for saved in touched[:3])
+    savers = sorted({name for saved in touched for name in _savers(saved)})
     return (
-        f"this write touches a value of shape {saved.array.shape} that {' and '.join(savers) or 'a node'} saved for "
+        f"{writer or 'this write'} would touch {'a value' if len(touched) == 1 else f'{len(touched)} values'} of shape "
+        f"{shapes}{' and others' if len(touched) > 3 else ''} that {' and '.join(savers) or 'a node'} saved for "
         "backward, inside forbid_mutation_on_saved_tensors(); write to a clone(), use the out-of-place operator, or "
         "leave the strict mode: outside of it the saved window is copied before the write"
     )
+
+
+def _savers(saved: SavedTensor) -> list[str]:
+    """The names of the nodes that hold a saved value, themselves or in a list."""
+    holders = gc.get_referrers(saved)
+    lists = [holder for holder in holders if type(holder) in (list, tuple)]
+    holders += [outer for inner in lists for outer in gc.get_referrers(inner)]
+    return [holder.name() for holder in holders if isinstance(holder, Node)]
 
 
 def storage_of(tensor: Tensor) -> Storage:
     """The storage of a tensor, made where there is none yet."""
     storage = tensor._storage
     if storage is None:
-        storage = tensor._storage = Storage(tensor._array)
+        storage = Storage(tensor._array)
+        # No call from here to the end: another thread that reads the same tensor does not get in between.
+        if tensor._storage is not None:
+            return tensor._storage
+        tensor._storage = storage
         storage.whole = tensor._saved
         tensor._saved = None
     return storage
@@ -187,11 +258,14 @@ def save(tensor: Tensor) -> SavedTensor:
     """What a node is to keep of the value that `tensor` has now."""
     storage = tensor._storage
     if storage is None:
-        saved = tensor._saved
-        if saved is None:
-            saved = tensor._saved = new(SavedTensor)
-            saved.array = tensor._array
-        return saved
+        saved: SavedTensor = new(SavedTensor)
+        saved.array = tensor._array
+        # No call from here to the return: another thread that reads the same tensor does not get in between.
+        storage = tensor._storage
+        if storage is None:
+            if tensor._saved is None:
+                tensor._saved = saved
+            return tensor._saved
     return storage.save(tensor._array, root_index(tensor, storage))
 
 

@@ -408,7 +408,8 @@ def tensor_like(saved: SavedTensor, edge: Any) -> Tensor:
     array = saved.array
     out = from_array(array, edge)
     storage = out._storage = Storage(array, foreign=True)
-    storage.whole = saved
+    if type(saved) is SavedTensor:  # what user hooks unpack is another array each time
+        storage.whole = saved
     return out
 
 

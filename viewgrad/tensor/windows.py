@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections.abc import Iterable
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,7 @@ Entry = tuple["SavedTensor", Box]
 WHOLE: Final = range(1)  # the cells of a dimension over which all windows of a grid reach
 ROW: Final = (0,)  # the grid of the windows at one index of the first dimension
 
+pruning: Final = threading.Lock()  # threads that read the same tensor may find at once that it is time to prune
 FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead ones among them are looked for
 
 
@@ -55,8 +57,11 @@ class SavedWindows:
         """Register a window, taken as `root[index]`, or in some other way where `index` is None."""
         pending = self._pending
         pending.append((saved, index))
-        if len(pending) + self._count > self._limit:
-            self._prune()
+        if len(pending) + self._count > self._limit and pruning.acquire(blocking=False):
+            try:
+                self._prune()
+            finally:
+                pruning.release()
 
     def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`."""
