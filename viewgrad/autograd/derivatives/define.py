@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ...tensor.tensor import Tensor
 from .codegen import generate
 from .declaration import DeclarationError, Operator, parse_formula, parse_signature
+from .numpy_protocol import register
 
 __all__ = ["OPERATORS", "define_op", "row"]
 
@@ -97,31 +98,8 @@ def row(
         if inplace:
             setattr(Tensor, f"{operator.name}_", operator.inplace_function)
     for function in numpy:
-        if isinstance(function, tuple):
-            UFUNCS[function] = operator.function
-        elif hasattr(function, "nin"):
-            UFUNCS[function, "__call__"] = _with_out(operator.function)
-        else:
-            FUNCTIONS[function] = operator.function
+        register(function, operator.function)
     return operator
-
-
-def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator with a ufunc's `out=` and `where=`."""
-
-    def ufunc(*inputs: Any, out: Any = None, where: Any = True, **kwargs: Any) -> Any:
-        if kwargs:
-            raise TypeError(f"{function.__name__} on tensors takes out= and where=, not {', '.join(kwargs)}")
-        result = function(*inputs)
-        if out is None:
-            if where is not True:
-                raise TypeError(f"{function.__name__} with where= needs out=, which keeps its value elsewhere")
-            return result
-        if not isinstance(out, Tensor):
-            raise TypeError("the result of an operator on tensors cannot be written to a plain array; out= takes a Tensor")
-        return out.copy_(result) if where is True else out.copy_where_(result, where)
-
-    return ufunc
 
 
 def define_op(
