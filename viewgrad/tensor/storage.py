@@ -47,6 +47,9 @@ class SavedTensor:
 
     array: Array
 
+    def restore_onto(self, tensor: Tensor) -> None:
+        """Give a tensor that was made of the saved value what was saved beside it: nothing, here."""
+
     def __repr__(self) -> str:
         return f"SavedTensor({self.array!r})"
 

@@ -55,7 +55,7 @@ class Tensor:
     _grad: Tensor | None
     _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
     _storage: Storage | None
-    _tangent: Tensor | None
+    _tangent: Any  # what forward mode knows of it; see tensor/tangents.py
     _view: DifferentiableViewMeta | None
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
@@ -410,6 +410,8 @@ def tensor_like(saved: SavedTensor, edge: Any) -> Tensor:
     storage = out._storage = Storage(array, foreign=True)
     if type(saved) is SavedTensor:  # what user hooks unpack is another array each time
         storage.whole = saved
+    else:
+        saved.restore_onto(out)
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -16,6 +16,9 @@ from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
 from .nodes import AsStridedBackward, ViewBackward, layout_of
+
+if TYPE_CHECKING:
+    from ..tensor.tangents import TangentRoot
 
 __all__ = ["CreationMeta", "DifferentiableViewMeta", "check_write", "make_view", "move_retained", "view_replay"]
 
@@ -102,6 +105,8 @@ class DifferentiableViewMeta:
 
     __slots__ = ("base", "creation", "index", "made_from", "overlaps_itself", "strided", "view_fn")
 
+    is_root: ClassVar[bool] = False  # whether it has a tangent of its own, rather than a window of its base's
+
     base: Tensor
     index: Any
     view_fn: Callable[[Any], Any] | None
@@ -113,6 +118,15 @@ class DifferentiableViewMeta:
     def window(self, base: Any) -> Any:
         """The view, taken again from anything shaped like the base."""
         return base[self.index] if self.view_fn is None else self.view_fn(base)
+
+    @property
+    def tangent_root(self) -> Any:
+        """What holds the tangent that the view's is a window of; see `tensor/tangents.py`."""
+        return self.base
+
+    def tangent_window(self, tangent: Any) -> Any:
+        """The view's window of the tangent that `tangent_root` holds."""
+        return self.window(tangent)
 
     @property
     def steps(self) -> tuple[Callable[[Any], Any], ...]:
@@ -166,6 +180,44 @@ class DifferentiableViewMeta:
         return node
 
 
+class DualViewMeta(DifferentiableViewMeta):
+    """Of a dual tensor, which is a view of its primal but has a tangent of its own, and of the views of it.
+
+    Attributes:
+        root: what holds that tangent.
+        root_steps: the view functions that lead from the dual tensor to this view.
+    """
+
+    __slots__ = ("root", "root_steps")
+
+    root: TangentRoot
+    root_steps: tuple[Callable[[Any], Any], ...]
+
+    @property
+    def is_root(self) -> bool:  # type: ignore[override]
+        """Whether this is the dual tensor itself."""
+        return not self.root_steps
+
+    @property
+    def tangent_root(self) -> Any:
+        """What holds the tangent of the dual tensor."""
+        return self.root
+
+    def tangent_window(self, tangent: Any) -> Any:
+        """The view's window of the tangent of the dual tensor."""
+        for step in self.root_steps:
+            tangent = step(tangent)
+        return tangent
+
+    @classmethod
+    def of_view(cls, root: TangentRoot, root_steps: tuple[Callable[[Any], Any], ...]) -> DualViewMeta:
+        """That of a view of a dual tensor, still to be filled in."""
+        view: DualViewMeta = new(cls)
+        view.root = root
+        view.root_steps = root_steps
+        return view
+
+
 def make_view(
     source: Tensor,
     array: Array,
@@ -194,6 +246,9 @@ def make_view(
         view.strided = strided
         view.overlaps_itself = overlaps_itself
     else:
+        if mode > GRAD and type(parent) is DualViewMeta:
+            step = Index(index) if view_fn is None else view_fn
+            out._view = view = DualViewMeta.of_view(parent.root, (*parent.root_steps, step))
         view.base = base = parent.base
         edge = parent.edge_of(source)
         view.made_from = base._edge

@@ -82,8 +82,19 @@ def generate(operator: Operator) -> None:
         operator.sources["inplace"] = FunctionWriter(operator).inplace()
         operator.inplace_function = compile_source(operator.sources["inplace"], f"{name}_", environment)[f"{name}_"]
         operator.inplace_function.__doc__ = f"In place: {operator.doc}"
+    operator.compile_plain = lambda: compile_plain(operator)
     setattr(TENSOR_FUNCTIONS, name, operator.function)
     environment[name] = operator.forward
+
+
+def compile_plain(operator: Operator) -> tuple[Any, Any]:
+    """The function of an operator and its in-place variant, written without a look at what the mode asks for."""
+    name = operator.name
+    writer = FunctionWriter(operator, plain=True)
+    function = compile_source(writer.function(), f"{name}, plain", ARRAY_FUNCTIONS)[name]
+    if not operator.has_inplace:
+        return function, None
+    return function, compile_source(writer.inplace(), f"{name}_, plain", ARRAY_FUNCTIONS)[f"{name}_"]
 
 
 def backward_name(name: str) -> str:
@@ -273,8 +284,9 @@ BUILTINS: Final = frozenset({"float", "int", "isinstance", "len", "list", "range
 class FunctionWriter:
     """Writes the function of an operator and its in-place variant."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, *, plain: bool = False) -> None:
         self.operator = operator
+        self.plain = plain
         self.signature = operator.signature
         self.tensors = operator.signature.tensors
         self.listed = next((argument for argument in self.tensors if argument.kind == "tensors"), None)
@@ -379,6 +391,8 @@ class FunctionWriter:
         return lines
 
     def _special(self, run: str) -> list[str]:
+        if self.plain:
+            return ["    mode = current_mode() & GRAD"]
         name = self.operator.name
         positional = ", ".join(a.name for a in self.signature.arguments if not a.keyword_only)
         keywords = ", ".join(f"{a.name!r}: {a.name}" for a in self.signature.arguments if a.keyword_only)

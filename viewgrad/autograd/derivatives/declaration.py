@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,6 +76,11 @@ class Signature:
             f"{argument.name}={rename(argument.name)}" if argument.keyword_only else rename(argument.name)
             for argument in self.arguments
         )
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, without those that were left out."""
+        positional = [argument.name for argument in self.arguments if not argument.keyword_only]
+        return {**dict(zip(positional, args, strict=False)), **kwargs}
 
     def __str__(self) -> str:
         arrow = f" -> ({', '.join(self.outputs)})" if len(self.outputs) > 1 else ""
@@ -272,6 +278,12 @@ class Operator:
     function: Callable[..., Any] = attrs.field(default=None)
     inplace_function: Callable[..., Any] = attrs.field(default=None)
     node_class: Any = None
+    compile_plain: Callable[[], tuple[Any, Any]] = attrs.field(default=None)
+
+    @functools.cached_property
+    def plain_functions(self) -> tuple[Any, Any]:
+        """The function and its in-place variant, blind to every mode but grad mode."""
+        return self.compile_plain()
 
     @property
     def name(self) -> str:

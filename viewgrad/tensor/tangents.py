@@ -1,0 +1,415 @@
+"""Tangents: what forward mode knows of a tensor beside its value.
+
+A tangent is kept at the *root* of a tensor: the base of a view, or the tensor itself where it is none. The tangent of a
+view is that window of the root's tangent which the view is of the base, taken when somebody asks. So the two share
+memory, whichever of them was given a tangent first, and a write to either is seen by both.
+
+A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own: its root, and that
+of its views, is a `TangentRoot`. A write to memory that has several roots is told to all of them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import GradientMismatchError
+from .modes import FORWARD, MODE
+from .storage import SavedTensor, save, storage_of
+from .tensor import Tensor, current_edge, from_array, tensor_like
+
+__all__ = [
+    "DualLevel",
+    "TangentRoot",
+    "at_level",
+    "has_tangent",
+    "new_tangent",
+    "open_levels",
+    "overwrite_tangent",
+    "set_tangent",
+    "tangent_of",
+    "with_tangents",
+    "writable_tangent",
+]
+
+Array = np.ndarray[Any, Any]
+FIRST_PRUNE: Final = 64  # how many holders a level remembers before it forgets those that are gone
+
+
+class DualLevel:
+    """One open block of forward mode, in which each tensor may have a tangent.
+
+    Attributes:
+        outer: the level around it, if any.
+        open: whether the block has not been left yet.
+    """
+
+    __slots__ = ("_holders", "_limit", "open", "outer")
+
+    def __init__(self, outer: DualLevel | None) -> None:
+        self.outer = outer
+        self.open = True
+        self._holders: list[weakref.ref[Any]] = []
+        self._limit = FIRST_PRUNE
+
+    def remember(self, holder: Any) -> None:
+        """Let `holder` lose its tangent when the level is left."""
+        holders = self._holders
+        holders.append(weakref.ref(holder))
+        if len(holders) > self._limit:
+            self._holders = [ref for ref in holders if ref() is not None]
+            self._limit = max(FIRST_PRUNE, 2 * len(self._holders))
+
+    def close(self) -> None:
+        """Drop all tangents."""
+        self.open = False
+        for ref in self._holders:
+            holder = ref()
+            if holder is not None:
+                holder._tangent.records.pop(self, None)
+        self._holders = []
+
+
+LEVEL: Final[ContextVar[DualLevel | None]] = ContextVar("viewgrad_dual_level", default=None)
+
+
+def open_levels() -> list[DualLevel]:
+    """The levels that are open here and now, the outermost first."""
+    levels = []
+    level = LEVEL.get()
+    while level is not None:
+        levels.append(level)
+        level = level.outer
+    return levels[::-1]
+
+
+class at_level:
+    """Run a block as if `level` were the innermost that is open; with None, as if there were none.
+
+    The tangents of a level are computed at the level around it: so they have tangents of their own there.
+    """
+
+    __slots__ = ("_level", "_level_before", "_mode_before")
+
+    def __init__(self, level: DualLevel | None) -> None:
+        self._level = level
+
+    def __enter__(self) -> None:
+        self._level_before = LEVEL.get()
+        LEVEL.set(self._level)
+        mode = MODE.get()
+        self._mode_before = mode & FORWARD
+        MODE.set(mode & ~FORWARD if self._level is None else mode | FORWARD)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        LEVEL.set(self._level_before)
+        MODE.set(MODE.get() & ~FORWARD | self._mode_before)
+
+
+class Tangent:
+    """The tangent of a root at one level.
+
+    Attributes:
+        value: a tensor laid out in memory as the root is.
+        owned: whether nothing else was seen to hold it when it was made, so that it may be written to in place.
+    """
+
+    __slots__ = ("owned", "value")
+
+    value: Tensor
+    owned: bool
+
+    def __init__(self, value: Tensor, owned: bool) -> None:
+        self.value = value
+        self.owned = owned
+
+
+class Tangents:
+    """The tangents of a root by level, and the other roots that look at its memory."""
+
+    __slots__ = ("aliases", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[DualLevel, Any] = {}
+        self.aliases: list[weakref.ref[TangentRoot]] = []
+
+
+class TangentRoot:
+    """The root of a dual tensor and of the views of it.
+
+    Arguments:
+        array: the memory of the dual tensor.
+        view: how the dual tensor is taken from its base.
+        whole: whether it is the whole of its base.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_tangent", "view", "whole")
+
+    def __init__(self, array: Array, view: Any, whole: bool) -> None:
+        self._array = array
+        self._tangent = Tangents()
+        self.view = view
+        self.whole = whole
+        aliases = _tangents(view.base).aliases
+        aliases[:] = [ref for ref in aliases if ref() is not None]
+        aliases.append(weakref.ref(self))
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------------
+
+
+def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
+    """The tangent of `tensor`; None where it has none, which is the same as zero.
+
+    Arguments:
+        tensor: any tensor.
+        level: the level asked for; the innermost that is open where left out.
+    """
+    view = tensor._view
+    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
+    if tangents is None:
+        return None
+    record = tangents.records.get(LEVEL.get() if level is None else level)
+    if record is None:
+        return None
+    return record.value if view is None else view.tangent_window(record.value)  # type: ignore[no-any-return]
+
+
+def has_tangent(tensor: Tensor) -> bool:
+    """Whether `tensor` has a tangent at any level that is open."""
+    view = tensor._view
+    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
+    return tangents is not None and any(level.open for level in tangents.records)
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------------
+
+
+def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:
+    """Give `tensor` a tangent, of its own shape; or take it away with None.
+
+    Of a view the base's tangent is changed, and made where there was none. `tangent` itself is kept where it can be, and
+    never written to.
+
+    Arguments:
+        tensor: any tensor, of floating-point or complex dtype.
+        tangent: how it changes, or None for not at all.
+        level: the level meant; the innermost that is open where left out.
+
+    Raises:
+        GradientMismatchError: for a tangent of another shape.
+    """
+    level = LEVEL.get() if level is None else level
+    if level is None:
+        return
+    if tangent is not None and tangent.shape != tensor.shape:
+        raise GradientMismatchError(
+            f"the tangent supplied has shape {tangent.shape}, but the tensor it belongs to has shape {tensor.shape}"
+        )
+    with at_level(level.outer):
+        if tangent is not None and np.may_share_memory(tangent._array, tensor._array):
+            tangent = tangent.clone()  # a write to the tensor must not change its tangent
+        overwrite_tangent(tensor, tangent, level)
+
+
+def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
+    """Give a tensor that an operator has just made its tangent, which nobody else holds.
+
+    To be called at the level around `level`.
+    """
+    _attach(tensor, tangent, level, True)
+
+
+def overwrite_tangent(
+    tensor: Tensor, tangent: Tensor | None, level: DualLevel, *, index: Any = None, owned: bool = False
+) -> None:
+    """After a write to `tensor`, or to `tensor[index]`, let `tangent` (None: zero) be the tangent of what was written.
+
+    To be called at the level around `level`. `tangent` is broadcast and cast, as the value was.
+    """
+    view = tensor._view
+    root = tensor if view is None else view.tangent_root
+    record = getattr(root, "_tangent", NONE).records.get(level)
+    if index is None and root._array.shape == tensor._array.shape and (view is None or view.is_root):
+        if tangent is not None:
+            if record is None or tangent is not record.value:
+                _attach(root, tangent, level, owned)
+        elif record is not None:
+            del root._tangent.records[level]
+    elif record is not None or tangent is not None:
+        window = writable_tangent(tensor, level)
+        if index is not None:
+            window[index] = 0.0 if tangent is None else _cast(tangent, window)
+        elif tangent is None:
+            window.zero_()
+        else:
+            window.copy_(_cast(tangent, window))
+    tell_aliases(tensor, level, index)
+
+
+def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
+    """The tangent of `tensor` at `level`, made where there is none, to be written to in place.
+
+    To be called at the level around `level`.
+    """
+    view = tensor._view
+    root = tensor if view is None else view.tangent_root
+    tangents = _tangents(root)
+    record = tangents.records.get(level)
+    if record is None:
+        record = tangents.records[level] = Tangent(from_array(np.zeros_like(root._array)), True)
+        level.remember(root)
+    elif not record.owned:
+        record.value = record.value.clone()
+        record.owned = True
+    return record.value if view is None else view.tangent_window(record.value)  # type: ignore[no-any-return]
+
+
+def _attach(root: Any, tangent: Tensor, level: DualLevel, owned: bool) -> None:
+    array = root._array
+    value = _cast(tangent, root)
+    if value._array.shape != array.shape or not _same_order(value._array, array):
+        value = from_array(np.zeros_like(array)).copy_(value)
+    elif value._view is not None:
+        value = value.clone()
+    if value is not tangent:
+        owned = True
+    tangents = _tangents(root)
+    record = tangents.records.get(level)
+    if record is None:
+        level.remember(root)
+        tangents.records[level] = Tangent(value, owned)
+    else:
+        record.value = value
+        record.owned = owned
+
+
+def _same_order(array: Array, other: Array) -> bool:
+    """Whether every view of `other` can be taken of `array` too: both are dense and in the same order."""
+    if array.strides == other.strides:
+        return True
+    flags, others = array.flags, other.flags
+    return bool((flags.c_contiguous and others.c_contiguous) or (flags.f_contiguous and others.f_contiguous))
+
+
+def _cast(tangent: Tensor, like: Any) -> Tensor:
+    """The tangent in the dtype of `like`."""
+    dtype = like._array.dtype
+    if tangent._array.dtype == dtype:
+        return tangent
+    if tangent._array.dtype.kind == "c" and dtype.kind != "c":
+        tangent = tangent.real
+    return tangent.astype(dtype)  # type: ignore[no-any-return]
+
+
+def tell_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
+    """Let the other roots of the memory of `tensor` know the tangent of what was written to `tensor`, or to a part."""
+    view = tensor._view
+    base = tensor if view is None else view.base
+    root = base if view is None else view.tangent_root
+    aliases = getattr(base, "_tangent", NONE).aliases
+    if not aliases and root is base:
+        return
+    others: list[Any] = [] if root is base else [base]
+    others += [other for ref in aliases if (other := ref()) is not None and other is not root]
+    for other in others:
+        _tell(other, tensor, level, index)
+
+
+def _tell(other: Any, tensor: Tensor, level: DualLevel, index: Any) -> None:
+    view = tensor._view
+    source = tangent_of(tensor, level)
+    record = getattr(other, "_tangent", NONE).records.get(level)
+    if source is None and record is None:
+        return
+    whole = type(other) is not TangentRoot or other.whole
+    if whole:
+        if record is None:
+            _attach(other, from_array(np.zeros_like(other._array)), level, True)
+        elif not record.owned:
+            record.value = record.value.clone()
+            record.owned = True
+        full = other._tangent.records[level].value
+    else:  # a dual tensor of a part of the base: what is written may lie inside, outside, or across its edge
+        full = from_array(np.zeros_like(other.view.base._array))
+        if record is not None:
+            other.view.window(full).copy_(record.value)
+    window = full if view is None else view.window(full)
+    if index is None:
+        window.copy_(0.0 if source is None else source)
+    else:
+        window[index] = 0.0 if source is None else source[index]
+    if not whole:
+        _attach(other, other.view.window(full).clone(), level, True)
+
+
+def _tangents(root: Any) -> Tangents:
+    """The tangents of a root, an empty collection where it has none."""
+    tangents = getattr(root, "_tangent", None)
+    if tangents is None:
+        tangents = root._tangent = Tangents()
+    return tangents
+
+
+NONE: Final = Tangents()  # stands for that of a root without any; never written to
+
+
+# -- saving ----------------------------------------------------------------------------------------------------------------
+
+
+class DualSaved(SavedTensor):
+    """A saved window together with the tangents that it had: for the backward pass of a computation on dual tensors.
+
+    Arguments:
+        inner: the saved window.
+        tangents: by level, the saved tangent and the edge to its history.
+    """
+
+    __slots__ = ("_tangent", "inner")
+
+    def __init__(self, inner: SavedTensor, tangents: dict[DualLevel, Any]) -> None:
+        self.inner = inner
+        self._tangent = Tangents()
+        self._tangent.records = tangents
+        # The history of a tangent may lead back to the node that holds this, until the level is left.
+        for level in tangents:
+            level.remember(self)
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        """The value."""
+        return self.inner.array
+
+    def restore_onto(self, tensor: Tensor) -> None:
+        """Give the tensor made of the saved value its tangents."""
+        for level, (saved, edge) in self._tangent.records.items():
+            if level.open:
+                _attach(tensor, tensor_like(saved, edge), level, False)
+        if type(self.inner) is SavedTensor:
+            storage_of(tensor).whole = self.inner
+        else:
+            self.inner.restore_onto(tensor)
+
+
+def saved_tangents(tensor: Tensor) -> dict[DualLevel, Any]:
+    """The tangents that `tensor` has at the open levels, saved, each with the edge to its history."""
+    view = tensor._view
+    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
+    if tangents is None:
+        return {}
+    saved = {}
+    for level, record in tangents.records.items():
+        if level.open:
+            value = record.value if view is None else view.tangent_window(record.value)
+            saved[level] = with_tangents(save(value), value), current_edge(value)
+    return saved
+
+
+def with_tangents(saved: SavedTensor, tensor: Tensor) -> SavedTensor:
+    """What a node is to keep of `tensor`, of which it keeps `saved`, so that the tangents are kept as well."""
+    tangents = saved_tangents(tensor)
+    return DualSaved(saved, tangents) if tangents else saved
