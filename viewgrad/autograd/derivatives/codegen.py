@@ -253,7 +253,9 @@ def grads_are_several(operator: Operator) -> bool:
 def needs_likes(operator: Operator) -> bool:
     """Whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion."""
     tensors = operator.signature.tensors
-    return (operator.elementwise and len(tensors) > 1) or any(argument.kind == "tensors" for argument in tensors)
+    if any(argument.kind == "tensors" for argument in tensors):
+        return True
+    return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
 
 
 def formula_text(tree: ast.expr, recorded: bool) -> str:
@@ -478,7 +480,7 @@ class FunctionWriter:
         result = "a0" if inplace else "r0"
         differentiable = set(self._differentiable())
         tests = []
-        if len(arrays) == 2 and not inplace and differentiable == {0, 1}:
+        if len(arrays) == 2 and not inplace and differentiable == {0, 1} and self.operator.elementwise:
             same = "a0.shape == a1.shape and a0.dtype is a1.dtype"
             return [
                 f"{indent}if {same} if e0 is not None and e1 is not None else "
@@ -497,6 +499,8 @@ class FunctionWriter:
             else f"({array}.shape, {array}.dtype)"
             for i, array in enumerate(arrays)
         )
+        if not self.operator.elementwise:
+            return [f"{indent}node.likes = ({likes},)"]
         if not tests:
             return [f"{indent}node.likes = None"]
         return [
@@ -564,7 +568,7 @@ class FunctionWriter:
                 "    if mode:",
                 "        edges = tuple([tensor._edge if tensor._view is None else tensor._view.edge_of(tensor)",
                 f"                       for tensor in {listed.name}])",
-                "        if any([edge is not None for edge in edges]):",
+                "        if edges.count(None) != len(edges):",
                 f"            node = new({backward_name(name)})",
                 "            node.edges = edges",
                 "            node.hooks = None",
