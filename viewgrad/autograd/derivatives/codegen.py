@@ -346,7 +346,7 @@ class FunctionWriter:
             lines += self._edges()
             some = " or ".join(f"e{i} is not None" for i in self._differentiable())
             lines += [
-                f"    recorded = mode and ({some}) and a0.dtype.kind in 'fc'",
+                f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
                 f"    if recorded or {target}._view is not None or a0.base is not None:",
                 f"        check_write({target}, recorded)",
                 "    if recorded:",
@@ -394,14 +394,14 @@ class FunctionWriter:
 
     def _special(self, run: str) -> list[str]:
         if self.plain:
-            return ["    mode = current_mode() & GRAD"]
+            return ["    mode_bits = current_mode() & GRAD"]
         name = self.operator.name
         positional = ", ".join(a.name for a in self.signature.arguments if not a.keyword_only)
         keywords = ", ".join(f"{a.name!r}: {a.name}" for a in self.signature.arguments if a.keyword_only)
         return [
-            "    mode = current_mode()",
-            "    if mode > GRAD:",
-            f"        return {run}({name}_operator, ({positional},), {{{keywords}}}, mode)",
+            "    mode_bits = current_mode()",
+            "    if mode_bits > GRAD:",
+            f"        return {run}({name}_operator, ({positional},), {{{keywords}}}, mode_bits)",
         ]
 
     def _arrays(self) -> list[str]:
@@ -517,7 +517,7 @@ class FunctionWriter:
         several = grads_are_several(operator)
         lines = self._edges()
         lines += [
-            f"    if mode and ({some}):",
+            f"    if mode_bits and ({some}):",
             f"        node = new({backward_name(operator.name)})",
             *self._fill_node("        "),
             *self._save_inputs("        "),
@@ -565,7 +565,7 @@ class FunctionWriter:
         if operator.formulas:
             (formula,) = operator.formulas
             lines += [
-                "    if mode:",
+                "    if mode_bits:",
                 "        edges = tuple([tensor._edge if tensor._view is None else tensor._view.edge_of(tensor)",
                 f"                       for tensor in {listed.name}])",
                 "        if edges.count(None) != len(edges):",
