@@ -357,11 +357,11 @@ def _compare(
     row, column = np.unravel_index(int(np.argmax(np.where(wrong, excess, -1.0))), wrong.shape)
     of = _element(f"output {j}", output, int(column))
     by = _element(f"input {position}", leaf, int(row))
-    said = "no gradient at all" if analytical is None else f"{found[row, column]:.10g}"
+    said = "no gradient at all" if analytical is None else f"{found[row, column]:.8g}"
     raise GradcheckError(
         f"the gradient of output {j} (shape {output.shape}) with respect to input {position} (shape {leaf.shape}) is "
         f"wrong in {int(wrong.sum())} of {wrong.size} entries. The worst is the derivative of {of} with respect to "
-        f"{by}: the backward pass says {said}, finite differences say {numerical[row, column]:.10g}; they differ by "
+        f"{by}: the backward pass says {said}, finite differences say {numerical[row, column]:.8g}; they differ by "
         f"{difference[row, column]:.3g}, where {tolerance[row, column]:.3g} is allowed (atol={atol:g}, rtol={rtol:g})",
         input=position,
         output=j,

@@ -1,0 +1,182 @@
+"""Runs the programs of this folder in every library that is installed, and puts what came back into docs/semantics.md.
+
+    python -m pip install -e ".[bench]"
+    python docs/peers
+
+What came back is kept in results.json, with the versions; a library that is not installed keeps its last result there. The
+tables of semantics.md are made from that file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from features import FEATURES
+from libraries import PEERS, Library, NumPy
+from programs import PROGRAMS
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results.json"
+SEMANTICS = HERE.parent / "semantics.md"
+TABLE = re.compile(r"<!-- peers: (?P<key>\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
+SUMMARY = re.compile(r"<!-- summary -->\n.*?<!-- end -->\n", re.DOTALL)
+
+
+def main() -> int:
+    """Run everything, write results.json and semantics.md, and print what is new."""
+    results = load()
+    reference = NumPy()
+    for kind in PEERS:
+        try:
+            library = kind()
+        except ImportError as error:
+            print(f"{kind.name} is not installed ({error}): its last results stay", file=sys.stderr)
+            continue
+        results["versions"][library.name] = library.version
+        for key in PROGRAMS:
+            results["outcomes"].setdefault(key, {})[library.name] = outcome(library, reference, key)
+        for key, feature in FEATURES.items():
+            results["outcomes"].setdefault(key, {})[library.name] = feature_outcome(feature, library)
+    for key in [key for key in results["outcomes"] if key not in PROGRAMS and key not in FEATURES]:
+        del results["outcomes"][key]
+    RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    SEMANTICS.write_text(with_tables(SEMANTICS.read_text(), results))
+    return 0
+
+
+def load() -> dict[str, Any]:
+    """The results of the last run."""
+    if not RESULTS.exists():
+        return {"versions": {}, "outcomes": {}}
+    loaded: dict[str, Any] = json.loads(RESULTS.read_text())
+    return loaded
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+
+
+def outcome(library: Library, reference: Library, key: str) -> str:
+    """What came back from a program, held against what NumPy computes and against finite differences."""
+    program, inputs = PROGRAMS[key]
+    try:
+        expected, expected_gradients = reference.value_and_gradients(program, inputs)
+    except ValueError:  # NumPy itself refuses the program
+        expected = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value, gradients = library.value_and_gradients(program, inputs)
+    except Exception as error:
+        return error_text(error)
+    if expected is None:
+        return f"computes {number(value)}, where NumPy raises an error"
+    if not np.allclose(value, expected, rtol=1e-5):
+        return f"computes another value: {number(value)}, where NumPy computes {number(expected)}"
+    for gradient, right in zip(gradients, expected_gradients, strict=True):
+        if not np.allclose(gradient, right, rtol=1e-4, atol=1e-5):
+            return f"wrong gradient, without a warning: {array(gradient)}, where finite differences give {array(right)}"
+    return "the gradient"
+
+
+def feature_outcome(feature: dict[str, Any], library: Library) -> str:
+    """What came back from a feature's own program for the library, or why there is none."""
+    entry = feature.get(library.name)
+    if entry is None:
+        return "has nothing of the kind"
+    if isinstance(entry, str):
+        return entry
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return str(entry(library))
+    except Exception as error:
+        return error_text(error)
+
+
+def error_text(error: Exception) -> str:
+    """An error in one line of bearable length."""
+    text = " ".join(str(error).split())
+    if len(text) > 160:
+        text = text[:160].rsplit(" ", 1)[0] + " ..."
+    return f"{type(error).__name__}: {text}"
+
+
+def number(value: Any) -> str:
+    """A number as short as it is readable."""
+    return f"{complex(np.asarray(value)):.4g}" if np.iscomplexobj(value) else f"{float(np.asarray(value)):.4g}"
+
+
+def array(value: Any) -> str:
+    """An array in one line."""
+    return " ".join(np.array2string(np.round(np.asarray(value), 4) + 0.0, separator=", ").split())
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+
+def with_tables(text: str, results: dict[str, Any]) -> str:
+    """The page with its tables made anew."""
+    text = TABLE.sub(lambda match: table(match["key"], results), text)
+    return SUMMARY.sub(lambda _: summary(text, results), text)
+
+
+def table(key: str, results: dict[str, Any]) -> str:
+    """What the peers do with one program."""
+    rows = [f"<!-- peers: {key} -->", "| library | what comes back |", "|---|---|"]
+    for kind in PEERS:
+        found = results["outcomes"].get(key, {}).get(kind.name, "not tried")
+        rows.append(f"| {kind.name} {results['versions'].get(kind.name, '')} | {escaped(found)} |")
+    return "\n".join([*rows, "<!-- end -->", ""])
+
+
+def summary(text: str, results: dict[str, Any]) -> str:
+    """One row for each section that has a program for the peers."""
+    versions = " | ".join(f"{kind.name} {results['versions'].get(kind.name, '')}" for kind in PEERS)
+    rows = ["<!-- summary -->", f"| behaviour | {versions} |", "|---|" + "---|" * len(PEERS)]
+    title = ""
+    for line in text.splitlines():
+        heading = re.match(r"#+ (.*)", line)
+        if heading:
+            title = heading[1]
+        found = re.match(r"<!-- peers: (\w+) -->", line)
+        if found:
+            cells = [short(results["outcomes"].get(found[1], {}).get(kind.name, "")) for kind in PEERS]
+            rows.append(f"| [{title}](#{anchor(title)}) | {' | '.join(cells)} |")
+    return "\n".join([*rows, "<!-- end -->", ""])
+
+
+def short(found: str) -> str:
+    """An outcome in two words."""
+    for start, word in (
+        ("the gradient", "yes"),
+        ("yes", "yes"),
+        ("computes another value", "another value"),
+        ("computes", "another value"),
+        ("wrong", "**wrong gradient**"),
+        ("has nothing", "-"),
+        ("has no", "-"),
+        ("not tried", ""),
+    ):
+        if found.startswith(start):
+            return word
+    return "error" if re.match(r"\w+(Error|Exception|Warning)\b", found) else "differs"
+
+
+def escaped(text: str) -> str:
+    """Text that does not break out of a table cell."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def anchor(title: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

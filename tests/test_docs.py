@@ -1,0 +1,151 @@
+"""The documentation says what is so: its code runs, prints what it shows, and what it refers to exists.
+
+In a Markdown file, the blocks fenced as ```python are run in order, in one namespace. A block is either a console
+session with `>>>`, or plain code; what plain code prints is shown in a block fenced as ```output right after it.
+"""
+
+import contextlib
+import doctest
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import viewgrad
+from viewgrad.autograd.derivatives.define import OPERATORS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+SOURCES = sorted(
+    path for folder in ("viewgrad", "tests", "examples", "benchmarks") for path in (ROOT / folder).rglob("*.py")
+)
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(viewgrad.__path__, "viewgrad.") if "__main__" not in module.name
+)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n*^```output\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
+
+
+@pytest.fixture(autouse=True)
+def operators_as_before():
+    """Operators that the documentation defines do not outlive the test."""
+    before = dict(OPERATORS)
+    yield
+    for name in OPERATORS.keys() - before.keys():
+        del OPERATORS[name]
+
+
+def page_id(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_page(path):
+    text = path.read_text()
+    names = {"__name__": "__main__"}
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("code"))
+        if ">>>" in match["code"]:
+            run_session(match["code"], names, path, line)
+        else:
+            run_block(match["code"], match["output"] or "", names, path, line)
+
+
+def run_session(code, names, path, line):
+    report = io.StringIO()
+    test = doctest.DocTestParser().get_doctest(code, names, page_id(path), str(path), line)
+    test.globs = names
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner.run(test, out=report.write, clear_globs=False)
+    assert not runner.failures, report.getvalue()
+
+
+def run_block(code, expected, names, path, line):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * line + code, str(path), "exec"), names)
+    checker = doctest.OutputChecker()
+    example = doctest.Example(code, expected)
+    if not checker.check_output(example.want, printed.getvalue(), FLAGS):
+        difference = checker.output_difference(example, printed.getvalue(), FLAGS)
+        pytest.fail(f"{page_id(path)}, line {line + 1}:\n{code}\n{difference}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        runner.run(test, out=report.write)
+    assert not runner.failures, report.getvalue()
+
+
+def test_pages_have_code():
+    counts = {page_id(path): len(BLOCK.findall(path.read_text())) for path in PAGES}
+    assert counts["README.md"] >= 2
+    assert sum(counts.values()) > 10
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_links_lead_somewhere(path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            file, _, anchor = target.partition("#")
+            aimed = (path.parent / file).resolve() if file else path
+            assert aimed.exists(), f"{page_id(path)} links to {target}"
+            if anchor:
+                assert anchor in anchors(aimed), f"{page_id(path)} links to {target}"
+
+
+def anchors(path):
+    """The anchors that the headings of a Markdown file have."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_note_that_the_code_names_exists():
+    written = {}
+    for path in (ROOT / "docs" / "notes").glob("*.md"):
+        for title in re.findall(r"^#+ Note \[(.+)\]$", path.read_text(), re.MULTILINE):
+            assert title not in written, f"Note [{title}] is in {written[title]} and in {path.name}"
+            written[title] = path.name
+    assert written
+    named = {}
+    for path in (*SOURCES, *PAGES):
+        for title in re.findall(r"Note\s+\[([^\]]+)\]", path.read_text()):
+            title = " ".join(title.replace("#", " ").split())
+            if path != Path(__file__):
+                named.setdefault(title, page_id(path))
+    assert {title: where for title, where in named.items() if title not in written} == {}
+    # A note that nothing refers to explains what is no longer there.
+    in_code = {" ".join(t.split()) for p in SOURCES for t in re.findall(r"Note\s+\[([^\]]+)\]", p.read_text())}
+    assert set(written) <= in_code
+
+
+@pytest.mark.parametrize("package", ["viewgrad", "viewgrad.autograd"])
+def test_public_names_are_documented(package):
+    module = importlib.import_module(package)
+    assert module.__all__
+    without = [
+        name
+        for name in module.__all__
+        if not (getattr(module, name).__doc__ or "").strip()
+        or (inspect.isclass(getattr(module, name)) and "__doc__" not in vars(getattr(module, name)))
+    ]
+    assert without == []
+
+
+def test_public_methods_of_tensor_are_documented():
+    without = [
+        name
+        for name, value in vars(viewgrad.Tensor).items()
+        if not name.startswith("_") and not (getattr(value, "__doc__", None) or "").strip()
+    ]
+    assert without == []
