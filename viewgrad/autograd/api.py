@@ -142,7 +142,8 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
                     f"{what} without a gradient needs an output of one element, not of shape {root.shape}; "
                     "pass the gradient, or sum() the output"
                 )
-            start = from_array(np.ones(root.shape, root.dtype))
+            array = root._array
+            start = from_array(np.full(array.shape, 1, array.dtype) if array.ndim else np.array(1, array.dtype))
         else:
             if not isinstance(start, Tensor):
                 start = Tensor(start)

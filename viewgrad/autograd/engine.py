@@ -8,7 +8,7 @@ docs/notes/engine.md.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from sys import getrefcount
@@ -16,13 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import AutogradError, GradientMismatchError
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, PACK, ModeSwitch, current_mode
-from ..tensor.node import MANY, ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, NodeHooks, input_nr_of, node_of
+from ..errors import GradientMismatchError, HookError
+from ..tensor.modes import GRAD, MODE, current_mode
+from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, NodeHooks, input_nr_of, node_of
 from ..tensor.tensor import Tensor, from_array
 from ..views.nodes import ViewBackward
 
-__all__ = ["GraphTask", "run_backward"]
+__all__ = ["GraphTask", "RunHook", "TASKS", "run_backward"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -41,9 +41,22 @@ class GraphTask:
         buffers: the gradients that have arrived at nodes that have not run yet.
         ready: a heap of those nodes.
         owned: in a recorded run, the nodes whose buffer was made by the engine and has been shown to nobody.
+        seen: the gradients that nodes were run with whose hooks are to be shown them afterwards.
+        watched: what the hooks that wait for several gradients have seen so far; None where they wait no more.
     """
 
-    __slots__ = ("buffers", "captured", "captures", "exec_info", "owned", "ready", "recorded", "retain")
+    __slots__ = (
+        "buffers",
+        "captured",
+        "captures",
+        "exec_info",
+        "owned",
+        "ready",
+        "recorded",
+        "retain",
+        "seen",
+        "watched",
+    )
 
     def __init__(self, *, retain: bool, recorded: bool) -> None:
         self.retain = retain
@@ -54,6 +67,8 @@ class GraphTask:
         self.buffers: dict[Node, Any] = {}
         self.ready: list[tuple[int, Node]] = []
         self.owned: set[Node] = set()
+        self.seen: dict[Node, tuple[Any, ...]] = {}
+        self.watched: dict[RunHook, list[Tensor | None] | None] = {}
 
     # -- what must run -------------------------------------------------------------------------------------------------
 
@@ -109,10 +124,11 @@ class GraphTask:
     def captured_gradient(self, edge: Any) -> Tensor | None:
         """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
-        if grad is None or self.recorded:
-            if grad is not None and (grad._view is not None or getrefcount(grad) > HELD_ALONE or grad._storage is not None):
-                return grad.clone()  # type: ignore[no-any-return]
-            return grad  # type: ignore[no-any-return]
+        if grad is None:
+            return None
+        if self.recorded:
+            alone = getrefcount(grad) <= HELD_ALONE and grad._view is None and grad._storage is None
+            return grad if alone else grad.clone()  # type: ignore[no-any-return]
         if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > HELD_ALONE:
             grad = np.array(grad)
         return from_array(grad)
@@ -140,7 +156,9 @@ class GraphTask:
                 kind = node.kind
                 if kind == SCATTER:
                     edge = edges[0]
-                    if plain:
+                    if node.hooks is not None and node.hooks.after:
+                        self._scatter_alone(node, grad, edge)
+                    elif plain:
                         held = buffers.get(edge)
                         if type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE:
                             node.add_to(held, grad)
@@ -150,8 +168,6 @@ class GraphTask:
                         held = None
                     else:
                         self._scatter(node, grad, edge)
-                    if node.hooks is not None and node.hooks.after:
-                        self._after(node, (None,), grad)
                     break
                 if kind == OVERWRITE and edges[0] is not None:
                     if not plain:
@@ -166,7 +182,9 @@ class GraphTask:
                     if not retain:
                         node.release()
                 if node.hooks is not None and node.hooks.after:
-                    grads = self._after(node, grads, grad)
+                    grads = self._after(node, grads)
+                    if kind == OVERWRITE:
+                        grad = grads[0]
                 if kind == ONE:
                     node = edges[0]
                     grad = grads
@@ -179,7 +197,7 @@ class GraphTask:
                         break
                     continue
                 if kind == OVERWRITE:
-                    if edges[0] is not None:
+                    if edges[0] is not None and grad is not None:
                         self.deliver(edges[0], grad, owned=True)
                     grads = grads[1:]
                     edges = edges[1:]
@@ -227,9 +245,11 @@ class GraphTask:
             else:
                 buffers[edge] = held + grad
                 self.owned.add(edge)
-        elif type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE and held.dtype == grad.dtype:
+        elif held.dtype != grad.dtype:
+            buffers[edge] = held + grad
+        elif type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE:
             np_add(held, grad, held)
-        elif owned and held.dtype == grad.dtype:
+        elif owned:
             buffers[edge] = np_add(held, grad, grad)
         else:
             buffers[edge] = held + grad
@@ -253,6 +273,14 @@ class GraphTask:
             self._deliver_to_output(edge, accumulator)
         else:
             self._add_to(node, self._accumulator(edge, node), grad)
+
+    def _scatter_alone(self, node: Any, grad: Any, edge: Any) -> None:
+        """The same with an accumulator of its own, for the sake of hooks that are to be shown it."""
+        accumulator = self._zeros(node)
+        self._add_to(node, accumulator, grad)
+        grads = self._after(node, (accumulator,))
+        if grads[0] is not None:
+            self.deliver(edge, grads[0])
 
     def _add_to(self, node: Any, accumulator: Any, grad: Any) -> None:
         if self.recorded:
@@ -309,65 +337,119 @@ class GraphTask:
         if hooks is not None:
             for prehook in tuple(hooks.before.values()):
                 shown = tuple(self._show(g) for g in grads)
-                replaced = prehook(shown)
-                grads = [self._hide(g) for g in (shown if replaced is None else _as_tuple(replaced, node, len(grads)))]
+                grads = self._replaced(prehook, prehook(shown), shown, grads, node)
             if all(g is None for g in grads):
                 return None
+            if hooks.after:
+                self.seen[node] = tuple(grads)
         return grads[0] if node.outputs == 1 else grads
 
     def _through_tensor_hooks(self, hooks: NodeHooks, number: int, grad: Any) -> Any:
         for hook in tuple(hooks.tensor.get(number, {}).values()):
             shown = self._show(grad)
-            replaced = hook(shown)
-            if replaced is not None:
-                if not isinstance(replaced, Tensor):
-                    raise TypeError(f"a hook must return a Tensor or None, not {type(replaced).__name__}")
-                if replaced.shape != shown.shape:
-                    raise GradientMismatchError(
-                        f"a hook returned a gradient of shape {replaced.shape} for a tensor of shape {shown.shape}"
-                    )
-                shown = replaced
-            grad = self._hide(shown)
+            replaced = hook.arrived(self, shown) if isinstance(hook, RunHook) else hook(shown)
+            if isinstance(replaced, tuple | list):
+                raise HookError(f"{hook_name(hook)} returned {type(replaced).__name__} where one Tensor or None is wanted")
+            (grad,) = self._replaced(hook, None if replaced is None else (replaced,), (shown,), (grad,), None)
         retained = hooks.retained.get(number)
         if retained is not None:
             tensor = retained()
             if tensor is not None:
-                tensor._grad = grad.clone() if self.recorded else from_array(np.array(grad))
+                add_to_grad(tensor, grad.clone() if self.recorded else np.array(grad), self.recorded)
         return grad
 
-    def _after(self, node: Node, grads: Any, grad: Any) -> Any:
-        """Run the hooks that come after `node`, which made `grads` of `grad`."""
+    def _after(self, node: Node, grads: Any) -> Any:
+        """Run the hooks that come after `node`, which has made `grads`. What is returned is the engine's own."""
         single = type(grads) is not tuple
         inputs = (grads,) if single else grads
-        outputs = tuple(self._show(g) for g in ((grad,) if node.outputs == 1 else grad))
+        outputs = tuple(self._show(g) for g in self.seen.pop(node))
         assert node.hooks is not None
         for hook in tuple(node.hooks.after.values()):
             shown = tuple(self._show(g) for g in inputs)
-            replaced = hook(shown, outputs)
-            if replaced is not None:
-                inputs = tuple(self._hide(g) for g in _as_tuple(replaced, node, len(inputs)))
+            inputs = tuple(self._replaced(hook, hook(shown, outputs), shown, inputs, node))
         return inputs[0] if single else inputs
 
     def _show(self, grad: Any) -> Tensor | None:
         """A gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
-        if grad is None or self.recorded:
-            return grad  # type: ignore[no-any-return]
-        return from_array(np.array(grad))
+        if grad is None:
+            return None
+        return grad.clone() if self.recorded else from_array(np.array(grad))  # type: ignore[no-any-return]
 
-    def _hide(self, grad: Tensor | None) -> Any:
-        if grad is None or self.recorded:
-            return grad
-        return grad._array
+    def _replaced(self, hook: Any, returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None) -> list[Any]:
+        """The gradients after a hook: what it returned, or what it wrote to what it was shown, or what they were."""
+        if returned is None:
+            returned = shown
+        elif not isinstance(returned, tuple | list):
+            returned = (returned,)
+        if len(returned) != len(grads):
+            where = "" if node is None else f" of {node.name()}"
+            raise HookError(f"{hook_name(hook)}{where} returned {len(returned)} gradients instead of {len(grads)}")
+        results = []
+        for new, old, grad in zip(returned, shown, grads, strict=True):
+            if new is old and (old is None or not old._version):
+                results.append(grad)
+            elif new is None:
+                results.append(None)
+            elif not isinstance(new, Tensor):
+                raise HookError(f"{hook_name(hook)} returned {type(new).__name__} where a Tensor or None is wanted")
+            elif old is None:
+                raise HookError(f"{hook_name(hook)} returned a gradient in place of None, which is none at all")
+            elif new.shape != old.shape or new.dtype != old.dtype:
+                raise GradientMismatchError(
+                    f"{hook_name(hook)} returned a gradient of shape {new.shape} and dtype {new.dtype} in place of one of "
+                    f"shape {old.shape} and dtype {old.dtype}"
+                )
+            else:  # a copy, since the hook may have kept it, and may write to it later
+                results.append(new.clone() if self.recorded else np.array(new._array))
+        return results
 
     def finish(self) -> None:
-        """Let the leaves that were reached accumulate their gradients, or capture those that were asked for."""
+        """Let the leaves that were reached accumulate their gradients, or capture those that were asked for.
+
+        All hooks that come before have run when the first leaf accumulates, so that an error in one leaves every leaf as
+        it was.
+        """
         buffers = self.buffers
+        captured = self.captured
+        hooked = [node for node in buffers if node.hooks is not None or node in captured]
+        for node in hooked:
+            grad = self._before(node, buffers.pop(node))
+            if grad is not None and node not in captured:
+                buffers[node] = grad
+            grad = None
+        reached = [node for node in hooked if node in buffers]
         for node in list(buffers):
-            grad = buffers.pop(node)
-            if node.hooks is not None or node in self.captured:
-                grad = self._before(node, grad)
-            if grad is not None and type(node) is AccumulateGrad and node not in self.captured:
-                accumulate(node, grad, self.recorded)
+            if type(node) is AccumulateGrad:
+                accumulate(node, buffers.pop(node), self.recorded)
+        for node in reached:
+            if node.hooks is not None:
+                tensor = node.variable  # type: ignore[attr-defined]
+                for hook in tuple(node.hooks.accumulated.values()):
+                    hook(tensor)
+                if node.hooks.after:
+                    self._after(node, ())
+        for run_hook, grads in tuple(self.watched.items()):
+            if grads is not None:
+                run_hook.finished(grads)
+
+
+class RunHook:
+    """A tensor hook that is told in which run a gradient has arrived, and when the run ends; see `GraphTask.watched`."""
+
+    __slots__ = ()
+
+    def arrived(self, task: GraphTask, grad: Any) -> None:
+        """Called with each gradient; cannot replace it."""
+        raise NotImplementedError
+
+    def finished(self, grads: list[Tensor | None]) -> None:
+        """Called at the end of a run, with what has been kept in `task.watched`, unless that is None by then."""
+        raise NotImplementedError
+
+
+def hook_name(hook: Any) -> str:
+    """What to call a hook in a message."""
+    return f"the hook {getattr(hook, '__qualname__', None) or type(hook).__name__}"
 
 
 def accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
@@ -375,17 +457,21 @@ def accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
     tensor = node.variable
     if tensor is None:
         return
+    if recorded:
+        if getrefcount(grad) > ARGUMENT_ALONE or grad._view is not None or grad._storage is not None:
+            grad = grad.clone()
+    elif type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ARGUMENT_ALONE:
+        grad = np.array(grad, dtype=node.dtype)
+    add_to_grad(tensor, grad, recorded)
+
+
+def add_to_grad(tensor: Tensor, grad: Any, recorded: bool) -> None:
+    """Add `grad`, which nobody else holds, to the `grad` of `tensor`."""
     with accumulating:
         held = tensor.grad
         if recorded:
-            if held is not None:
-                grad = held + grad
-            elif getrefcount(grad) > ARGUMENT_ALONE or grad._view is not None or grad._storage is not None:
-                grad = grad.clone()
-            tensor._grad = grad
+            tensor._grad = grad if held is None else held + grad
         elif held is None:
-            if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ARGUMENT_ALONE:
-                grad = np.array(grad, dtype=node.dtype)
             tensor._grad = from_array(grad)
         elif (
             getrefcount(held) <= GRAD_ALONE
@@ -397,10 +483,6 @@ def accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
             np_add(held._array, grad, held._array)
         else:
             tensor._grad = from_array(np.asarray(held._array + grad))
-    hooks = node.hooks
-    if hooks is not None:
-        for hook in tuple(hooks.accumulated.values()):
-            hook(tensor)
 
 
 def run_backward(
@@ -429,13 +511,15 @@ def run_backward(
     if inputs is not None:
         task.restrict(edges, inputs, capture)
     mode = current_mode()
-    switch = ModeSwitch(on=GRAD if create_graph else 0, off=0 if create_graph else GRAD)
-    with switch if (mode & GRAD) != create_graph else ModeSwitch():
+    token = MODE.set(mode | GRAD if create_graph else mode & ~GRAD)
+    try:
         for edge, grad in zip(edges, grads, strict=True):
             if task.exec_info is None or node_of(edge) in task.exec_info or node_of(edge) in task.captured:
                 task.deliver(edge, grad if create_graph else grad._array)
         task.run()
         task.finish()
+    finally:
+        MODE.reset(token)
     if inputs is None:
         return []
     return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
