@@ -1,0 +1,61 @@
+# Every target does its own set-up: a fresh clone, python3, make and a package index are enough.
+#
+#   make demo    fit a forecast to the Mauna Loa CO2 record; writes co2_forecast.png
+#   make test    the whole test suite
+#   make bench   compare with other engines, in an environment of its own
+#   make lint    ruff
+#   make types   mypy --strict
+#   make clean   remove the environments, caches and products
+
+PYTHON ?= python3
+VENV := .venv
+BENCH_VENV := .venv-bench
+BIN := $(VENV)/bin
+BENCH_BIN := $(BENCH_VENV)/bin
+# Two workers are what the smallest machines have; `make test PYTEST_FLAGS=` runs in one process.
+PYTEST_FLAGS ?= -n 2
+
+.PHONY: demo test bench lint types clean
+# The targets share environments, and two pips in one environment spoil it.
+.NOTPARALLEL:
+# Without this, make deletes the interpreters as intermediate files.
+.SECONDARY:
+
+demo: $(VENV)/.installed-examples
+	$(BIN)/python examples/co2_forecast.py
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+bench: $(BENCH_VENV)/.installed-bench
+	$(BENCH_BIN)/python -m benchmarks
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy --strict viewgrad
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache co2_forecast.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps depend on pyproject.toml: a changed dependency is installed at the next use, an unchanged one never again.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	touch $@
+
+# A peer that cannot be had here (no wheel for this platform) must not keep the others from being measured.
+$(BENCH_VENV)/.installed-bench: pyproject.toml | $(BENCH_BIN)/python
+	$(BENCH_BIN)/python -m pip install --quiet --editable .
+	@$(BENCH_BIN)/python -c 'import tomllib; \
+	    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	    print(*project["optional-dependencies"]["bench"], sep="\n")' | \
+	while read -r requirement; do \
+	    $(BENCH_BIN)/python -m pip install --quiet "$$requirement" </dev/null \
+	        || echo "make bench: skipped $$requirement, which could not be installed"; \
+	done
+	touch $@
+
+%/bin/python:
+	$(PYTHON) -m venv $*
