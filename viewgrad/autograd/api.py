@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
 from ..tensor.creation import zeros_like
-from ..tensor.node import AccumulateGrad, hooks_of, input_nr_of, node_of
 from ..tensor.tensor import Tensor, current_edge, from_array
 from .engine import run_backward
 
@@ -134,7 +132,8 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
         edge = current_edge(root)
         if edge is None:
             raise DifferentiabilityError(
-                f"{what} of a tensor that does not require grad and has no grad_fn (shape {root.shape}, dtype {root.dtype})"
+                f"{what} of a tensor that does not require grad and has no grad_fn "
+                f"(shape {root.shape}, dtype {root.dtype})"
             )
         if start is None:
             if root.size != 1:
@@ -149,12 +148,14 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
                 start = Tensor(start)
             if start.shape != root.shape:
                 raise GradientMismatchError(
-                    f"the gradient supplied has shape {start.shape}, but the tensor it belongs to has shape {root.shape}"
+                    f"the gradient supplied has shape {start.shape}, "
+                    f"but the tensor it belongs to has shape {root.shape}"
                 )
             if start.dtype != root.dtype:
                 if not np.can_cast(start.dtype, root.dtype, "same_kind"):
                     raise GradientMismatchError(
-                        f"the gradient supplied has dtype {start.dtype}, but the tensor it belongs to has dtype {root.dtype}"
+                        f"the gradient supplied has dtype {start.dtype}, "
+                        f"but the tensor it belongs to has dtype {root.dtype}"
                     )
                 start = start.astype(root.dtype)
         edges.append(edge)
@@ -180,14 +181,4 @@ def _tensor_backward(
     backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 
-def _retain_grad(self: Tensor) -> None:
-    """Have `grad` filled in during backward also for a tensor that is no leaf."""
-    edge = current_edge(self)
-    if edge is None:
-        raise DifferentiabilityError("retain_grad() on a tensor that does not require grad")
-    if type(edge) is not AccumulateGrad:
-        hooks_of(node_of(edge)).retained[input_nr_of(edge)] = weakref.ref(self)
-
-
-Tensor.backward = _tensor_backward  # type: ignore[assignment]
-Tensor.retain_grad = _retain_grad  # type: ignore[assignment]
+Tensor.backward = _tensor_backward  # type: ignore[attr-defined]

@@ -112,12 +112,19 @@ class Edge:
 class NodeHooks:
     """What is to be called around a node; most nodes have none of it.
 
-    `tensor` holds, for each output of the step, the hooks of the tensor that was that output when they were
-    registered; `retained` the tensors whose `grad` is to receive the gradient of that output.
+    Attributes:
+        tensor: for each output of the step, the hooks of the tensor that was that output when they were registered.
+        retained: for each output, the tensor whose `grad` is to receive its gradient.
+        following: the views of this step's output whose `grad` is to receive the gradient of what they are, whatever is
+            written to their base.
+        before: what is to be called before the node runs.
+        after: what is to be called after it has run.
+        accumulated: of a leaf's node, what is to be called when the leaf has accumulated.
     """
 
     tensor: dict[int, dict[int, Callable[..., Any]]] = attrs.Factory(dict)
     retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
+    following: list[weakref.ref[Tensor]] = attrs.Factory(list)
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)
@@ -165,7 +172,7 @@ class AccumulateGrad(Node):
 
 def node_of(edge: Any) -> Node:
     """The node that an edge leads to."""
-    return edge.node if type(edge) is Edge else edge  # type: ignore[no-any-return]
+    return edge.node if type(edge) is Edge else edge
 
 
 def input_nr_of(edge: Any) -> int:
@@ -176,7 +183,9 @@ def input_nr_of(edge: Any) -> int:
 def hooks_of(node: Node) -> NodeHooks:
     """The hooks of a node, made where there were none."""
     if node.hooks is None:
-        node.hooks = NodeHooks()
+        hooks = NodeHooks()
+        if node.hooks is None:  # no call in between: another thread may be doing the same for a shared leaf
+            node.hooks = hooks
     return node.hooks
 
 

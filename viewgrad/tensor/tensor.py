@@ -78,12 +78,14 @@ class Tensor:
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the dimensions."""
-        return self._array.shape
+        shape: tuple[int, ...] = self._array.shape
+        return shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements."""
-        return self._array.dtype
+        dtype: np.dtype[Any] = self._array.dtype
+        return dtype
 
     @property
     def ndim(self) -> int:
@@ -121,11 +123,11 @@ class Tensor:
 
     def is_complex(self) -> bool:
         """Whether the elements are complex."""
-        return self._array.dtype.kind == "c"
+        return bool(self._array.dtype.kind == "c")
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers."""
-        return self._array.dtype.kind == "f"
+        return bool(self._array.dtype.kind == "f")
 
     # -- its place in the graph ----------------------------------------------------------------------------------------
 

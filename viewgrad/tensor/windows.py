@@ -258,7 +258,7 @@ def _meet(box: Box, other: Box) -> bool:
 def _share_memory(array: Array, window: Array) -> bool:
     """Whether two windows have an element in common; where that is too hard to tell, yes: a copy too many is right."""
     try:
-        return np.shares_memory(array, window, max_work=100_000)
+        return np.shares_memory(array, window, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

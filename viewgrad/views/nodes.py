@@ -38,6 +38,7 @@ class ViewBackward(Node):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     overlaps: bool
+    order: str
 
     def window(self, accumulator: Any) -> Any:
         """The view's window of an accumulator, an array or a tensor; None where its layout allows none."""
