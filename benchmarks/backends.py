@@ -1,4 +1,4 @@
-"""The engines whose tensors can be written to, behind one small interface, so that a program is written once for all."""
+"""The engines whose tensors can be written to, behind one small interface, so that one program does for all."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Viewgrad(Backend):
     def __init__(self) -> None:
         import viewgrad
 
-        self.module = viewgrad
+        self.module: Any = viewgrad
         for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
             setattr(self, name, getattr(viewgrad, name, None))
 
@@ -158,7 +158,7 @@ class MyGrad(Backend):
     def __init__(self) -> None:
         import mygrad
 
-        self.module = mygrad
+        self.module: Any = mygrad
         for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
             setattr(self, name, getattr(mygrad, name))
 
@@ -169,7 +169,7 @@ class MyGrad(Backend):
         return array if array.dtype.kind in "bi" else self.module.tensor(array.copy(), constant=True)
 
     def zeros(self, *shape: int) -> Any:
-        return self.module.zeros(shape)
+        return self.module.zeros(shape, dtype=float)
 
     def clone(self, tensor: Any) -> Any:
         return +tensor

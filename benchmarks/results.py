@@ -1,0 +1,88 @@
+"""What one run has found."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from .growth import Comparison
+from .measuring import Timing
+from .memory import Peak
+from .micro import Row
+
+__all__ = ["Results"]
+
+
+@attrs.define
+class Results:
+    """The measurements of one run; a section that was not asked for is empty.
+
+    Attributes:
+        machine: on what they were made.
+        micro: single operations.
+        comparisons: the workloads over N, on all engines.
+        wide: the same against plain NumPy, at other lengths of a row.
+        soft_dtw: the soft-DTW table of 200 x 200.
+        training: a training step, by layers and engine.
+        retained: bytes kept per operation.
+        peaks: the peak memory of the workloads.
+        chain: seconds for a long chain.
+        notes: the lines about what could not be measured.
+        disagreements: the lines about engines that computed another gradient.
+    """
+
+    machine: dict[str, str] = attrs.Factory(dict)
+    micro: list[Row] = attrs.Factory(list)
+    comparisons: list[Comparison] = attrs.Factory(list)
+    wide: list[Comparison] = attrs.Factory(list)
+    soft_dtw: Comparison | None = None
+    training: dict[str, dict[str, Timing]] = attrs.Factory(dict)
+    retained: dict[str, float] = attrs.Factory(dict)
+    peaks: list[Peak] = attrs.Factory(list)
+    chain: dict[str, float] = attrs.Factory(dict)
+    notes: list[str] = attrs.Factory(list)
+    disagreements: list[str] = attrs.Factory(list)
+
+    def comparison(self, name: str) -> Comparison | None:
+        """The comparison of the workload of that name."""
+        return next((comparison for comparison in self.comparisons if comparison.workload == name), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as plain dictionaries and lists."""
+        found: dict[str, Any] = attrs.asdict(self, value_serializer=_with_medians)
+        return found
+
+
+def _with_medians(_: Any, __: Any, value: Any) -> Any:
+    if isinstance(value, Timing):
+        return {"median": value.median, "samples": value.samples}
+    return value
+
+
+def machine(engines: Sequence[str]) -> dict[str, str]:
+    """What the measurements are made on."""
+    found = {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+    }
+    for name in ("numpy", *engines):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "from its sources"
+    return found
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
