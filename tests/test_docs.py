@@ -11,6 +11,8 @@ import inspect
 import io
 import pkgutil
 import re
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ import viewgrad
 from viewgrad.autograd.derivatives.define import OPERATORS
 
 ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "docs" / "peers"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 SOURCES = sorted(
     path for folder in ("viewgrad", "tests", "examples", "benchmarks") for path in (ROOT / folder).rglob("*.py")
@@ -108,6 +111,42 @@ def anchors(path):
     """The anchors that the headings of a Markdown file have."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# -- what other libraries do -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    """The package of programs that other libraries are tried with, run as a script imports it."""
+    monkeypatch.syspath_prepend(str(PEERS))
+    names = ("programs", "features", "libraries")
+    page = runpy.run_path(str(PEERS / "__main__.py"), run_name="peers")
+    yield page
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def test_tables_show_what_came_back(peers):
+    text = (ROOT / "docs" / "semantics.md").read_text()
+    assert text == peers["with_tables"](text, peers["load"]()), "run `python docs/peers`"
+    shown = re.findall(r"<!-- peers: (\w+) -->", text)
+    assert sorted(shown) == sorted([*peers["PROGRAMS"], *peers["FEATURES"]])
+    assert "not tried" not in text
+
+
+def test_here_every_program_gives_the_gradient_or_the_documented_error(peers):
+    from libraries import NumPy, Viewgrad
+
+    found = {key: peers["outcome"](Viewgrad(), NumPy(), key) for key in peers["PROGRAMS"]}
+    refused = {key: text for key, text in found.items() if text != "the gradient"}
+    assert refused.keys() == {"write_to_broadcast", "write_to_exported_array", "write_to_input"}, refused
+    assert refused["write_to_exported_array"] == "ValueError: assignment destination is read-only"
+    assert refused["write_to_broadcast"].startswith("OverlappingWriteError")
+    assert refused["write_to_input"].startswith("LeafInPlaceError")
+
+
+# -- what the documentation and the code say of each other -----------------------------------------------------------
 
 
 def test_every_note_that_the_code_names_exists():

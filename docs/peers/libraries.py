@@ -249,7 +249,8 @@ class Autograd(Library):
         return self.getval(x)
 
     def value_and_gradients(self, program: Callable[..., Any], inputs: Sequence[np.ndarray]) -> tuple[Any, list[Any]]:
-        value, grads = self.module.value_and_grad(lambda arrays: program(self, *arrays))(tuple(x.copy() for x in inputs))
+        arrays = tuple(x.copy() for x in inputs)
+        value, grads = self.module.value_and_grad(lambda xs: program(self, *xs))(arrays)
         return value, [np.conj(g) for g in grads]  # its gradient is the conjugate of the direction of ascent
 
 
