@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from . import autograd, errors, views
+from .autograd.derivatives.composites import COMPOSITES
 from .autograd.derivatives.define import OPERATORS
 from .tensor.creation import (
     arange,
@@ -59,7 +60,7 @@ from .views.ops import (
 __version__ = "0.1.0"
 
 # The operators of the table, each under its name: `viewgrad.exp`, `viewgrad.concatenate`, ...
-globals().update({name: operator.function for name, operator in OPERATORS.items()})
+globals().update({name: operator.function for name, operator in OPERATORS.items()} | COMPOSITES)
 
 if TYPE_CHECKING:
 
@@ -116,4 +117,5 @@ __all__ = [
     "zeros",
     "zeros_like",
     *OPERATORS,
+    *COMPOSITES,
 ]

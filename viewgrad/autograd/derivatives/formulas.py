@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.tensor import Tensor
 from ...views.conform import conform
 from .codegen import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
@@ -209,33 +210,6 @@ def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
     return conform(grad, (grad.shape, dtype))
 
 
-# -- products --------------------------------------------------------------------------------------------------------------
-
-
-@formula_function
-def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
-    """The gradient of the left factor of a matrix product, before the sum over broadcast dimensions."""
-    other = np.conjugate(other)
-    if other.ndim == 1:
-        return grad[..., None] * other
-    if ndim == 1:
-        return (grad[..., None, :] @ other.mT)[..., 0, :]
-    return grad @ other.mT
-
-
-@formula_function
-def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
-    """The gradient of the right factor of a matrix product, before the sum over broadcast dimensions."""
-    other = np.conjugate(other)
-    if other.ndim == 1:
-        return other * grad if ndim == 1 else other[:, None] * grad[..., None, :]
-    if ndim == 1:
-        return (other.mT @ grad[..., None])[..., 0]
-    if ndim == 2 and other.ndim > 2:  # a sum over the stack, which one product of matrices does
-        return other.reshape((-1, other.shape[-1])).mT @ grad.reshape((-1, grad.shape[-1]))
-    return other.mT @ grad
-
-
 # -- joining and moving ----------------------------------------------------------------------------------------------------
 
 
@@ -259,3 +233,112 @@ def split_gradient(grad: Any, shapes: list[tuple[int, ...]], axis: int | None) -
 def roll_back(grad: Any, shift: Any, axis: Any) -> Any:
     """Rolled the other way."""
     return np.roll(grad, tuple(-n for n in shift) if isinstance(shift, tuple) else -shift, axis)
+
+
+@formula_function
+def unstack_gradient(grad: Any, axis: int) -> list[Any]:
+    """The parts of the gradient of stacked tensors that belong to each of them."""
+    axis %= grad.ndim
+    return [grad[(*(slice(None),) * axis, i, ...)] for i in range(grad.shape[axis])]
+
+
+@formula_function
+def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
+    """The sum over the tiles."""
+    reps = tuple(np.atleast_1d(reps).tolist())
+    ndim = max(len(reps), len(shape))
+    reps = (1,) * (ndim - len(reps)) + reps
+    extents = (1,) * (ndim - len(shape)) + shape
+    tiled = [length for pair in zip(reps, extents) for length in pair]
+    return grad.reshape(tuple(tiled)).sum(axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
+
+
+@formula_function
+def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int | None) -> Any:
+    """The sum over the repetitions."""
+    lanes = (math.prod(shape),) if axis is None else shape
+    along = 0 if axis is None else axis % len(shape)
+    counts = plain(repeats)
+    if counts.size == 1:
+        count = int(counts.item())
+        grad = grad.reshape((*lanes[: along + 1], count, *lanes[along + 1 :])).sum(axis=along + 1)
+    else:
+        places = (slice(None),) * along + (np.repeat(np.arange(lanes[along]), counts),)
+        grad = call("scatter_into_zeros", grad, places, lanes)
+    return grad.reshape(shape)
+
+
+@formula_function
+def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -> Any:
+    """The gradient of what is inside the margin, and of the elements that the margin repeats."""
+    if mode == "constant":
+        widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)) if shape else ()
+        return grad[tuple(slice(int(before), int(before) + extent) for (before, _), extent in zip(widths, shape))]
+    places = np.pad(np.arange(math.prod(shape)).reshape(shape), pad_width, mode)  # type: ignore[call-overload]
+    return call("scatter_into_zeros", grad, (places,), (math.prod(shape),)).reshape(shape)
+
+
+# -- selection -------------------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """The array of an index or mask, whether it is wrapped in a tensor or not."""
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+def call(name: str, value: Any, *args: Any) -> Any:
+    """The operator `name`: on a tensor itself, on an array what it computes."""
+    return getattr(TENSOR_FUNCTIONS, name)(value, *args) if isinstance(value, Tensor) else ARRAY_FUNCTIONS[name](value, *args)
+
+
+@formula_function
+def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
+    """The gradient added to the places that were taken."""
+    lanes = (math.prod(shape),) if axis is None else shape
+    along = 0 if axis is None else axis % len(shape)
+    places = plain(indices)
+    if mode == "wrap":
+        places = places % lanes[along]
+    elif mode == "clip":
+        places = np.clip(places, 0, lanes[along] - 1)
+    return call("scatter_into_zeros", grad, (slice(None),) * along + (places,), lanes).reshape(shape)
+
+
+@formula_function
+def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None) -> Any:
+    """The gradient added to the places that were taken."""
+    lanes = (math.prod(shape),) if axis is None else shape
+    return call("scatter_into_zeros", grad, places_along_axis(plain(indices), 0 if axis is None else axis, lanes), lanes).reshape(shape)
+
+
+def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
+    axis %= len(shape)
+    places = list(np.ogrid[tuple(slice(extent) for extent in indices.shape)]) if len(shape) > 1 else [indices]
+    for dim, extent in enumerate(shape):  # a dimension of length 1 of the indices goes with all of the other's
+        if dim != axis and indices.shape[dim] == 1 != extent:
+            places[dim] = np.arange(extent).reshape([-1 if i == dim else 1 for i in range(len(shape))])
+    places[axis] = indices
+    return tuple(places)
+
+
+@formula_function
+def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Of values that are put along an axis, which stay: of several for one place the last."""
+    indices = plain(indices)
+    places = places_along_axis(indices, axis, shape)
+    numbers = np.empty(shape, int)[places]
+    numbers = np.arange(numbers.size).reshape(numbers.shape)
+    last = np.empty(shape, int)
+    last[places] = numbers
+    return last[places] == numbers
+
+
+@formula_function
+def sort_gradient(grad: Any, value: Any, axis: int | None) -> Any:
+    """The gradient of each element from the place that sorting gave it."""
+    shape = value.shape
+    if axis is None:
+        value, axis = value.reshape(-1), -1
+    places = np.argsort(np.argsort(plain(value), axis, stable=True), axis)
+    return np.take_along_axis(grad, places, axis).reshape(shape)

@@ -121,7 +121,10 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
         theirs = list(inspect.signature(numpy).parameters.values())
     except ValueError:  # NumPy tells of its compiled functions only since 2.4
         return function
-    ours = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters.values()):
+        return function
+    ours = list(parameters)
     defaults = {parameter.name: parameter.default for parameter in theirs}
     arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
     renamed = {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED

@@ -52,7 +52,7 @@ def logsumexp_forward(self: Array, axis: Any = None, keepdims: bool = False) -> 
 
 row(
     "sum(self, axis=None, keepdims=False)", sum_forward, {"self": "expand_reduced(grad, self.shape, axis, keepdims)"},
-    forward_derivative="auto_linear", kinds="fc", samples=REDUCED, numpy=[np.sum],
+    forward_derivative="auto_linear", kinds="fc", samples=REDUCED, numpy=[np.sum, (np.add, "reduce")],
     doc="The sum of all elements, or of those along `axis`.",
 )  # fmt: skip
 row(
@@ -84,7 +84,7 @@ row(
 )  # fmt: skip
 row(
     "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis), {"self": "reversed_cumsum(grad, axis).reshape(self.shape)"},
-    forward_derivative="auto_linear", kinds="fc", samples=RUNNING, numpy=[np.cumsum],
+    forward_derivative="auto_linear", kinds="fc", samples=RUNNING, numpy=[np.cumsum, (np.add, "accumulate")],
     doc="The running sums along `axis`, or of the elements in row order.",
 )  # fmt: skip
 
@@ -119,13 +119,13 @@ row(
     "prod(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.multiply.reduce(self, axis=axis, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
     forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
-    kinds="fc", samples=lambda rng: [*with_zeros(rng), *REDUCED(rng)], numpy=[np.prod],
+    kinds="fc", samples=lambda rng: [*with_zeros(rng), *REDUCED(rng)], numpy=[np.prod, (np.multiply, "reduce")],
     doc="The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.",
 )  # fmt: skip
 row(
     "cumprod(self, axis=None)", lambda self, axis=None: np.cumprod(self, axis), {"self": "cumprod_gradient(grad, self, result, axis)"},
     forward_derivative="linear_scan(shifted(result, axis, 1) * self_t.reshape(result.shape), self_p.reshape(result.shape), -1 if axis is None else axis)",
-    kinds="fc", samples=lambda rng: [*with_zeros(rng), *RUNNING(rng)], numpy=[np.cumprod],
+    kinds="fc", samples=lambda rng: [*with_zeros(rng), *RUNNING(rng)], numpy=[np.cumprod, (np.multiply, "accumulate")],
     doc="The running products along `axis`, or of the elements in row order; the gradient is exact also where some are 0.",
 )  # fmt: skip
 row(
@@ -138,15 +138,20 @@ row(
 
 # -- extrema and norms -----------------------------------------------------------------------------------------------------
 
-for _name, _forward in (("max", np.max), ("min", np.min)):
-    row(
-        f"{_name}(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False, forward=_forward: forward(self, axis=axis, keepdims=keepdims),
-        {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
-        forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-        samples=REDUCED, numpy=[_forward, np.amax if _name == "max" else np.amin],
-        doc=f"The {'greatest' if _name == 'max' else 'least'} of all elements, or of those along `axis`; equal ones share the gradient equally.",
-    )  # fmt: skip
-
+row(
+    "max(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.maximum.reduce(self, axis=axis, keepdims=keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
+    forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
+    samples=REDUCED, numpy=[np.max, np.amax, (np.maximum, "reduce")],
+    doc="The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.",
+)  # fmt: skip
+row(
+    "min(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.minimum.reduce(self, axis=axis, keepdims=keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
+    forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
+    samples=REDUCED, numpy=[np.min, np.amin, (np.minimum, "reduce")],
+    doc="The least of all elements, or of those along `axis`; equal ones share the gradient equally.",
+)  # fmt: skip
 row(
     "vector_norm(self, ord=2, axis=None, keepdims=False)", lambda self, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(self, ord=ord, axis=axis, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * norm_direction(self, result, ord, axis, keepdims)"},
@@ -159,6 +164,6 @@ row(
 # -- whether and where -----------------------------------------------------------------------------------------------------
 
 NOT = {"self": "not_differentiable"}
-row("all(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.all(self, axis=axis, keepdims=keepdims), NOT, samples=REDUCED, numpy=[np.all], doc="Whether all elements are true.")
-row("any(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.any(self, axis=axis, keepdims=keepdims), NOT, samples=REDUCED, numpy=[np.any], doc="Whether any element is true.")
+row("all(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.all(self, axis=axis, keepdims=keepdims), NOT, samples=REDUCED, numpy=[np.all, (np.logical_and, "reduce")], doc="Whether all elements are true.")
+row("any(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.any(self, axis=axis, keepdims=keepdims), NOT, samples=REDUCED, numpy=[np.any, (np.logical_or, "reduce")], doc="Whether any element is true.")
 row("count_nonzero(self, axis=None, keepdims=False)", lambda self, axis=None, keepdims=False: np.count_nonzero(self, axis=axis, keepdims=keepdims), NOT, samples=REDUCED, numpy=[np.count_nonzero], doc="How many elements are not 0.")

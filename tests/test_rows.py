@@ -1,0 +1,405 @@
+"""Every row of the table of operators, held against what it says.
+
+Nothing here names an operator, except where an example teaches: the tests draw their arguments from the rows, so that a
+new row is tested without a new test.
+"""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import grad
+from viewgrad.autograd.derivatives.define import OPERATORS
+from viewgrad.autograd.derivatives.samples import samples_of
+from viewgrad.errors import FreedGraphError
+from viewgrad.tensor.node import node_of
+from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS, current_edge
+
+EPS = 1e-6
+ROWS = list(OPERATORS.values())
+DIFFERENTIABLE = [operator for operator in ROWS if operator.formulas]
+
+
+def over(operators):
+    return pytest.mark.parametrize("operator", operators, ids=lambda operator: operator.name)
+
+
+def rng_of(operator):
+    return np.random.default_rng(len(operator.name))
+
+
+# -- one call of an operator ----------------------------------------------------------------------------------------------
+
+
+def call(sample, values=None):
+    """The outputs of the operator, as a tuple, with other values for some of its arguments."""
+    sample = sample.replace(**(values or {}))
+    result = sample.operator.function(*sample.args, **sample.kwargs)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def flat(values):
+    """The tensors or arrays among the arguments, lists taken apart."""
+    return [item for value in values.values() for item in (value if isinstance(value, list) else [value])]
+
+
+def arrays_of(sample):
+    """The arguments that can be differentiated, by name."""
+    given = sample.bound()
+    return {name: given[name] for name in sample.differentiable()}
+
+
+def mapped(function, values):
+    return {name: [function(v) for v in value] if isinstance(value, list) else function(value) for name, value in values.items()}
+
+
+def leaves_of(sample):
+    return mapped(lambda array: vg.Tensor(array, requires_grad=True), arrays_of(sample))
+
+
+def differentiable_outputs(outputs):
+    return [output for output in outputs if output.requires_grad]
+
+
+def drawn_like(rng, tensors):
+    """A random array for each tensor, of its shape and dtype."""
+    drawn = []
+    for tensor in tensors:
+        array = rng.standard_normal(tensor.shape)
+        if tensor.dtype.kind == "c":
+            array = array + 1j * rng.standard_normal(tensor.shape)
+        drawn.append(np.asarray(array, tensor.dtype))
+    return drawn
+
+
+def gradients(sample, weights=None, create_graph=False):
+    """The leaves, the weights of the outputs, and the gradients of the weighted outputs."""
+    leaves = leaves_of(sample)
+    outputs = differentiable_outputs(call(sample, leaves))
+    if weights is None:
+        weights = drawn_like(rng_of(sample.operator), outputs)
+    grads = grad(
+        outputs, flat(leaves), [vg.Tensor(weight) for weight in weights], create_graph=create_graph, materialize_grads=True
+    )
+    return leaves, weights, grads
+
+
+def inner(first, second):
+    """The real inner product of lists of arrays."""
+    return sum(float(np.sum(np.real(np.conj(a) * b))) for a, b in zip(first, second, strict=True))
+
+
+def finite_differences(function, values):
+    """The gradient of a real function of the arguments, by central differences; complex numbers count as pairs."""
+    results = []
+    values = mapped(np.array, values)
+    for array in flat(values):
+        result = np.zeros(array.shape, array.dtype)
+        for index in np.ndindex(array.shape):
+            kept = array[index]
+            for step in (EPS,) if array.dtype.kind == "f" else (EPS, 1j * EPS):
+                array[index] = kept + step
+                above = function(values)
+                array[index] = kept - step
+                below = function(values)
+                array[index] = kept
+                result[index] += (above - below) / (2 * EPS) * (step / EPS)
+        results.append(result)
+    return results
+
+
+def assert_close(actual, expected, what):
+    for number, (a, b) in enumerate(zip(actual, expected, strict=True)):
+        a = a.detach().numpy() if isinstance(a, vg.Tensor) else a
+        assert a.shape == b.shape, f"{what}, number {number}"
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6 * max(1.0, np.abs(b).max(initial=0)), err_msg=f"{what}, number {number}")
+
+
+def check_first_order(sample):
+    _, weights, grads = gradients(sample)
+    expected = finite_differences(
+        lambda values: inner(weights, [output.numpy() for output in call(sample, values) if output.dtype.kind in "fc"][: len(weights)]),
+        arrays_of(sample),
+    )
+    assert_close(grads, expected, f"gradient of {sample}")
+
+
+def check_second_order(sample):
+    rng = rng_of(sample.operator)
+    leaves, weights, grads = gradients(sample, create_graph=True)
+    directions = drawn_like(rng, grads)
+    connected = [(g, u) for g, u in zip(grads, directions, strict=True) if g.requires_grad]
+    first = gradients(sample, weights)[2]
+    assert_close(grads, [g.numpy() for g in first], f"recorded gradient of {sample}")
+    expected = finite_differences(
+        lambda values: inner(directions, [g.numpy() for g in gradients(sample.replace(**values), weights)[2]]), arrays_of(sample)
+    )
+    if connected:
+        actual = grad([g for g, _ in connected], flat(leaves), [vg.Tensor(u) for _, u in connected], materialize_grads=True)
+    else:
+        actual = [np.zeros(leaf.shape, leaf.dtype) for leaf in flat(leaves)]
+    assert_close(actual, expected, f"second gradient of {sample}")
+
+
+# -- values ----------------------------------------------------------------------------------------------------------------
+
+
+@over(ROWS)
+def test_value(operator):
+    reference = operator.reference or operator.forward
+    for sample in samples_of(operator):
+        expected = reference(*sample.args, **sample.kwargs)
+        outputs = call(sample)
+        for output, wanted in zip(outputs, expected if isinstance(expected, tuple) else (expected,), strict=True):
+            assert output.dtype == np.asarray(wanted).dtype, sample
+            np.testing.assert_allclose(output.numpy(), wanted, rtol=1e-9, atol=1e-12, err_msg=str(sample))
+            assert operator.formulas or not output.requires_grad
+        for output in outputs:
+            for argument in flat(sample.bound()):
+                assert not isinstance(argument, np.ndarray) or not np.shares_memory(output.numpy(), argument), sample
+
+
+@over([operator for operator in ROWS if operator.reference in FUNCTIONS or (operator.reference, "__call__") in UFUNCS])
+def test_numpy_function_means_the_operator(operator):
+    for sample in samples_of(operator):
+        tensors = {name: array if isinstance(array, list) else vg.Tensor(array) for name, array in sample.bound().items() if isinstance(array, np.ndarray)}
+        tensors |= {name: [vg.Tensor(array) for array in value] for name, value in sample.bound().items() if isinstance(value, list)}
+        on_tensors = sample.replace(**tensors)
+        result = operator.reference(*on_tensors.args, **on_tensors.kwargs)
+        result = result if isinstance(result, tuple) else (result,)
+        for output, wanted in zip(result, call(sample), strict=True):
+            assert isinstance(output, vg.Tensor)
+            np.testing.assert_array_equal(output.numpy(), wanted.numpy(), err_msg=str(sample))
+
+
+# -- gradients -------------------------------------------------------------------------------------------------------------
+
+
+@over(DIFFERENTIABLE)
+def test_gradient(operator):
+    for sample in samples_of(operator):
+        check_first_order(sample)
+
+
+@over(DIFFERENTIABLE)
+def test_second_gradient(operator):
+    for sample in samples_of(operator):
+        check_second_order(sample)
+
+
+@over([operator for operator in DIFFERENTIABLE if "c" in operator.kinds])
+def test_complex_gradients(operator):
+    for sample in samples_of(operator):
+        sample = sample.astype(np.complex128, rng_of(operator))
+        check_first_order(sample)
+        check_second_order(sample)
+
+
+@over([operator for operator in DIFFERENTIABLE if "c" in operator.kinds and len(operator.differentiable) > 1])
+def test_real_argument_beside_complex_ones(operator):
+    for sample in samples_of(operator):
+        for name in sample.differentiable():
+            mixed = sample.astype(np.complex128, rng_of(operator)).replace(**{name: sample.bound()[name]})
+            try:
+                call(mixed)
+            except TypeError:  # what is put in place must fit the dtype that is there
+                continue
+            check_first_order(mixed)
+
+
+@over(DIFFERENTIABLE)
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_lower_precision(operator, dtype):
+    if np.dtype(dtype).kind not in operator.kinds:
+        pytest.skip("not declared")
+    for exact in samples_of(operator):
+        if np.dtype(dtype).kind == "c":
+            exact = exact.astype(np.complex128, rng_of(operator))
+        if any(isinstance(value, np.dtype) for value in exact.bound().values()):
+            continue
+        sample = exact.astype(dtype, rng_of(operator))
+        leaves, weights, grads = gradients(sample)
+        for output, wanted in zip(call(sample, leaves), call(exact), strict=True):
+            assert output.dtype.kind not in "fc" or np.empty(0, output.dtype).real.dtype == np.float32, sample
+            np.testing.assert_allclose(output.detach().numpy(), wanted.numpy(), rtol=1e-2, atol=1e-3)
+        for g, wanted in zip(grads, gradients(exact, [w.astype(np.result_type(w, np.float64)) for w in weights])[2], strict=True):
+            assert g.dtype == dtype, sample
+            np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=2e-2, atol=2e-3 * max(1, np.abs(wanted.numpy()).max(initial=0)))
+
+
+@over([operator for operator in DIFFERENTIABLE if len(operator.differentiable) > 1])
+def test_only_what_is_needed(operator):
+    """Each gradient alone is the one among all."""
+    for sample in samples_of(operator):
+        leaves, weights, grads = gradients(sample)
+        names = list(leaves)
+        for name, wanted in zip(names, grads, strict=True):
+            if isinstance(leaves[name], list):
+                continue
+            outputs = differentiable_outputs(call(sample, {name: leaves[name]}))
+            (alone,) = grad(outputs, leaves[name], [vg.Tensor(w) for w in weights], materialize_grads=True)
+            np.testing.assert_array_equal(alone.numpy(), wanted.numpy(), err_msg=f"{sample} for {name}")
+            outputs = differentiable_outputs(call(sample, leaves))
+            (picked,) = grad(outputs, leaves[name], [vg.Tensor(w) for w in weights], materialize_grads=True)
+            np.testing.assert_array_equal(picked.numpy(), wanted.numpy(), err_msg=f"{sample} for {name}")
+
+
+@over([operator for operator in DIFFERENTIABLE if len(operator.signature.outputs) > 1])
+def test_undefined_gradients(operator):
+    """An output without a gradient counts as one whose gradient is zero."""
+    for sample in samples_of(operator):
+        count = len(differentiable_outputs(call(sample, leaves_of(sample))))
+        for chosen in range(count):
+            leaves = leaves_of(sample)
+            outputs = differentiable_outputs(call(sample, leaves))
+            weight = drawn_like(rng_of(operator), [outputs[chosen]])[0]
+            alone = grad(outputs[chosen], flat(leaves), vg.Tensor(weight), materialize_grads=True)
+            weights = [weight if i == chosen else np.zeros(output.shape, output.dtype) for i, output in enumerate(outputs)]
+            beside_zeros = gradients(sample, weights)[2]
+            assert_close(alone, [g.numpy() for g in beside_zeros], f"{sample}, output {chosen} alone")
+
+
+@over(DIFFERENTIABLE)
+def test_graph_runs_twice_only_when_retained(operator):
+    for sample in samples_of(operator):
+        leaves = leaves_of(sample)
+        outputs = differentiable_outputs(call(sample, leaves))
+        weights = [vg.Tensor(weight) for weight in drawn_like(rng_of(operator), outputs)]
+        first = grad(outputs, flat(leaves), weights, retain_graph=True, materialize_grads=True)
+        second = grad(outputs, flat(leaves), weights, materialize_grads=True)
+        assert_close(first, [g.numpy() for g in second], f"second run of {sample}")
+        node = node_of(current_edge(outputs[0]))
+        if type(node) is operator.node_class and node.saved_names:
+            with pytest.raises(FreedGraphError):
+                grad(outputs, flat(leaves), weights, materialize_grads=True)
+
+
+# -- shapes ----------------------------------------------------------------------------------------------------------------
+
+
+ELEMENTWISE = [operator for operator in ROWS if operator.elementwise]
+
+
+@over([operator for operator in ELEMENTWISE if len(operator.signature.tensors) > 1])
+def test_broadcasting(operator):
+    narrow = {"row": lambda a: a[:1], "column": lambda a: a[:, :1], "vector": lambda a: a[0], "number": lambda a: a[0, 0]}
+    sample = samples_of(operator)[0]
+    given = sample.bound()
+    tensors = [argument.name for argument in operator.signature.tensors if argument.name in given]
+    for name in tensors:
+        for form, shape in narrow.items():
+            small = sample.replace(**{name: np.array(shape(given[name]))})
+            wide = sample.replace(**{name: np.array(np.broadcast_to(small.bound()[name], (3, 4)))})
+            for output, wanted in zip(call(small), call(wide), strict=True):
+                np.testing.assert_array_equal(output.numpy(), wanted.numpy(), err_msg=f"{name} as a {form}")
+            if operator.formulas:
+                check_first_order(small)
+                check_second_order(small)
+
+
+@over(ELEMENTWISE)
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3), (1, 1)], ids=str)
+def test_small_shapes(operator, shape):
+    for sample in samples_of(operator):
+        given = sample.bound()
+        tensors = {a.name: given[a.name] for a in operator.signature.tensors if a.name in given}
+        if not all(np.shape(array) == (3, 4) for array in tensors.values()):
+            continue
+        small = sample.replace(**{name: np.resize(array, shape) for name, array in tensors.items()})
+        for output in call(small):
+            assert output.shape == shape
+        if operator.formulas:
+            check_second_order(small)
+
+
+# -- in place --------------------------------------------------------------------------------------------------------------
+
+
+def row_of_a_larger_base(shape):
+    return (3, *shape), lambda base: base[1, ...]
+
+
+def strided_view(shape):
+    if not shape:
+        return (3,), lambda base: base[1, ...]
+    every_other = tuple(slice(1, 2 * extent, 2) for extent in shape)
+    return tuple(2 * extent + 1 for extent in shape), lambda base: base[every_other]
+
+
+LAYOUTS = {
+    "plain": lambda shape: (shape, lambda base: base),
+    "transposed view": lambda shape: (shape[::-1], lambda base: base.T),
+    "strided view of a larger base": strided_view,
+    "row of a larger base": row_of_a_larger_base,
+}
+
+
+@over([operator for operator in ROWS if operator.has_inplace])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_in_place(operator, layout):
+    """The in-place form writes what the operator gives, and the gradient is that of a program without aliasing."""
+    for sample in samples_of(operator):
+        target = operator.signature.tensors[0].name
+        old = np.asarray(sample.bound()[target])
+        (value,) = call(sample)
+        if value.shape != old.shape or not np.can_cast(value.dtype, old.dtype, "same_kind"):
+            continue
+        shape, window = LAYOUTS[layout](old.shape)
+        rng = rng_of(operator)
+        before = rng.uniform(*operator.domain, shape).astype(old.dtype)
+        before = np.array(before)
+        window(before)[...] = old
+        after = before.copy()
+        window(after)[...] = value.numpy()
+
+        leaf = vg.Tensor(before, requires_grad=bool(operator.formulas))
+        others = {name: other for name, other in leaves_of(sample).items() if name != target}
+        base = leaf.clone()
+        view = window(base)
+        written = sample.replace(**{target: view}, **others)
+        assert operator.inplace(*written.args, **written.kwargs) is view
+        np.testing.assert_allclose(base.detach().numpy(), after, rtol=1e-12, atol=1e-15, err_msg=str(sample))
+        assert base._version == 1
+        if not operator.formulas:
+            continue
+
+        weight = np.array(rng.standard_normal(shape))
+        apart, _, grads = gradients(sample, [np.array(window(weight))])
+        wanted = dict(zip(apart, (g.numpy() for g in grads), strict=True))
+        of_leaf = weight.copy()
+        window(of_leaf)[...] = wanted.pop(target)
+        for create_graph in (True, False):
+            actual = grad(
+                base, [leaf, *others.values()], vg.Tensor(weight), create_graph=create_graph, retain_graph=create_graph, materialize_grads=True
+            )
+            assert_close(actual, [of_leaf, *(wanted[name] for name in others)], f"{sample} in place")
+
+
+# -- what is saved ---------------------------------------------------------------------------------------------------------
+
+
+def saved_bytes(output):
+    node = output.grad_fn
+    kept = [getattr(node, f"saved_{name}", None) for name in node.saved_names]
+    return sum(saved.array.nbytes for saved in kept if saved is not None)
+
+
+def test_saved_bytes():
+    x, y = (vg.Tensor(np.ones((5, 7)), requires_grad=True) for _ in range(2))
+    constant = np.full((5, 7), 2.0)
+    assert saved_bytes(x + y) == saved_bytes(x - y) == saved_bytes(-x) == saved_bytes(x.clone()) == 0
+    assert saved_bytes(x * y) == 2 * x.nbytes
+    assert saved_bytes(x * constant) == x.nbytes
+    assert saved_bytes(x * 3.0) == 8
+    assert saved_bytes(x.exp()) == x.nbytes
+    assert saved_bytes(x.sum()) == saved_bytes(x.sum(axis=0)) == saved_bytes(x.mean()) == 0
+    assert saved_bytes(vg.concatenate([x, y])) == saved_bytes(vg.stack([x, y])) == 0
+    assert saved_bytes(x @ vg.ones(7)) == 56
+
+
+def test_saved_values_are_those_that_the_formula_reads():
+    node = (vg.Tensor([1.0, 2.0], requires_grad=True) * vg.Tensor([3.0, 4.0])).grad_fn
+    assert not hasattr(node, "saved_self")
+    np.testing.assert_array_equal(node.saved_other.array, [3.0, 4.0])
+    y = vg.Tensor([0.0, 1.0], requires_grad=True).exp()
+    assert y.grad_fn.saved_result.array is y._array
