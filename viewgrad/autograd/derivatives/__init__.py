@@ -1,30 +1,38 @@
 """The operators: a table of derivative declarations, and the generator that makes code of them."""
 
 from . import (
+    activations,
     decompositions,
     elementwise,
     formulas,
     fourier,
     joining,
     linear_algebra,
+    ordering,
     products,
     reductions,
     scattering,
     selection,
+    special_functions,
+    statistics,
 )
 from .define import OPERATORS, define_op
 
 __all__ = [
     "OPERATORS",
     "define_op",
+    "activations",
     "decompositions",
     "elementwise",
     "formulas",
     "fourier",
     "joining",
     "linear_algebra",
+    "ordering",
     "products",
     "reductions",
     "scattering",
     "selection",
+    "special_functions",
+    "statistics",
 ]
