@@ -75,12 +75,13 @@ def gradcheck(
         if not outputs:
             raise ValueError("gradcheck needs a function that returns a tensor of floating-point or complex dtype")
         _check_repeatable(program, outputs, nondet_tol)
-        analytical = _analytical(program, leaves, outputs, nondet_tol)
+        _check_runs_agree(leaves, outputs, nondet_tol, check_undefined_grad)
+        analytical = _analytical(leaves, outputs)
         numerical = _numerical(program, outputs, eps)
         for j, output in enumerate(outputs):
             for k, leaf in enumerate(leaves):
                 _compare(program.positions[k], j, leaf, output, numerical[k][j], analytical[j][k], atol, rtol)
-        _check_runs_agree(leaves, outputs, nondet_tol, check_undefined_grad)
+        _check_release(leaves, outputs, nondet_tol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -286,24 +287,15 @@ def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: A
     return found
 
 
-def _analytical(
-    program: Program, leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float
-) -> list[list[Array | None]]:
+def _analytical(leaves: list[Tensor], outputs: list[Tensor]) -> list[list[Array | None]]:
     """For each output and each leaf the same matrix, column by column from backward passes; None: no gradient came."""
     jacobians: list[list[Array | None]] = []
-    for j, output in enumerate(outputs):
-        shape = _components(output._array).size
+    for output in outputs:
         columns: list[list[Array | None]] = [[] for _ in leaves]
-        for component in range(shape if output.requires_grad else 0):
-            grads = _gradients([output], leaves, [_basis(output._array, component)])
-            again = _gradients([output], leaves, [_basis(output._array, component)])
-            for k, (first, second) in enumerate(zip(grads, again, strict=True)):
-                if not _alike(first, second, nondet_tol):
-                    raise GradcheckError(
-                        f"the backward pass is not repeatable: run twice, it gives different gradients of output {j} "
-                        f"with respect to input {program.positions[k]}: {first} and {second}"
-                    )
-                columns[k].append(None if first is None else _components(first))
+        for component in range(_components(output._array).size if output.requires_grad else 0):
+            found = _gradients([output], leaves, [_basis(output._array, component)])
+            for column, gradient in zip(columns, found, strict=True):
+                column.append(None if gradient is None else _components(gradient))
         row: list[Array | None] = []
         for leaf, column in zip(leaves, columns, strict=True):
             if all(entry is None for entry in column):
@@ -399,20 +391,36 @@ def _check_repeatable(program: Program, outputs: list[Tensor], nondet_tol: float
 def _check_runs_agree(
     leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float, check_undefined_grad: bool
 ) -> None:
-    """Undefined gradients against zeros; and a run that releases what was saved against one that keeps it."""
+    """One backward pass against the same again, and undefined gradients against zeros."""
     generator = np.random.default_rng(SEED)
     reached = [output for output in outputs if output.requires_grad]
     if not reached:
         return
+    directions = [_direction(output, generator) for output in reached]
+    once = _gradients(reached, leaves, directions)
+    again = _gradients(reached, leaves, directions)
+    for k, (one, other) in enumerate(zip(once, again, strict=True)):
+        if not _alike(one, other, nondet_tol):
+            raise GradcheckError(
+                "the backward pass is not repeatable: run twice, it gives different gradients with respect to the "
+                f"{_ordinal(k)} input that requires grad: {one} and {other}"
+            )
     if check_undefined_grad and len(reached) > 1:
-        for j, output in enumerate(reached):
-            direction = _direction(output, generator)
+        for j, (output, direction) in enumerate(zip(reached, directions, strict=True)):
             alone = _gradients([output], leaves, [direction])
             zeros = [direction if other is output else np.zeros_like(other._array) for other in reached]
             together = _gradients(reached, leaves, zeros)
-            for k, (one, other) in enumerate(zip(alone, together, strict=True)):
-                undefined = f"with undefined gradients for all outputs but the {_ordinal(j)}"
-                _must_agree(one, other, undefined, "with zeros in their place", k, nondet_tol)
+            for k, (undefined, defined) in enumerate(zip(alone, together, strict=True)):
+                what = f"with undefined gradients for all outputs but the {_ordinal(j)}"
+                _must_agree(undefined, defined, what, "with zeros in their place", k, nondet_tol)
+
+
+def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float) -> None:
+    """A run that releases what was saved, the last over this graph, against one that keeps it."""
+    generator = np.random.default_rng(SEED)
+    reached = [output for output in outputs if output.requires_grad]
+    if not reached:
+        return
     directions = [_direction(output, generator) for output in reached]
     kept = _gradients(reached, leaves, directions)
     released = _gradients(reached, leaves, directions, retain_graph=False)
