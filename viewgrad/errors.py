@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 __all__ = [
+    "AnomalyError",
     "AutogradError",
+    "DeclarationError",
     "DifferentiabilityError",
+    "ForwardModeError",
     "FreedGraphError",
     "FunctionError",
     "GradcheckError",
     "GradientMismatchError",
+    "GradientNotImplementedError",
+    "HookError",
     "InferenceError",
     "LeafInPlaceError",
     "OverlappingWriteError",
     "SavedValueError",
     "StrictMutationError",
+    "TreeError",
     "UnknownFunctionError",
     "UnreachableInputError",
     "ViewInPlaceError",
@@ -102,3 +108,42 @@ class UnreachableInputError(AutogradError):
 
 class UnknownFunctionError(AutogradError, TypeError):
     """A NumPy function was called on tensors for which viewgrad has no operator."""
+
+
+class HookError(AutogradError, TypeError):
+    """A hook was registered where none can be, or gave back what cannot take the place of what it was given."""
+
+
+class AnomalyError(AutogradError):
+    """Anomaly detection found a gradient that is not a number."""
+
+
+class DeclarationError(AutogradError, ValueError):
+    """A declaration that cannot be right, found when the operator is defined.
+
+    Arguments:
+        message: what is wrong, and where.
+        operator: the name of the operator.
+        formula: the text of the formula, where one is to blame.
+        position: where in it, counted from 1.
+    """
+
+    def __init__(
+        self, message: str, operator: str | None = None, formula: str | None = None, position: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.operator = operator
+        self.formula = formula
+        self.position = position
+
+
+class GradientNotImplementedError(AutogradError, NotImplementedError):
+    """A gradient or a tangent was needed that the operator's declaration says is not implemented."""
+
+
+class ForwardModeError(AutogradError):
+    """Forward mode was used in a way that it is not made for."""
+
+
+class TreeError(AutogradError, TypeError):
+    """A nested structure of tensors was given whose shape is not that of the one it belongs to."""

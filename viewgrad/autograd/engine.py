@@ -17,12 +17,12 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import GradientMismatchError, HookError
-from ..tensor.modes import GRAD, MODE, current_mode
+from ..tensor.modes import ANOMALY, GRAD, MODE, current_mode
 from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, NodeHooks, input_nr_of, node_of
 from ..tensor.tensor import Tensor, from_array
 from ..views.nodes import ViewBackward
 
-__all__ = ["GraphTask", "RunHook", "TASKS", "run_backward"]
+__all__ = ["TASKS", "GraphTask", "RunHook", "run_backward"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -347,15 +347,18 @@ class GraphTask:
     def _through_tensor_hooks(self, hooks: NodeHooks, number: int, grad: Any) -> Any:
         for hook in tuple(hooks.tensor.get(number, {}).values()):
             shown = self._show(grad)
-            replaced = hook.arrived(self, shown) if isinstance(hook, RunHook) else hook(shown)
+            if isinstance(hook, RunHook):
+                hook.arrived(self, shown)
+                continue
+            replaced = hook(shown)
             if isinstance(replaced, tuple | list):
-                raise HookError(f"{hook_name(hook)} returned {type(replaced).__name__} where one Tensor or None is wanted")
+                raise HookError(f"{hook_name(hook)} returned a {type(replaced).__name__} where a Tensor or None is wanted")
             (grad,) = self._replaced(hook, None if replaced is None else (replaced,), (shown,), (grad,), None)
         retained = hooks.retained.get(number)
         if retained is not None:
             tensor = retained()
             if tensor is not None:
-                add_to_grad(tensor, grad.clone() if self.recorded else np.array(grad), self.recorded)
+                add_to_grad(tensor, grad, self.recorded, alone=False)
         return grad
 
     def _after(self, node: Node, grads: Any) -> Any:
@@ -375,7 +378,9 @@ class GraphTask:
             return None
         return grad.clone() if self.recorded else from_array(np.array(grad))  # type: ignore[no-any-return]
 
-    def _replaced(self, hook: Any, returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None) -> list[Any]:
+    def _replaced(
+        self, hook: Any, returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
+    ) -> list[Any]:
         """The gradients after a hook: what it returned, or what it wrote to what it was shown, or what they were."""
         if returned is None:
             returned = shown
@@ -396,8 +401,8 @@ class GraphTask:
                 raise HookError(f"{hook_name(hook)} returned a gradient in place of None, which is none at all")
             elif new.shape != old.shape or new.dtype != old.dtype:
                 raise GradientMismatchError(
-                    f"{hook_name(hook)} returned a gradient of shape {new.shape} and dtype {new.dtype} in place of one of "
-                    f"shape {old.shape} and dtype {old.dtype}"
+                    f"{hook_name(hook)} returned a gradient of shape {new.shape} and dtype {new.dtype} in place of "
+                    f"one of shape {old.shape} and dtype {old.dtype}"
                 )
             else:  # a copy, since the hook may have kept it, and may write to it later
                 results.append(new.clone() if self.recorded else np.array(new._array))
@@ -406,8 +411,8 @@ class GraphTask:
     def finish(self) -> None:
         """Let the leaves that were reached accumulate their gradients, or capture those that were asked for.
 
-        All hooks that come before have run when the first leaf accumulates, so that an error in one leaves every leaf as
-        it was.
+        All hooks that come before have run when the first leaf accumulates, so that an error in one of them leaves every
+        leaf as it was.
         """
         buffers = self.buffers
         captured = self.captured
@@ -419,8 +424,10 @@ class GraphTask:
             grad = None
         reached = [node for node in hooked if node in buffers]
         for node in list(buffers):
+            grad = buffers.pop(node)
             if type(node) is AccumulateGrad:
-                accumulate(node, buffers.pop(node), self.recorded)
+                accumulate(node, grad, self.recorded)
+        grad = None
         for node in reached:
             if node.hooks is not None:
                 tensor = node.variable  # type: ignore[attr-defined]
@@ -433,8 +440,12 @@ class GraphTask:
                 run_hook.finished(grads)
 
 
+# Which other engine runs the graph under a bit of the mode.
+TASKS: Final[dict[int, type[GraphTask]]] = {}
+
+
 class RunHook:
-    """A tensor hook that is told in which run a gradient has arrived, and when the run ends; see `GraphTask.watched`."""
+    """A tensor hook that is told in which run a gradient arrives, and when the run ends; see `GraphTask.watched`."""
 
     __slots__ = ()
 
@@ -458,21 +469,24 @@ def accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
     if tensor is None:
         return
     if recorded:
-        if getrefcount(grad) > ARGUMENT_ALONE or grad._view is not None or grad._storage is not None:
-            grad = grad.clone()
-    elif type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ARGUMENT_ALONE:
-        grad = np.array(grad, dtype=node.dtype)
-    add_to_grad(tensor, grad, recorded)
+        alone = grad._view is None and grad._storage is None and getrefcount(grad) <= ARGUMENT_ALONE
+    else:
+        alone = type(grad) is ndarray and grad.base is None and getrefcount(grad) <= ARGUMENT_ALONE
+    add_to_grad(tensor, grad, recorded, alone)
 
 
-def add_to_grad(tensor: Tensor, grad: Any, recorded: bool) -> None:
-    """Add `grad`, which nobody else holds, to the `grad` of `tensor`."""
+def add_to_grad(tensor: Tensor, grad: Any, recorded: bool, alone: bool) -> None:
+    """Add `grad`, which `alone` says that nobody else holds, to the `grad` of `tensor`."""
     with accumulating:
         held = tensor.grad
         if recorded:
-            tensor._grad = grad if held is None else held + grad
+            if held is not None:
+                grad = held + grad
+            elif not alone:
+                grad = grad.clone()
+            tensor._grad = grad
         elif held is None:
-            tensor._grad = from_array(grad)
+            tensor._grad = from_array(grad if alone else np.array(grad, dtype=tensor._array.dtype))
         elif (
             getrefcount(held) <= GRAD_ALONE
             and held._storage is None
@@ -507,10 +521,10 @@ def run_backward(
     Returns:
         The captured gradients, None where no gradient arrived.
     """
-    task = GraphTask(retain=retain_graph, recorded=create_graph)
+    mode = current_mode()
+    task = (TASKS[ANOMALY] if mode & ANOMALY else GraphTask)(retain=retain_graph, recorded=create_graph)
     if inputs is not None:
         task.restrict(edges, inputs, capture)
-    mode = current_mode()
     token = MODE.set(mode | GRAD if create_graph else mode & ~GRAD)
     try:
         for edge, grad in zip(edges, grads, strict=True):
@@ -523,13 +537,6 @@ def run_backward(
     if inputs is None:
         return []
     return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
-
-
-def _as_tuple(value: Any, node: Node, length: int) -> tuple[Any, ...]:
-    grads = tuple(value) if isinstance(value, tuple | list) else (value,)
-    if len(grads) != length:
-        raise AutogradError(f"a hook of {node.name()} returned {len(grads)} gradients instead of {length}")
-    return grads
 
 
 accumulating: Final = threading.Lock()

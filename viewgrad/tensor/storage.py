@@ -236,11 +236,12 @@ def _strict_message(touched: list[SavedTensor], writer: str) -> str:
 
 
 def _savers(saved: SavedTensor) -> list[str]:
-    """The names of the nodes that hold a saved value, themselves or in a list."""
+    """The names of the nodes that hold a saved value: themselves, in a list, or in a record of a custom function's."""
     holders = gc.get_referrers(saved)
     lists = [holder for holder in holders if type(holder) in (list, tuple)]
     holders += [outer for inner in lists for outer in gc.get_referrers(inner)]
-    return [holder.name() for holder in holders if isinstance(holder, Node)]
+    names = [holder.name() for holder in holders if isinstance(holder, Node)]
+    return names + [holder.saved_by for holder in holders if hasattr(holder, "saved_by")]
 
 
 def storage_of(tensor: Tensor) -> Storage:

@@ -148,7 +148,6 @@ class DifferentiableViewMeta:
 
     def _regenerate(self, tensor: Tensor, base_edge: Any) -> Any:
         old = tensor._edge
-        self.made_from = base_edge
         edge: Any = None
         if base_edge is not None:
             if current_mode() & REPLAY or not self.strided:
@@ -157,6 +156,7 @@ class DifferentiableViewMeta:
             else:
                 edge = self._as_strided(tensor, base_edge)
         tensor._edge = edge
+        self.made_from = base_edge  # last, since other threads may look at the view meanwhile
         if old is not None:
             move_retained(tensor, old, edge)
         return edge
@@ -292,6 +292,13 @@ def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
     if retained is not None and retained() is tensor:
         del hooks.retained[number]
         hooks_of(node_of(edge)).retained[input_nr_of(edge)] = retained
+    if hooks.following:
+        views = [(reference, reference()) for reference in hooks.following]
+        hooks.following = []
+        for reference, view in views:
+            if view is not None and view._view is not None and view._view.base is tensor:
+                current_edge(view)  # made anew, since the base has moved on; takes what it retains along
+                hooks_of(node_of(edge)).following.append(reference)
 
 
 def check_write(tensor: Tensor, recorded: bool) -> None:

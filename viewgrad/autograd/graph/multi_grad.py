@@ -1,0 +1,119 @@
+"""Hooks that see the gradients of several tensors together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from ...errors import HookError
+from ...tensor.node import RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
+from ...tensor.tensor import Tensor, current_edge
+from ..engine import GraphTask, RunHook
+
+__all__ = ["register_multi_grad_hook"]
+
+
+class MultiGradHook(RunHook):
+    """What the hooks of the several tensors have in common.
+
+    It is called once in a run: when the last of the gradients has arrived, or at the end of the run where some never do.
+    """
+
+    __slots__ = ("count", "fn", "mode")
+
+    def __init__(self, fn: Callable[[Any], None], count: int, mode: str) -> None:
+        self.fn = fn
+        self.count = count
+        self.mode = mode
+
+    def receive(self, task: GraphTask, number: int, grad: Tensor) -> None:
+        """Take the gradient of tensor `number`."""
+        grads = task.watched.setdefault(self, [None] * self.count)
+        if grads is None:
+            return
+        if self.mode == "any":
+            task.watched[self] = None
+            self.fn(grad)
+            return
+        grads[number] = grad
+        if all(g is not None for g in grads):
+            task.watched[self] = None
+            self.fn(tuple(grads))
+
+    def finished(self, grads: list[Tensor | None]) -> None:
+        """Call the function with those gradients that have arrived."""
+        self.fn(tuple(grads))
+
+
+class OneOfSeveral(RunHook):
+    """The hook of one of the several tensors."""
+
+    __slots__ = ("number", "shared")
+
+    def __init__(self, shared: MultiGradHook, number: int) -> None:
+        self.shared = shared
+        self.number = number
+
+    def arrived(self, task: GraphTask, grad: Tensor) -> None:
+        """Pass the gradient on to what the hooks have in common."""
+        self.shared.receive(task, self.number, grad)
+
+
+class SeveralHandles:
+    """What registering a hook on several tensors returns."""
+
+    def __init__(self, handles: list[RemovableHandle]) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Take the hook away; doing so twice is harmless."""
+        for handle in self._handles:
+            handle.remove()
+
+    def __enter__(self) -> SeveralHandles:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], None], *, mode: Literal["all", "any"] = "all"
+) -> SeveralHandles:
+    """Call `fn` once in each backward pass, with the gradients of several tensors.
+
+    Arguments:
+        tensors: tensors that require grad, leaves or not.
+        fn: in mode "all", takes a tuple with the gradient of each tensor, or None for one that the pass does not reach; it is
+            called when the last has arrived, or at the end of a pass that does not reach all. In mode "any", takes the
+            gradient that arrives first.
+        mode: "all" or "any".
+
+    Returns:
+        A handle, whose `remove()` takes the hook away again.
+
+    Raises:
+        HookError: for a tensor that does not require grad, or an unknown mode.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.autograd.graph import register_multi_grad_hook
+        >>> x = vg.Tensor([1.0], requires_grad=True)
+        >>> y = vg.Tensor([2.0], requires_grad=True)
+        >>> handle = register_multi_grad_hook([x, y], print)
+        >>> (x * y).sum().backward()
+        (Tensor([2.]), Tensor([1.]))
+    """
+    if mode not in ("all", "any"):
+        raise HookError(f"register_multi_grad_hook() has the modes 'all' and 'any', not {mode!r}")
+    edges = [current_edge(tensor) for tensor in tensors]
+    for i, edge in enumerate(edges):
+        if edge is None:
+            raise HookError(f"register_multi_grad_hook() got a tensor, number {i}, that does not require grad")
+    shared = MultiGradHook(fn, len(edges), mode)
+    return SeveralHandles(
+        [
+            add_hook(hooks_of(node_of(edge)).tensor.setdefault(input_nr_of(edge), {}), OneOfSeveral(shared, i))
+            for i, edge in enumerate(edges)
+        ]
+    )

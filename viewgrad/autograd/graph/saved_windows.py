@@ -1,0 +1,124 @@
+"""What happens to saved values when their memory is written to: copied, refused, or known to be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from ...tensor.modes import STRICT, ModeSwitch
+from ...tensor.storage import root_index, storage_of
+from ...tensor.tensor import Tensor
+from ...views.geometry import TensorGeometry
+from ..derivatives.special import Call, feature
+
+__all__ = ["PreservedWindow", "forbid_mutation_on_saved_tensors", "increment_version", "preserved"]
+
+
+@attrs.frozen
+class PreservedWindow:
+    """A saved window that was copied before a write touched it.
+
+    Arguments:
+        geometry: where it lies: sizes, strides and offset, in elements, from the start of its storage.
+        nbytes: how many bytes were copied.
+        writer: the operator that wrote, as in `mul_` or `__setitem__`.
+    """
+
+    geometry: TensorGeometry
+    nbytes: int
+    writer: str
+
+
+def preserved(tensor: Tensor) -> list[PreservedWindow]:
+    """Which saved windows of the tensor's storage were copied before a write, by whom, and how many bytes.
+
+    Arguments:
+        tensor: any tensor on the storage.
+
+    Returns:
+        A record for each copy, in order; of a storage that has seen many, the latest thousand.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 1
+        >>> z = y * y
+        >>> y += 1
+        >>> [(window.nbytes, window.writer) for window in vg.autograd.graph.preserved(y)]
+        [(16, 'add_')]
+    """
+    storage = tensor._storage
+    if storage is None or storage.preserved is None:
+        return []
+    return [
+        PreservedWindow(TensorGeometry.of(window, storage.root), window.nbytes, writer)
+        for window, writer in tuple(storage.preserved)
+    ]
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> None:
+    """Say that the tensor's memory has been written to behind the library's back.
+
+    What was saved of it for backward can be trusted no longer: its use is an error from now on. What was saved of memory
+    that came from outside (`from_numpy`, DLPack) was copied when it was saved, and stays usable.
+
+    Arguments:
+        tensor: the tensor that was written to, or several.
+        window: the basic index of the part that was written to, as in `numpy.s_[1:3]`; all of the tensor where left out.
+
+    Example:
+        >>> import ctypes, viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x.clone()
+        >>> z = (y * y).sum()
+        >>> vg.autograd.graph.increment_version(y)
+        >>> y._version
+        1
+        >>> z.backward()
+        Traceback (most recent call last):
+        viewgrad.errors.SavedValueError: a value saved for backward was overwritten by code outside viewgrad ...
+    """
+    if not isinstance(tensor, Tensor):
+        for one in tensor:
+            increment_version(one, window)
+        return
+    array = tensor._array if window is None else tensor._array[(*window, ...) if type(window) is tuple else (window, ...)]
+    if array.size and array.base is not tensor._array and array is not tensor._array and array.base is None:
+        raise IndexError("increment_version() takes a window by a basic index: integers, slices, None and ...")
+    storage_of(tensor).lose(array)
+
+
+class forbid_mutation_on_saved_tensors(ModeSwitch):
+    """Refuse writes that touch a value saved for backward, where otherwise that value would be copied first.
+
+    It is the way to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The write raises, at
+    its own line, and changes nothing. An operator may overwrite what only it has saved itself, as `x.mul_(x)` does.
+
+    Raises:
+        StrictMutationError: from such a write inside; it names the node that saved the value.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x.exp()
+        >>> with vg.autograd.graph.forbid_mutation_on_saved_tensors():
+        ...     y += 1
+        Traceback (most recent call last):
+        viewgrad.errors.StrictMutationError: add_ would touch a value of shape (2,) that ExpBackward saved for backward...
+    """
+
+    def __init__(self) -> None:
+        super().__init__(on=STRICT)
+
+
+@feature(STRICT)
+def refuse_first(call: Call, run: Any) -> Any:
+    """Refuse an in-place operator before it saves anything itself."""
+    if call.inplace:
+        target: Tensor = call.args[0]
+        storage = storage_of(target)
+        storage.preserve(target._array, root_index(target, storage), f"{call.operator.name}_")
+    with ModeSwitch(off=STRICT):
+        return run()

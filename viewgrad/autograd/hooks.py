@@ -1,0 +1,129 @@
+"""Hooks on tensors: functions that see, and may replace, the gradient of a value on its way through the graph.
+
+A hook belongs to the *value* that the tensor had when it was registered: after an in-place write, it goes on seeing the gradient
+of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [The order of hooks] in
+docs/notes/engine.md.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DifferentiabilityError, HookError
+from ..tensor.node import AccumulateGrad, RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
+from ..tensor.tensor import Tensor, current_edge, method
+
+__all__ = ["register_hook", "register_post_accumulate_grad_hook", "retain_grad"]
+
+
+@method
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call `hook(grad)` whenever the gradient of this tensor's present value has been computed.
+
+    Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
+
+    Arguments:
+        hook: takes the gradient, and returns another of the same shape and dtype to go on in its place, or None.
+
+    Returns:
+        A handle, whose `remove()` takes the hook away again.
+
+    Raises:
+        DifferentiabilityError: for a tensor that does not require grad.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 3
+        >>> handle = y.register_hook(lambda grad: grad * 10)
+        >>> y.sum().backward()
+        >>> x.grad
+        Tensor([30., 30.])
+    """
+    edge = _edge_of(self, hook, "register_hook")
+    return add_hook(hooks_of(node_of(edge)).tensor.setdefault(input_nr_of(edge), {}), hook)
+
+
+@method
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Call `hook(tensor)` whenever a backward pass has added to this leaf's `grad`.
+
+    Arguments:
+        hook: takes the leaf itself, whose `grad` it may use, change or set to None.
+
+    Returns:
+        A handle, whose `remove()` takes the hook away again.
+
+    Raises:
+        HookError: for a tensor that is no leaf.
+        DifferentiabilityError: for one that does not require grad.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * x).sum().backward()
+        Tensor([2., 4.])
+    """
+    edge = _edge_of(self, hook, "register_post_accumulate_grad_hook")
+    if type(edge) is not AccumulateGrad:
+        raise HookError(
+            f"register_post_accumulate_grad_hook() on a tensor made by {node_of(edge)!r}, which accumulates nothing; "
+            "use register_hook(), or register it on a leaf"
+        )
+    return add_hook(hooks_of(edge).accumulated, hook)
+
+
+@method
+def retain_grad(self: Tensor) -> None:
+    """Have backward passes add to this tensor's `grad` although it is no leaf.
+
+    It is always the gradient of the value that the tensor has at the time of the pass, also when the tensor, or the base of
+    which it is a view, is written to later.
+
+    Raises:
+        DifferentiabilityError: for a tensor that does not require grad.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 3
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad
+        Tensor([ 6., 12.])
+    """
+    edge = current_edge(self)
+    if edge is None:
+        raise DifferentiabilityError("retain_grad() on a tensor that does not require grad")
+    if type(edge) is AccumulateGrad:
+        return
+    reference = weakref.ref(self)
+    hooks_of(node_of(edge)).retained[input_nr_of(edge)] = reference
+    view = self._view
+    if view is not None and view.base._edge is not None and type(view.base._edge) is not AccumulateGrad:
+        hooks_of(node_of(view.base._edge)).following.append(reference)
+
+
+def _retains_grad(self: Tensor) -> bool:
+    """Whether backward passes add to this tensor's `grad` although it is no leaf."""
+    edge = current_edge(self)
+    if edge is None or type(edge) is AccumulateGrad:
+        return False
+    hooks = node_of(edge).hooks
+    retained = None if hooks is None else hooks.retained.get(input_nr_of(edge))
+    return retained is not None and retained() is self
+
+
+def _edge_of(tensor: Tensor, hook: Any, name: str) -> Any:
+    edge = current_edge(tensor)
+    if edge is None:
+        raise DifferentiabilityError(f"{name}() on a tensor that does not require grad, to which no gradient ever comes")
+    if not callable(hook):
+        raise HookError(f"{name}() takes a function, not {type(hook).__name__}")
+    return edge
+
+
+Tensor.retains_grad = property(_retains_grad)  # type: ignore[attr-defined]
