@@ -13,9 +13,8 @@ import numpy as np
 
 from .codegen import formula_function
 from .define import row
-from .elementwise import unary
 from .samples import case, draws
-from .special_functions import ndtr_forward
+from .special_functions import ndtr_forward, unary
 
 __all__: list[str] = []
 
@@ -31,7 +30,6 @@ unary(
     lambda a, negative_slope=0.01: np.where(a > 0, a, a * negative_slope),
     "where(self > 0, grad, grad * negative_slope)",
     "The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below.",
-    kinds="f",
     reference=lambda a, negative_slope=0.01: np.maximum(a, 0) + negative_slope * np.minimum(a, 0),
     samples=draws(case((3, 4)), case((3, 4), 0.3), case(())),
 )
@@ -40,7 +38,6 @@ unary(
     lambda a, threshold, value: np.asarray(np.where(a > threshold, a, value)).astype(a.dtype, copy=False),
     "masked_fill(grad, self <= threshold, 0)",
     "The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold.",
-    kinds="f",
     samples=draws(case((3, 4), 0.1, 20.0), case((), -9, 1)),
 )
 unary(
@@ -48,7 +45,6 @@ unary(
     lambda a, min_val=-1.0, max_val=1.0: np.clip(a, min_val, max_val),
     "masked_fill(grad, (self <= min_val) | (self >= max_val), 0)",
     "The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds.",
-    kinds="f",
     samples=draws(case((3, 4)), case((3, 4), -0.5, max_val=0.7)),
 )
 unary(
@@ -56,7 +52,6 @@ unary(
     lambda a: np.clip(a, 0, 6),
     "masked_fill(grad, (self <= 0) | (self >= 6), 0)",
     "The value, but not less than 0 and not more than 6; gradient 0 at the bounds.",
-    kinds="f",
     domain=(-8, 8),
 )
 unary(
@@ -64,7 +59,6 @@ unary(
     lambda a: np.clip(a + 3, 0, 6) / 6,
     "masked_fill(grad / 6, (self <= -3) | (self >= 3), 0)",
     "The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends.",
-    kinds="f",
     domain=(-5, 5),
 )
 unary(
@@ -72,7 +66,6 @@ unary(
     lambda a: a * np.clip(a + 3, 0, 6) / 6,
     "where(self >= 3, grad, masked_fill(grad * (self / 3 + 0.5), self <= -3, 0))",
     "The value times hardsigmoid(value); at the bends the gradients from outside.",
-    kinds="f",
     domain=(-5, 5),
 )
 unary(
@@ -80,14 +73,12 @@ unary(
     lambda a, lambd=0.5: np.where(a > lambd, a - lambd, np.where(a < -lambd, a + lambd, 0 * a)),
     "masked_fill(grad, (self >= -lambd) & (self <= lambd), 0)",
     "The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends.",
-    kinds="f",
 )
 unary(
     "hardshrink(self, lambd=0.5)",
     lambda a, lambd=0.5: np.where((a >= -lambd) & (a <= lambd), 0 * a, a),
     "masked_fill(grad, (self >= -lambd) & (self <= lambd), 0)",
     "The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps.",
-    kinds="f",
 )
 
 # -- smooth ones -------------------------------------------------------------------------------------------------------
@@ -125,7 +116,6 @@ unary(
     gelu_forward,
     "grad * gelu_slope(self, approximate)",
     "The value times the probability that a normal variable is less; `approximate='tanh'` approximates that.",
-    kinds="f",
     samples=draws(case((3, 4)), case((3, 4), approximate="tanh"), case(())),
 )
 unary(
@@ -133,21 +123,18 @@ unary(
     lambda a: a * sigmoid_of(a),
     "grad * sigmoid(self) * (1 + self * (1 - sigmoid(self)))",
     "The value times sigmoid(value).",
-    kinds="f",
 )
 unary(
     "mish",
     lambda a: a * np.tanh(np.logaddexp(a, 0)),
     "grad * mish_slope(self)",
     "The value times tanh(softplus(value)).",
-    kinds="f",
 )
 unary(
     "elu(self, alpha=1.0)",
     lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0))),
     "where(self > 0, grad, grad * (result + alpha))",
     "The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below.",
-    kinds="f",
     samples=draws(case((3, 4)), case((3, 4), 0.7), case(())),
 )
 unary(
@@ -155,7 +142,6 @@ unary(
     lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0) / alpha)),
     "where(self > 0, grad, grad * (result / alpha + 1))",
     "The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere.",
-    kinds="f",
     samples=draws(case((3, 4)), case((3, 4), 0.7)),
 )
 unary(
@@ -163,17 +149,15 @@ unary(
     lambda a: SELU_SCALE * np.where(a > 0, a, SELU_ALPHA * np.expm1(np.minimum(a, 0))),
     f"where(self > 0, grad * {SELU_SCALE}, grad * (result + {SELU_SCALE * SELU_ALPHA}))",
     "The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below.",
-    kinds="f",
 )
 unary(
     "softsign",
     lambda a: a / (1 + np.abs(a)),
     "grad / square(1 + abs(self))",
     "The value divided by one more than its magnitude.",
-    kinds="f",
 )
-unary("tanhshrink", lambda a: a - np.tanh(a), "grad * square(tanh(self))", "The value less its tanh.", kinds="f")
-unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).", kinds="f")
+unary("tanhshrink", lambda a: a - np.tanh(a), "grad * square(tanh(self))", "The value less its tanh.")
+unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
 
 
 @formula_function

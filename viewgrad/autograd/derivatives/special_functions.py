@@ -12,8 +12,8 @@ import numpy as np
 
 from ...tensor.tensor import FUNCTIONS, Tensor
 from .codegen import formula_function
+from .declaration import Operator
 from .define import row
-from .elementwise import AUTO, STEP, binary, unary
 from .samples import case, draws
 
 special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
@@ -21,6 +21,40 @@ special: Any = importlib.import_module("scipy.special") if importlib.util.find_s
 __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
+
+AUTO: Final = "auto_element_wise"
+
+
+def unary(name: str, forward: Any, gradient: str, doc: str, **options: Any) -> Operator:
+    """A row of one tensor, element by element, with an in-place form."""
+    if isinstance(forward, np.ufunc):
+        options.setdefault("numpy", [forward])
+    return row(
+        name if "(" in name else f"{name}(self)",
+        forward,
+        {"self": gradient},
+        forward_derivative=AUTO,
+        elementwise=True,
+        inplace=True,
+        doc=doc,
+        **options,
+    )
+
+
+def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
+    """A row of two tensors that are broadcast against each other, with an in-place form."""
+    return row(
+        f"{name}(self, other)",
+        forward,
+        {"self": gradients[0], "other": gradients[1]},
+        forward_derivative=tangent,
+        elementwise=True,
+        inplace=True,
+        numpy=[forward],
+        doc=doc,
+        **options,
+    )
+
 
 # -- without SciPy -----------------------------------------------------------------------------------------------------
 
@@ -39,7 +73,6 @@ unary(
     ndtr_forward,
     "grad * exp(square(self) * -0.5) * 0.3989422804014327",
     "The probability that a normal variable is less than the value.",
-    kinds="f",
     reference=ndtr_plainly,
 )
 
@@ -64,6 +97,7 @@ unary(
     "grad * conj(sinc_derivative(self, 1))",
     "sin(pi * value) / (pi * value), and 1 at 0.",
     numpy=[np.sinc],
+    kinds="fc",
     samples=draws(case((3, 4)), case(np.array([0.0, 1.0, -2.0, 1e-4])), case(())),
 )
 unary(
@@ -71,13 +105,14 @@ unary(
     sinc_derivative_forward,
     "grad * conj(sinc_derivative(self, order + 1))",
     "A derivative of `sinc`, exact also near 0.",
+    kinds="fc",
     method=False,
     samples=draws(*[case(shape, order) for order in (0, 1, 2, 5) for shape in ((3, 4), np.array([0.0, 1e-3, 0.6]))]),
 )
 binary(
     "heaviside",
     np.heaviside,
-    (STEP, "masked_fill(grad, self != 0, 0)"),
+    ("zeros_like(grad)", "masked_fill(grad, self != 0, 0)"),
     "masked_fill(other_t, self_p != 0, 0)",
     "0 where the first value is negative, 1 where it is positive, the second value where it is 0.",
 )
@@ -141,7 +176,6 @@ SQRT_PI: Final = math.sqrt(math.pi)
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of one argument."""
-    options.setdefault("kinds", "f")
     unary(name, getattr(special, name), gradient, doc, **options)
 
 
