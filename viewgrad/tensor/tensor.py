@@ -442,7 +442,7 @@ def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
 
 def _unknown(name: str) -> str:
     return (
-        f"viewgrad has no operator for numpy.{name}, and will not lose the history of a tensor by treating it as a plain "
-        "array; compose it from operators that exist, define one with viewgrad.autograd.define_op, or pass "
+        f"viewgrad has no operator for numpy.{name}, and will not lose the history of a tensor by treating it as a "
+        "plain array; compose it from operators that exist, define one with viewgrad.autograd.define_op, or pass "
         "detach().numpy() where no gradient is wanted"
     )

@@ -1,17 +1,16 @@
 """The windows saved from a storage, so arranged that a write finds those that it touches without comparing all.
 
 A window is located by its bounding box, in the index space of the array that the storage was made with: for each
-dimension a range. Boxes of like extents go into one grid whose cells are as large as they are, so that a row, a column, a
-cell or a block each fall into one cell, and a write looks into the few cells that its own box meets. The boxes only
+dimension a range. Boxes of like extents go into one grid whose cells are as large as they are, so that a row, a column,
+a cell or a block each fall into one cell, and a write looks into the few cells that its own box meets. The boxes only
 select; whether two windows share memory is decided exactly.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
-from collections.abc import Iterable
+from collections import deque
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +25,6 @@ Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple["SavedTensor", Box]
 
-WHOLE: Final = range(1)  # the cells of a dimension over which all windows of a grid reach
 ROW: Final = (0,)  # the grid of the windows at one index of the first dimension
 
 pruning: Final = threading.Lock()  # threads that read the same tensor may find at once that it is time to prune
@@ -36,6 +34,10 @@ FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead on
 class SavedWindows:
     """The registry of the windows saved from one storage; see the module for how it finds them.
 
+    A grid is a tree of dictionaries, one level for each dimension: cell number in dimension 0, in dimension 1, and so
+    on down to the list of the windows in that cell. A write that meets many cells of a dimension goes through those that
+    are there, or through those that it meets, whichever are fewer.
+
     Attributes:
         compared: how many pairs of windows have been held against each other, for tests of growth.
     """
@@ -44,8 +46,8 @@ class SavedWindows:
 
     def __init__(self, root: Array) -> None:
         self._root = root
-        self._pending: list[tuple[SavedTensor, Any]] = []
-        self._grids: dict[tuple[int, ...], dict[tuple[int, ...], list[Entry]]] = {}
+        self._pending: deque[tuple[SavedTensor, Any]] = deque()
+        self._grids: dict[tuple[int, ...], Any] = {}
         self._count = 0
         self._limit = FIRST_PRUNE
         self.compared = 0
@@ -74,15 +76,11 @@ class SavedWindows:
             return []
         touched: list[SavedTensor] = []
         for levels, grid in self._grids.items():
-            cells = self._cells(levels, grid, box)
-            for cell in cells:
-                entries = grid.get(cell)
-                if entries is not None:
+            for entries in _cells_met(grid, levels, box):
+                if entries:
                     if window is None:
                         window = np.asarray(self._root[index])
                     self._take_from(entries, box, window, touched)
-                    if not entries:
-                        del grid[cell]
         return touched
 
     def _take_from(self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor]) -> None:
@@ -100,75 +98,93 @@ class SavedWindows:
         self._count -= len(entries) - kept
         del entries[kept:]
 
-    @staticmethod
-    def _cells(levels: tuple[int, ...], grid: dict[tuple[int, ...], Any], box: Box) -> Iterable[tuple[int, ...]]:
-        """The cells of a grid that may hold a window that meets `box`."""
-        if len(levels) > len(box):
-            return list(grid)
-        ranges: list[range] = []
-        number = 1
-        for level, (start, stop) in zip(levels, box, strict=False):
-            if level < 0:
-                cells = WHOLE
-            elif level == 0:
-                cells = range(start, stop)
-            else:
-                cells = range((start >> level) - 1, ((stop - 1) >> level) + 1)
-            number *= len(cells)
-            ranges.append(cells)
-        if number == 1:
-            return (tuple([cells.start for cells in ranges]),)
-        if number > len(grid):
-            return list(grid)
-        return itertools.product(*ranges)
-
     def _arrange(self) -> None:
         """Put the windows that were only noted so far into the grids, those that are still alive."""
         pending = self._pending
-        self._pending = []
-        shape = self._root.shape
         while pending:
-            saved, index = pending.pop()
-            if getrefcount(saved) <= PENDING_ALONE:
-                continue
-            box = box_of(saved.array, index, self._root)
-            if box is None:
-                continue
+            saved, index = pending.popleft()
+            if getrefcount(saved) > PENDING_ALONE:
+                box = box_of(saved.array, index, self._root)
+                if box is not None:
+                    self._insert((saved, box))
+
+    def _insert(self, entry: Entry) -> None:
+        box = entry[1]
+        self._count += 1
+        if len(box) == 1 and box[0][1] - box[0][0] == 1:
             levels: tuple[int, ...] = ROW
-            if len(box) == 1 and box[0][1] - box[0][0] == 1:
-                cell: tuple[int, ...] = (box[0][0],)
-            else:
-                levels, cell = _cell_of(box, shape)
-            grid = self._grids.get(levels)
-            if grid is None:
-                grid = self._grids[levels] = {}
-            entries = grid.get(cell)
-            if entries is None:
-                grid[cell] = [(saved, box)]
-            else:
-                entries.append((saved, box))
-            self._count += 1
+            cell: tuple[int, ...] = (box[0][0],)
+        else:
+            levels, cell = _cell_of(box, self._root.shape)
+        node = self._grids
+        key: Any = levels
+        for number in cell:
+            child = node.get(key)
+            if child is None:
+                child = node[key] = {}
+            node = child
+            key = number
+        entries: Any = node.get(key)
+        if entries is None:
+            node[key] = [entry]
+        else:
+            entries.append(entry)
 
     def _prune(self) -> None:
         """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
         pending = self._pending
-        kept = 0
-        for entry in pending:
+        for _ in range(len(pending)):  # other threads may append meanwhile
+            entry = pending.popleft()
             if getrefcount(entry[0]) > TUPLE_ALONE:
-                pending[kept] = entry
-                kept += 1
-        del pending[kept:]
+                pending.append(entry)
+        self._count = 0
         for levels, grid in list(self._grids.items()):
-            for cell, entries in list(grid.items()):
-                live = [entry for entry in entries if getrefcount(entry[0]) > TUPLE_ALONE]
-                self._count -= len(entries) - len(live)
-                if live:
-                    grid[cell] = live
-                else:
-                    del grid[cell]
-            if not grid:
+            live = _prune_node(grid, len(levels))
+            self._count += live
+            if not live:
                 del self._grids[levels]
         self._limit = max(FIRST_PRUNE, 2 * len(self))
+
+
+def _prune_node(node: Any, depth: int) -> int:
+    """Drop what is dead below a node of a grid that lies `depth` above the lists; return how many windows are left."""
+    if not depth:
+        node[:] = [entry for entry in node if getrefcount(entry[0]) > TUPLE_ALONE]
+        return len(node)
+    count = 0
+    for key, child in list(node.items()):
+        live = _prune_node(child, depth - 1)
+        count += live
+        if not live:
+            del node[key]
+    return count
+
+
+def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]]:
+    """The lists of the windows of one grid that may meet `box`."""
+    nodes = [grid]
+    dimensions = len(box)
+    for dimension, level in enumerate(levels):
+        if level < 0 or dimension >= dimensions:
+            nodes = [child for node in nodes for child in node.values()]
+            continue
+        start, stop = box[dimension]
+        if level:
+            start = (start >> level) - 1
+            stop = ((stop - 1) >> level) + 1
+        if stop - start == 1:
+            nodes = [node[start] for node in nodes if start in node]
+        else:
+            cells = range(start, stop)
+            nodes = [
+                node[cell]
+                for node in nodes
+                for cell in (cells if len(cells) <= len(node) else list(node))
+                if cell in node and cell in cells
+            ]
+        if not nodes:
+            break
+    return nodes
 
 
 def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -203,8 +219,7 @@ def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
             continue
         if item is Ellipsis:
             taken = sum(1 for other in items if other is not None and other is not Ellipsis)
-            for dimension in range(dimension, dimension + root.ndim - taken):
-                box.append((0, shape[dimension]))
+            box.extend((0, extent) for extent in shape[dimension : dimension + root.ndim - taken])
             dimension = len(box)
             continue
         extent = shape[dimension]
@@ -275,8 +290,8 @@ def _counts_alone() -> tuple[int, int, int]:
             return getrefcount(saved)
         return 0
 
-    def popped(entries: list[tuple[Any, Any]]) -> int:
-        saved, _ = entries.pop()
+    def popped(entries: deque[tuple[Any, Any]]) -> int:
+        saved, _ = entries.popleft()
         return getrefcount(saved)
 
     def in_tuple(entries: list[tuple[Any, Any]]) -> int:
@@ -284,7 +299,7 @@ def _counts_alone() -> tuple[int, int, int]:
             return getrefcount(entry[0])
         return 0
 
-    return in_loop([(Probe(), 0)]), popped([(Probe(), 0)]), in_tuple([(Probe(), 0)])
+    return in_loop([(Probe(), 0)]), popped(deque([(Probe(), 0)])), in_tuple([(Probe(), 0)])
 
 
 ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE = _counts_alone()
