@@ -322,29 +322,24 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
         node.winners = None
         node.like = (source.shape, source.dtype)
         if edge is not None and not _reads_once(index):
-            node.winners = _winners(array, index)
+            last, written = _last_writers(array, index)
+            if not np.array_equal(last, written):
+                # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
+                node.winners = last == written
+                source = np.broadcast_to(source, written.shape).ravel()[last]
     prepare_write(self, "__setitem__")
     array[index] = source
     if node is not None:
         rebase_history(self, node)
 
 
-def _winners(array: Array, index: tuple[Any, ...]) -> Array | None:
-    """Of the values assigned to `array[index]`, which stay when a place is named more than once; None where none is."""
-    arrays = [item for item in index if type(item) is ndarray]
-    if all(item.dtype.kind in "iu" for item in arrays):
-        extents = np.array([max(array.shape)] * len(arrays)) if array.ndim else np.array([1])
-        parts = np.broadcast_arrays(*arrays)
-        key = np.zeros(parts[0].shape, np.intp)
-        for part, extent in zip(parts, extents, strict=True):
-            key = key * (2 * int(extent) + 1) + part
-        if np.unique(key).size == key.size and all((part >= 0).all() for part in parts):
-            return None
-    numbers = np.arange(array[index].size).reshape(array[index].shape)
-    last = np.full(array.shape, -1)
-    last[index] = numbers
-    stays: Array = last[index] == numbers
-    return None if stays.all() else stays
+def _last_writers(array: Array, index: tuple[Any, ...]) -> tuple[Array, Array]:
+    """For each value assigned to `array[index]`: the number of the value that stays in its place, and its own number."""
+    places = np.empty(array.shape, np.intp)  # never read but where it was written: it costs what is indexed
+    window = places[index]
+    numbers = np.arange(window.size).reshape(window.shape)
+    places[index] = numbers
+    return places[index], numbers
 
 
 @method

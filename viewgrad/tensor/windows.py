@@ -35,8 +35,8 @@ class SavedWindows:
     """The registry of the windows saved from one storage; see the module for how it finds them.
 
     A grid is a tree of dictionaries, one level for each dimension: cell number in dimension 0, in dimension 1, and so
-    on down to the list of the windows in that cell. A write that meets many cells of a dimension goes through those that
-    are there, or through those that it meets, whichever are fewer.
+    on down to the list of the windows in that cell. A write that meets many cells of a dimension goes through those
+    that are there, or through those that it meets, whichever are fewer.
 
     Attributes:
         compared: how many pairs of windows have been held against each other, for tests of growth.
@@ -211,7 +211,7 @@ def box_of(window: Array | None, index: Any, root: Array) -> Box | None:
     if type(index) is int:
         extent = shape[0]
         return ((index, index + 1),) if index >= 0 else ((index + extent, index + extent + 1),)
-    box = []
+    box: list[tuple[int, int]] = []
     dimension = 0
     items = index if type(index) is tuple else (index,)
     for item in items:
