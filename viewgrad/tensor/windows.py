@@ -71,6 +71,10 @@ class SavedWindows:
             self._arrange()
         if not self._count:
             return []
+        if type(index) is int and len(self._grids) == 1:  # a row beside rows, the most frequent case, in short
+            rows = self._grids.get(ROW)
+            if rows is not None and not rows.get(index if index >= 0 else index + self._root.shape[0]):
+                return []
         box = box_of(window, index, self._root)
         if box is None:
             return []
@@ -104,6 +108,12 @@ class SavedWindows:
         while pending:
             saved, index = pending.popleft()
             if getrefcount(saved) > PENDING_ALONE:
+                if type(index) is int and index >= 0 and ROW in self._grids:
+                    rows = self._grids[ROW]
+                    if index not in rows:
+                        rows[index] = [(saved, ((index, index + 1),))]
+                        self._count += 1
+                        continue
                 box = box_of(saved.array, index, self._root)
                 if box is not None:
                     self._insert((saved, box))

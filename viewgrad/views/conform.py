@@ -15,6 +15,8 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
     """`grad`, an array or a tensor, summed over the dimensions along which a value of `shape` was broadcast."""
     if grad.shape == shape:
         return grad
+    if not shape:
+        return grad.sum()
     leading = grad.ndim - len(shape)
     axes = tuple(range(leading)) + tuple(
         leading + i for i, n in enumerate(shape) if n == 1 and grad.shape[leading + i] != 1
