@@ -27,6 +27,7 @@ __all__ = [
     "TangentRoot",
     "at_level",
     "has_tangent",
+    "make_dual_root",
     "new_tangent",
     "open_levels",
     "overwrite_tangent",
@@ -216,6 +217,24 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
         overwrite_tangent(tensor, tangent, level)
 
 
+def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: DualLevel) -> None:
+    """Let `dual`, a view of `source` with a root of its own, have `tangent` at `level`, and elsewhere those of `source`."""
+    view = dual._view
+    assert view is not None
+    source_root = source if source._view is None else source._view.tangent_root
+    for other in list(getattr(source_root, "_tangent", NONE).records):
+        if other.open and other is not level:
+            with at_level(other.outer):
+                value = tangent_of(source, other)
+                assert value is not None
+                _attach(view.tangent_root, value, other, False)
+    if tangent is not None:
+        with at_level(level.outer):
+            if np.may_share_memory(tangent._array, dual._array):
+                tangent = tangent.clone()  # a write to the tensor must not change its tangent
+            _attach(view.tangent_root, tangent, level, False)
+
+
 def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
     """Give a tensor that an operator has just made its tangent, which nobody else holds.
 
@@ -266,7 +285,7 @@ def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
     elif not record.owned:
         record.value = record.value.clone()
         record.owned = True
-    return record.value if view is None else view.tangent_window(record.value)  # type: ignore[no-any-return]
+    return record.value if view is None else view.tangent_window(record.value)
 
 
 def _attach(root: Any, tangent: Tensor, level: DualLevel, owned: bool) -> None:

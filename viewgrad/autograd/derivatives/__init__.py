@@ -5,7 +5,9 @@ from . import (
     decompositions,
     elementwise,
     formulas,
+    forward_mode,
     fourier,
+    inference,
     inference,
     integer_valued,
     joining,
@@ -19,7 +21,7 @@ from . import (
     special_functions,
     statistics,
 )
-from .define import OPERATORS, define_op
+from .define import OPERATORS, define_op, finish
 
 __all__ = [
     "OPERATORS",
@@ -28,7 +30,9 @@ __all__ = [
     "decompositions",
     "elementwise",
     "formulas",
+    "forward_mode",
     "fourier",
+    "inference",
     "inference",
     "integer_valued",
     "joining",
@@ -42,3 +46,5 @@ __all__ = [
     "special_functions",
     "statistics",
 ]
+
+finish()

@@ -7,94 +7,175 @@ source is registered with `linecache`, so that tracebacks and debuggers show it.
 from __future__ import annotations
 
 import ast
+import builtins
+import itertools
 import linecache
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from ...errors import GradientNotImplementedError
+from ...tensor.creation import zeros
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import MANY, ONE, Edge, Node, new, next_sequence_nr
 from ...tensor.storage import RELEASED, SavedTensor, prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
 from ...views.conform import conform
-from ...views.copy_slices import rebase_history
+from ...views.copy_slices import CopyBackwards, rebase_history
 from ...views.meta import check_write
-from .declaration import Argument, Formula, Operator
-from .operands import as_operand, fresh, operands
+from .checker import BUILTINS
+from .declaration import Argument, Formula, Operator, local_names
+from .operands import as_operand, checked_gradient, fresh, geometry_of, operands, overwrite, refuse_tensor
 from .special import run_special, run_special_inplace
 
-__all__ = ["ARRAY_FUNCTIONS", "TENSOR_FUNCTIONS", "formula_function", "generate"]
+__all__ = ["ARRAY_FUNCTIONS", "TENSOR_FUNCTIONS", "formula_function", "generate", "is_formula_function"]
 
-# What a name that a formula calls means: on arrays in the first-order backward pass, on tensors in a recorded one.
-ARRAY_FUNCTIONS: Final[dict[str, Any]] = {
+# What generated code calls for its own purposes.
+INTERNAL: Final[dict[str, Any]] = {
+    "CopyBackwards": CopyBackwards,
     "Edge": Edge,
     "GRAD": GRAD,
+    "Node": Node,
     "RELEASED": RELEASED,
     "SavedTensor": SavedTensor,
     "Tensor": Tensor,
     "as_operand": as_operand,
     "asarray": np.asarray,
     "check_write": check_write,
+    "checked_gradient": checked_gradient,
     "conform": conform,
-    "copyto": np.copyto,
     "current_mode": current_mode,
     "fresh": fresh,
+    "geometry_of": geometry_of,
     "ndarray": np.ndarray,
     "new": new,
     "next_sequence_nr": next_sequence_nr,
     "operands": operands,
+    "overwrite": overwrite,
     "prepare_write": prepare_write,
     "rebase_history": rebase_history,
+    "refuse_tensor": refuse_tensor,
     "run_special": run_special,
     "run_special_inplace": run_special_inplace,
     "save": save,
     "tensor_like": tensor_like,
 }
+# What a name that a formula calls means: on arrays in the first-order backward pass, on tensors in a recorded one. The
+# former stand beside Python's own builtins, in the place where generated code looks for these.
+ARRAY_FUNCTIONS: Final[dict[str, Any]] = dict(vars(builtins))
 TENSOR_FUNCTIONS: Final = SimpleNamespace()
-ARRAY_FUNCTIONS["ops"] = TENSOR_FUNCTIONS
+
+_generation: Final = itertools.count(2)
 
 
 def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function that works on arrays and on tensors alike known to formulas by its name."""
+    """Make a function that works on arrays and on tensors alike known to formulas by its name.
+
+    Arguments:
+        function: written with methods, Python's operators and NumPy's functions, which mean the same for both.
+
+    Returns:
+        The function itself, so that this can be used as a decorator.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> @vg.autograd.formula_function
+        ... def bump_slope(x):
+        ...     return -2 * x / (1 + x * x) ** 2
+        >>> bump = vg.autograd.define_op(
+        ...     "bump(self)", forward=lambda x: 1 / (1 + x * x), derivatives={"self": "grad * bump_slope(self)"}
+        ... )
+        >>> x = vg.Tensor([1.0], requires_grad=True)
+        >>> bump(x).backward()
+        >>> x.grad
+        Tensor([-0.5])
+    """
     ARRAY_FUNCTIONS[function.__name__] = function
     setattr(TENSOR_FUNCTIONS, function.__name__, function)
     return function
 
 
-def generate(operator: Operator) -> None:
-    """Write and compile the code of `operator`, and fill in its function, in-place function and node class."""
+def is_formula_function(name: str) -> bool:
+    """Whether formulas may call `name`."""
+    return hasattr(TENSOR_FUNCTIONS, name)
+
+
+@formula_function
+def not_implemented(what: str, reason: str) -> NoReturn:
+    """Refuse to compute what a declaration says is not implemented."""
+    raise GradientNotImplementedError(f"{what} is not implemented: {reason}")
+
+
+ARRAY_FUNCTIONS["zeros_of"] = np.zeros
+TENSOR_FUNCTIONS.zeros_of = lambda shape, dtype: zeros(shape, dtype=dtype)
+
+
+def environment_of(operator: Operator) -> dict[str, Any]:
+    """The globals of the generated code of one operator."""
+    return {
+        "__builtins__": ARRAY_FUNCTIONS,
+        "__name__": "viewgrad.autograd.derivatives.generated",
+        "ops": TENSOR_FUNCTIONS,
+        **INTERNAL,
+        operator.name: operator.forward,
+        f"{operator.name}_forward": operator.forward,
+        f"{operator.name}_operator": operator,
+    }
+
+
+def generate(operator: Operator, environment: dict[str, Any]) -> None:
+    """Write and compile the code of `operator`, and fill in its function, in-place function and node class.
+
+    Arguments:
+        operator: its declaration.
+        environment: the globals of what is generated.
+    """
     name = operator.name
-    environment: dict[str, Any] = ARRAY_FUNCTIONS
-    forward_name = f"{name}_forward"
-    environment[forward_name] = operator.forward
-    environment[f"{name}_operator"] = operator
+    label = name
+    if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
+        label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one go on showing its source
     if operator.formulas:
         class_name = backward_name(name)
-        operator.sources["node"] = NodeWriter(operator).source()
-        scope = compile_source(operator.sources["node"], f"{name} node", environment, {"Node": Node})
+        operator.sources["node"] = NodeWriter(operator, class_name).source()
+        scope = compile_source(operator.sources["node"], f"{label}, node", environment)
         operator.node_class = environment[class_name] = scope[class_name]
+    declared = operator.inplace_declaration
+    if declared is not None:
+        environment[f"{name}_inplace_forward"] = declared.forward
+        if declared.formulas and declared.formulas is not operator.formulas:
+            class_name = backward_name(f"{name}_in_place")
+            operator.sources["inplace node"] = NodeWriter(declared, class_name).source()
+            scope = compile_source(operator.sources["inplace node"], f"{label}_, node", environment)
+            declared.node_class = environment[class_name] = scope[class_name]
+        else:
+            declared.node_class = operator.node_class
     operator.sources["function"] = FunctionWriter(operator).function()
-    operator.function = compile_source(operator.sources["function"], name, environment)[name]
+    operator.function = compile_source(operator.sources["function"], label, environment)[name]
     operator.function.__doc__ = operator.doc
     if operator.has_inplace:
         operator.sources["inplace"] = FunctionWriter(operator).inplace()
-        operator.inplace_function = compile_source(operator.sources["inplace"], f"{name}_", environment)[f"{name}_"]
+        operator.inplace_function = compile_source(operator.sources["inplace"], f"{label}_", environment)[f"{name}_"]
         operator.inplace_function.__doc__ = f"In place: {operator.doc}"
-    operator.compile_plain = lambda: compile_plain(operator)
-    setattr(TENSOR_FUNCTIONS, name, operator.function)
-    environment[name] = operator.forward
+        environment[f"{name}_"] = operator.inplace_function
+    operator.compile_plain = lambda: compile_plain(operator, label, environment)
 
 
-def compile_plain(operator: Operator) -> tuple[Any, Any]:
+def announce(operator: Operator) -> None:
+    """Let formulas call `operator` by its name."""
+    ARRAY_FUNCTIONS[operator.name] = operator.forward
+    setattr(TENSOR_FUNCTIONS, operator.name, operator.function)
+
+
+def compile_plain(operator: Operator, label: str, environment: dict[str, Any]) -> tuple[Any, Any]:
     """The function of an operator and its in-place variant, written without a look at what the mode asks for."""
     name = operator.name
     writer = FunctionWriter(operator, plain=True)
-    function = compile_source(writer.function(), f"{name}, plain", ARRAY_FUNCTIONS)[name]
+    function = compile_source(writer.function(), f"{label}, plain", environment)[name]
     if not operator.has_inplace:
         return function, None
-    return function, compile_source(writer.inplace(), f"{name}_, plain", ARRAY_FUNCTIONS)[f"{name}_"]
+    return function, compile_source(writer.inplace(), f"{label}_, plain", environment)[f"{name}_"]
 
 
 def backward_name(name: str) -> str:
@@ -102,39 +183,37 @@ def backward_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
-def compile_source(
-    source: str, what: str, environment: dict[str, Any], extra: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def compile_source(source: str, what: str, environment: dict[str, Any]) -> dict[str, Any]:
     """Run generated source, with the names of `environment` as its globals, and return what it defines."""
     filename = f"<viewgrad generated: {what}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope: dict[str, Any] = dict(extra or {})
-    environment.setdefault("__name__", "viewgrad.autograd.derivatives.generated")
+    scope: dict[str, Any] = {}
     exec(compile(source, filename, "exec"), environment, scope)
     return scope
 
 
 class NodeWriter:
-    """Writes the node class of an operator."""
+    """Writes the node class of an operator.
 
-    def __init__(self, operator: Operator) -> None:
+    Arguments:
+        operator: its declaration.
+        class_name: the name of the class.
+    """
+
+    def __init__(self, operator: Operator, class_name: str) -> None:
         self.operator = operator
+        self.class_name = class_name
         self.arguments = operator.signature.tensors
         self.listed = next((argument for argument in self.arguments if argument.kind == "tensors"), None)
         self.several = grads_are_several(operator)
-        saved: dict[str, None] = {}
-        for formula in operator.formulas:
-            for read in (*formula.reads, *formula.results):
-                saved[read] = None
-        self.saved = tuple(saved)
-        kept: dict[str, None] = {}
-        for formula in operator.formulas:
-            for entry in (*(entry[0] for entry in formula.metadata), *formula.plain):
-                kept[entry] = None
-        self.kept = tuple(kept)
+        self.saved = tuple(
+            dict.fromkeys(read for formula in operator.formulas for read in (*formula.reads, *formula.results))
+        )
+        self.kept = tuple(dict.fromkeys(entry for formula in operator.formulas for entry in formula.kept))
         self.one = len(self.arguments) == 1 and self.listed is None
 
     def source(self) -> str:
+        """The source of the class."""
         operator = self.operator
         slots = [f"saved_{name}" for name in (*self.saved, *self.kept)]
         if needs_likes(operator):
@@ -142,7 +221,7 @@ class NodeWriter:
         if self.several:
             slots.append("output_likes")
         lines = [
-            f"class {backward_name(operator.name)}(Node):",
+            f"class {self.class_name}(Node):",
             f"    __slots__ = {tuple(slots)!r}",
             f"    kind = {ONE if self.one else MANY}",
             f"    outputs = {len(operator.signature.outputs) if self.several else 1}",
@@ -159,9 +238,15 @@ class NodeWriter:
         return "\n".join(lines) + "\n"
 
     def releases(self) -> list[str]:
-        return [f"        node.saved_{name} = RELEASED" for name in self.saved]
+        """What lets go of the saved values."""
+        listed = None if self.listed is None else self.listed.name
+        return [
+            f"        node.saved_{name} = {'[RELEASED] * len(node.edges)' if name == listed else 'RELEASED'}"
+            for name in self.saved
+        ]
 
     def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:
+        """One of the functions that compute gradients."""
         operator = self.operator
         grad = "grads" if self.several else "grad"
         lines = [f"    def {name}(node, {grad}, edges):"]
@@ -183,15 +268,20 @@ class NodeWriter:
                 lines.append(f"        if {needed}:")
                 indent += "    "
                 loaded = set()
-            for read in (*formula.reads, *formula.results, *(entry[0] for entry in formula.metadata), *formula.plain):
+            for read in (*formula.reads, *formula.results, *formula.kept):
                 if read not in loaded:
                     loaded.add(read)
                     lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
             targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
-            lines.append(f"{indent}{targets} = {formula_text(formula.tree, recorded)}")
+            lines.append(f"{indent}{targets} = {self._formula(formula, recorded)}")
         if release:
             lines += self.releases()
-        if needs_likes(operator):
+        if operator.user_defined:
+            for i, argument in enumerate(self.arguments):
+                if argument.name in operator.differentiable:
+                    checked = f"checked_gradient(g{i}, node.likes[{i}], {operator.name!r}, {argument.name!r})"
+                    lines.append(f"        g{i} = {checked}")
+        elif needs_likes(operator):
             lines.append("        if node.likes is not None:")
             for i in range(len(self.arguments)):
                 lines.append(f"            g{i} = conform(g{i}, node.likes[{i}])")
@@ -199,17 +289,20 @@ class NodeWriter:
         lines += [f"        return {results}", ""]
         return lines
 
+    def _formula(self, formula: Formula, recorded: bool) -> str:
+        arguments = {argument.name for argument in self.operator.signature.arguments}
+        return formula_text(formula.tree, recorded, arguments | local_names(formula.tree))
+
     def _load(self, name: str, recorded: bool, order: dict[str, int]) -> str:
         if name not in self.saved:
             return f"node.saved_{name}"
         if not recorded:
-            argument = next((a for a in self.arguments if a.name == name), None)
-            if argument is not None and argument.optional:
+            if name in order and self.operator.signature.argument(name).optional:
                 return f"None if node.saved_{name} is None else node.saved_{name}.array"
             return f"node.saved_{name}.array"
         if name in order:
             edge = f"node.edges[{order[name]}]"
-            if next(a for a in self.arguments if a.name == name).optional:
+            if self.operator.signature.argument(name).optional:
                 return f"None if node.saved_{name} is None else tensor_like(node.saved_{name}, {edge})"
             return f"tensor_like(node.saved_{name}, {edge})"
         if name in self.operator.nondifferentiable_outputs:
@@ -218,11 +311,12 @@ class NodeWriter:
         return f"tensor_like(node.saved_{name}, {f'Edge(node, {number})' if self.several else 'node'})"
 
     def _apply_to_list(self, recorded: bool, release: bool) -> list[str]:
-        (formula,) = self.operator.formulas
+        operator = self.operator
+        (formula,) = operator.formulas
         assert self.listed is not None
         listed = self.listed.name
         lines = []
-        for read in (*formula.reads, *formula.results, *(entry[0] for entry in formula.metadata), *formula.plain):
+        for read in (*formula.reads, *formula.results, *formula.kept):
             if read == listed:
                 value = (
                     f"[tensor_like(saved, edge) for saved, edge in zip(node.saved_{read}, node.edges)]"
@@ -232,16 +326,13 @@ class NodeWriter:
             else:
                 value = self._load(read, recorded, {})
             lines.append(f"        {read} = {value}")
-        lines.append(f"        grads_of_list = {formula_text(formula.tree, recorded)}")
+        lines.append(f"        grads_of_list = {self._formula(formula, recorded)}")
         if release:
-            lines += [
-                f"        node.saved_{name} = [RELEASED] * len(node.edges)" if name == listed else line
-                for name, line in zip(self.saved, self.releases(), strict=True)
-            ]
-        lines += [
-            "        return tuple(conform(g, like) for g, like in zip(grads_of_list, node.likes))",
-            "",
-        ]
+            lines += self.releases()
+        conformed = "conform(g, like)"
+        if operator.user_defined:
+            conformed = f"checked_gradient(g, like, {operator.name!r}, {listed!r})"
+        lines += [f"        return tuple([{conformed} for g, like in zip(grads_of_list, node.likes, strict=True)])", ""]
         return lines
 
 
@@ -253,38 +344,47 @@ def grads_are_several(operator: Operator) -> bool:
 def needs_likes(operator: Operator) -> bool:
     """Whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion."""
     tensors = operator.signature.tensors
-    if any(argument.kind == "tensors" for argument in tensors):
+    if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
         return True
     return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
 
 
-def formula_text(tree: ast.expr, recorded: bool) -> str:
-    """A formula as source, for arrays or for tensors."""
-    return ast.unparse((_ForTensors if recorded else _ForArrays)().visit(ast.parse(ast.unparse(tree), mode="eval").body))
+def formula_text(tree: ast.expr, recorded: bool, local: set[str]) -> str:
+    """A formula as source, for arrays or for tensors; the names in `local` are the formula's own."""
+    copied = ast.parse(ast.unparse(tree), mode="eval").body
+    return ast.unparse((_ForTensors if recorded else _ForArrays)(local).visit(copied))
 
 
 class _ForTensors(ast.NodeTransformer):
+    def __init__(self, local: set[str]) -> None:
+        self.local = local
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id not in BUILTINS:
+        if isinstance(node.func, ast.Name) and node.func.id not in BUILTINS and node.func.id not in self.local:
             node.func = ast.Attribute(ast.Name("ops", ast.Load()), node.func.id, ast.Load())
         return node
 
 
 class _ForArrays(ast.NodeTransformer):
+    def __init__(self, local: set[str]) -> None:
+        self.local = local
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "conj":
+        if isinstance(node.func, ast.Name) and node.func.id == "conj" and "conj" not in self.local:
             # ndarray.conj returns a real array itself, where numpy.conj would copy it.
             return ast.Call(ast.Attribute(node.args[0], "conj", ast.Load()), [], [])
         return node
 
 
-BUILTINS: Final = frozenset({"float", "int", "isinstance", "len", "list", "range", "tuple", "zip"})
-
-
 class FunctionWriter:
-    """Writes the function of an operator and its in-place variant."""
+    """Writes the function of an operator and its in-place variant.
+
+    Arguments:
+        operator: its declaration.
+        plain: whether what is written is blind to every mode but grad mode.
+    """
 
     def __init__(self, operator: Operator, *, plain: bool = False) -> None:
         self.operator = operator
@@ -293,22 +393,21 @@ class FunctionWriter:
         self.tensors = operator.signature.tensors
         self.listed = next((argument for argument in self.tensors if argument.kind == "tensors"), None)
         self.number = {argument.name: i for i, argument in enumerate(self.tensors)}
+        self.formulas = operator.formulas
+        self.inplace_result = False
 
     def function(self) -> str:
-        if self.listed is not None:
-            return self._function_of_list(self.listed)
+        """The source of the function."""
         operator = self.operator
         name = operator.name
         lines = [f"def {name}({self.signature.parameters()}):"]
         lines += self._convert(self.tensors)
+        lines += self._refuse_tensors()
         lines += self._special("run_special")
         lines += self._arrays()
         outputs = self.signature.outputs
         call = f"{name}_forward({self.signature.call(self._array_name)})"
-        if len(outputs) == 1:
-            lines.append(f"    r0 = {call}")
-        else:
-            lines.append(f"    {', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
+        lines.append(f"    {', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
         ufunc = isinstance(operator.forward, np.ufunc)
         for i in range(len(outputs)):
             if ufunc:
@@ -334,41 +433,62 @@ class FunctionWriter:
         return "\n".join(lines) + "\n"
 
     def inplace(self) -> str:
+        """The source of the in-place variant.
+
+        What the node keeps of the inputs it saves before the write, which preserves it; what it keeps of the result it
+        saves afterwards.
+        """
         operator = self.operator
+        declared = operator.inplace_declaration or operator
+        self.formulas = declared.formulas
+        self.inplace_result = True
         name = operator.name
+        forward = f"{name}_forward" if declared is operator else f"{name}_inplace_forward"
+        class_name = backward_name(name if declared.formulas is operator.formulas else f"{name}_in_place")
         target = self.tensors[0].name
         lines = [f"def {name}_({self.signature.parameters()}):"]
         if len(self.tensors) > 1:
             lines += self._convert(self.tensors)
+        lines += self._refuse_tensors()
         lines += self._special("run_special_inplace")
         lines += self._arrays()
-        if operator.formulas:
-            lines += self._edges()
-            some = " or ".join(f"e{i} is not None" for i in self._differentiable())
+        numbers = sorted({0, *self._differentiable()})  # a target whose old value doesn't matter has its history cut
+        lines += self._edges(numbers)
+        some = " or ".join(f"e{i} is not None" for i in numbers)
+        lines += [
+            f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
+            f"    if recorded or {target}._view is not None or a0.base is not None:",
+            f"        check_write({target}, recorded)",
+            "    if recorded:",
+        ]
+        if declared.formulas:
             lines += [
-                f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
-                f"    if recorded or {target}._view is not None or a0.base is not None:",
-                f"        check_write({target}, recorded)",
-                "    if recorded:",
-                f"        node = new({backward_name(name)})",
+                f"        node = new({class_name})",
                 *self._fill_node("        "),
                 *self._save_inputs("        "),
                 *self._likes("        ", inplace=True),
             ]
         else:
-            lines += [f"    if {target}._view is not None or a0.base is not None:", f"        check_write({target}, False)"]
+            lines += [
+                "        node = new(CopyBackwards)",
+                "        node.edges = (None, None)",
+                "        node.hooks = None",
+                "        node.sequence_nr = next_sequence_nr()",
+                "        node.like = None",
+            ]
         lines.append(f"    prepare_write({target}, {name + '_'!r})")
         arguments = self.signature.call(self._array_name)
-        if isinstance(operator.forward, np.ufunc):
-            lines.append(f"    {name}_forward({arguments}, a0)")
+        if isinstance(declared.forward, np.ufunc):
+            # By position is faster, but NumPy wants these two to be given the name.
+            name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
+            lines.append(f"    {forward}({arguments}, {name_of_out}a0)")
         else:
-            lines.append(f"    copyto(a0, {name}_forward({arguments}), 'same_kind')")
-        if operator.formulas:
-            results = sorted({result for formula in operator.formulas for result in formula.results})
-            lines.append("    if recorded:")
-            for result in results:
-                lines.append(f"        node.saved_{result} = save({target})")
-            lines.append(f"        rebase_history({target}, node)")
+            lines.append(f"    overwrite(a0, {forward}({arguments}))")
+        lines.append("    if recorded:")
+        for result in sorted({result for formula in self.formulas for result in formula.results}):
+            readers = [formula for formula in self.formulas if result in formula.results]
+            lines += self._when_needed("        ", readers, [f"node.saved_{result} = save({target})"])
+        lines.append(f"        rebase_history({target}, node)")
         lines.append(f"    return {target}")
         return "\n".join(lines) + "\n"
 
@@ -377,7 +497,9 @@ class FunctionWriter:
     def _convert(self, arguments: tuple[Argument, ...]) -> list[str]:
         names = [argument.name for argument in arguments if not argument.optional]
         lines = []
-        if self.operator.elementwise and len(names) > 1:
+        if self.listed is not None:
+            lines.append(f"    {self.listed.name} = [as_operand(tensor) for tensor in {self.listed.name}]")
+        elif self.operator.elementwise and len(names) > 1:
             test = " or ".join(f"type({name}) is not Tensor" for name in names)
             lines += [f"    if {test}:", f"        {', '.join(names)} = operands({', '.join(names)})"]
         else:
@@ -389,6 +511,17 @@ class FunctionWriter:
                 lines += [
                     f"    if {name} is not None and type({name}) is not Tensor:",
                     f"        {name} = as_operand({name})",
+                ]
+        return lines
+
+    def _refuse_tensors(self) -> list[str]:
+        """A check that no argument is a tensor that the declaration does not know to be one."""
+        lines = []
+        if self.operator.user_defined:
+            for argument in self.signature.plain:
+                lines += [
+                    f"    if type({argument.name}) is Tensor:",
+                    f"        refuse_tensor({self.operator.name!r}, {argument.name!r})",
                 ]
         return lines
 
@@ -405,6 +538,8 @@ class FunctionWriter:
         ]
 
     def _arrays(self) -> list[str]:
+        if self.listed is not None:
+            return [f"    a0 = [tensor._array for tensor in {self.listed.name}]"]
         lines = []
         for i, argument in enumerate(self.tensors):
             value = f"{argument.name}._array"
@@ -417,11 +552,16 @@ class FunctionWriter:
         return f"a{self.number[name]}" if name in self.number else name
 
     def _differentiable(self) -> list[int]:
-        return [self.number[name] for name in self.operator.differentiable]
+        return sorted({self.number[name] for formula in self.formulas for name in formula.inputs})
 
-    def _edges(self) -> list[str]:
+    def _edges(self, numbers: list[int]) -> list[str]:
+        if self.listed is not None:
+            return [
+                "    edges = tuple([tensor._edge if tensor._view is None else tensor._view.edge_of(tensor)",
+                f"                   for tensor in {self.listed.name}])",
+            ]
         lines = []
-        for i in self._differentiable():
+        for i in numbers:
             argument = self.tensors[i]
             name = argument.name
             if argument.optional:
@@ -437,38 +577,49 @@ class FunctionWriter:
         differentiable = set(self._differentiable())
         edges = ", ".join(f"e{i}" if i in differentiable else "None" for i in range(len(self.tensors)))
         return [
-            f"{indent}node.edges = ({edges},)",
+            f"{indent}node.edges = {'edges' if self.listed is not None else f'({edges},)'}",
             f"{indent}node.hooks = None",
             f"{indent}node.sequence_nr = next_sequence_nr()",
         ]
 
     def _save_inputs(self, indent: str) -> list[str]:
         lines: list[str] = []
-        for name in dict.fromkeys(read for formula in self.operator.formulas for read in formula.reads):
-            argument = next(a for a in self.tensors if a.name == name)
+        for name in dict.fromkeys(read for formula in self.formulas for read in formula.reads):
+            argument = self.signature.argument(name)
             body = [
                 f"node.saved_{name} = {name}._saved",
                 f"if node.saved_{name} is None:",
                 f"    node.saved_{name} = save({name})",
             ]
-            if argument.optional:
+            if argument.kind == "tensors":
+                body = [f"node.saved_{name} = [save(tensor) for tensor in {name}]"]
+            elif argument.optional:
                 body = [f"node.saved_{name} = None if {name} is None else save({name})"]
-            lines += self._when_needed(indent, [f for f in self.operator.formulas if name in f.reads], body)
-        kept = dict.fromkeys(entry for formula in self.operator.formulas for entry in formula.metadata)
-        outputs = {output: i for i, output in enumerate(self.signature.outputs)}
-        for slot, name, attribute in kept:
-            array = f"r{outputs[name]}" if name in outputs and name not in self.number else self._array_name(name)
-            value = f"{array}.{attribute}"
-            if name in self.number and self.tensors[self.number[name]].optional:
-                value = f"None if {name} is None else {value}"
-            lines.append(f"{indent}node.saved_{slot} = {value}")
-        for name in dict.fromkeys(read for formula in self.operator.formulas for read in formula.plain):
-            lines.append(f"{indent}node.saved_{name} = {name}")
+            lines += self._when_needed(indent, [f for f in self.formulas if name in f.reads], body)
+        for slot, name, attribute in dict.fromkeys(entry for formula in self.formulas for entry in formula.metadata):
+            readers = [formula for formula in self.formulas if (slot, name, attribute) in formula.metadata]
+            body = [f"node.saved_{slot} = {self._metadata(name, attribute)}"]
+            lines += self._when_needed(indent, readers, body)
+        for name in dict.fromkeys(read for formula in self.formulas for read in formula.plain):
+            body = [f"node.saved_{name} = {name}"]
+            lines += self._when_needed(indent, [f for f in self.formulas if name in f.plain], body)
         return lines
+
+    def _metadata(self, name: str, attribute: str) -> str:
+        """The expression for what can be known of a tensor without keeping it."""
+        if name not in self.number:
+            return f"{'a0' if self.inplace_result else f'r{self.signature.outputs.index(name)}'}.{attribute}"
+        if self.listed is not None:
+            return f"[array.{attribute[:-1]} for array in a0]"
+        value = f"geometry_of({name})" if attribute == "geometry" else f"{self._array_name(name)}.{attribute}"
+        return f"None if {name} is None else {value}" if self.signature.argument(name).optional else value
 
     def _when_needed(self, indent: str, formulas: list[Formula], body: list[str]) -> list[str]:
         numbers = sorted({self.number[name] for formula in formulas for name in formula.inputs})
-        if set(self._differentiable()) <= set(numbers):
+        others = set(self._differentiable())
+        if self.inplace_result:
+            others.add(0)  # which may be all that is recorded for
+        if self.listed is not None or others <= set(numbers):
             return [indent + line for line in body]
         test = " or ".join(f"e{i} is not None" for i in numbers)
         return [f"{indent}if {test}:", *(f"{indent}    {line}" for line in body)]
@@ -476,11 +627,14 @@ class FunctionWriter:
     def _likes(self, indent: str, *, inplace: bool = False) -> list[str]:
         if not needs_likes(self.operator):
             return []
+        if self.listed is not None:
+            return [f"{indent}node.likes = [(array.shape, array.dtype) for array in a0]"]
         arrays = [f"a{i}" for i in range(len(self.tensors))]
         result = "a0" if inplace else "r0"
         differentiable = set(self._differentiable())
+        elementwise = self.operator.elementwise and not self.operator.user_defined
         tests = []
-        if len(arrays) == 2 and not inplace and differentiable == {0, 1} and self.operator.elementwise:
+        if len(arrays) == 2 and not inplace and differentiable == {0, 1} and elementwise:
             same = "a0.shape == a1.shape and a0.dtype is a1.dtype"
             return [
                 f"{indent}if {same} if e0 is not None and e1 is not None else "
@@ -499,7 +653,7 @@ class FunctionWriter:
             else f"({array}.shape, {array}.dtype)"
             for i, array in enumerate(arrays)
         )
-        if not self.operator.elementwise:
+        if not elementwise:
             return [f"{indent}node.likes = ({likes},)"]
         if not tests:
             return [f"{indent}node.likes = None"]
@@ -513,11 +667,18 @@ class FunctionWriter:
     def _record(self) -> list[str]:
         operator = self.operator
         outputs = self.signature.outputs
-        some = " or ".join(f"e{i} is not None" for i in self._differentiable())
+        differentiable = self._differentiable()
+        some = " or ".join(f"e{i} is not None" for i in differentiable)
+        if self.listed is not None:
+            some = "edges.count(None) != len(edges)"
         several = grads_are_several(operator)
-        lines = self._edges()
+        # An operator that casts, or that we know nothing about, may make integers: there is no gradient through these.
+        casts = operator.user_defined or any(argument.name == "dtype" for argument in self.signature.plain)
+        first = next(i for i, output in enumerate(outputs) if output not in operator.nondifferentiable_outputs)
+        floating = f" and r{first}.dtype.kind in 'fc'" if casts and not several else ""
+        lines = self._edges(differentiable)
         lines += [
-            f"    if mode_bits and ({some}):",
+            f"    if mode_bits and ({some}){floating}:",
             f"        node = new({backward_name(operator.name)})",
             *self._fill_node("        "),
             *self._save_inputs("        "),
@@ -529,6 +690,8 @@ class FunctionWriter:
             lines.append(f"        node.output_likes = ({likes},)")
         for i, output in enumerate(outputs):
             edge = "None" if output in operator.nondifferentiable_outputs else f"Edge(node, {i})" if several else "node"
+            if casts and several and edge != "None":
+                edge = f"{edge} if r{i}.dtype.kind in 'fc' else None"
             lines.append(f"        out{i}._edge = {edge}")
         lines.append("    else:")
         lines += [f"        out{i}._edge = None" for i in range(len(outputs))]
@@ -537,7 +700,7 @@ class FunctionWriter:
     def _save_results(self) -> list[str]:
         lines = []
         for i, output in enumerate(self.signature.outputs):
-            readers = [formula for formula in self.operator.formulas if output in formula.results]
+            readers = [formula for formula in self.formulas if output in formula.results]
             if readers:
                 body = [
                     "saved = new(SavedTensor)",
@@ -546,48 +709,3 @@ class FunctionWriter:
                 ]
                 lines += self._when_needed("        ", readers, body)
         return lines
-
-    def _function_of_list(self, listed: Argument) -> str:
-        operator = self.operator
-        name = operator.name
-        lines = [
-            f"def {name}({self.signature.parameters()}):",
-            f"    {listed.name} = [as_operand(tensor) for tensor in {listed.name}]",
-            *self._special("run_special"),
-            f"    arrays = [tensor._array for tensor in {listed.name}]",
-            f"    r0 = {name}_forward({self.signature.call(lambda n: 'arrays' if n == listed.name else n)})",
-            "    if type(r0) is not ndarray or r0.base is not None:",
-            "        r0 = fresh(r0, arrays)",
-            "    out0 = new(Tensor)",
-            "    out0._array = r0",
-            "    out0._view = out0._storage = out0._saved = out0._edge = None",
-        ]
-        if operator.formulas:
-            (formula,) = operator.formulas
-            lines += [
-                "    if mode_bits:",
-                "        edges = tuple([tensor._edge if tensor._view is None else tensor._view.edge_of(tensor)",
-                f"                       for tensor in {listed.name}])",
-                "        if edges.count(None) != len(edges):",
-                f"            node = new({backward_name(name)})",
-                "            node.edges = edges",
-                "            node.hooks = None",
-                "            node.sequence_nr = next_sequence_nr()",
-                "            node.likes = [(array.shape, array.dtype) for array in arrays]",
-            ]
-            for read in formula.reads:
-                lines.append(f"            node.saved_{read} = [save(tensor) for tensor in {read}]")
-            for slot, owner, attribute in formula.metadata:
-                value = f"r0.{attribute}" if owner != listed.name else f"[array.{attribute[:-1]} for array in arrays]"
-                lines.append(f"            node.saved_{slot} = {value}")
-            for plain in formula.plain:
-                lines.append(f"            node.saved_{plain} = {plain}")
-            for result in formula.results:
-                lines += [
-                    "            saved = new(SavedTensor)",
-                    "            saved.array = r0",
-                    f"            node.saved_{result} = out0._saved = saved",
-                ]
-            lines.append("            out0._edge = node")
-        lines.append("    return out0")
-        return "\n".join(lines) + "\n"

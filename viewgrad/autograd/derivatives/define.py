@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
+
 from ...tensor.tensor import Tensor
-from .codegen import generate
-from .declaration import DeclarationError, Operator, parse_formula, parse_signature
+from .checker import check_functions, check_signature, read_formulas, refuse
+from .codegen import INTERNAL, announce, compile_source, environment_of, generate, is_formula_function
+from .declaration import InPlace, Operator, Signature, parse_signature
+from .forward_formulas import read_tangents
 from .numpy_protocol import register
 
-__all__ = ["OPERATORS", "define_op", "row"]
+__all__ = ["OPERATORS", "define_op", "finish", "row"]
 
 OPERATORS: Final[dict[str, Operator]] = {}
-NOT_DIFFERENTIABLE: Final = "not_differentiable"
 
 
 def row(
@@ -23,7 +26,7 @@ def row(
     *,
     forward_derivative: str | Mapping[str, str] | None = None,
     elementwise: bool = False,
-    inplace: bool = False,
+    inplace: bool | InPlace = False,
     nondifferentiable_outputs: Sequence[str] = (),
     lists: Sequence[str] = (),
     method: bool = True,
@@ -44,7 +47,7 @@ def row(
         forward_derivative: the tangent of the output, from `NAME_t` and `NAME_p`; or `"auto_element_wise"` or
             `"auto_linear"`; by name for several outputs.
         elementwise: whether the tensors are broadcast against each other.
-        inplace: whether to make an in-place variant.
+        inplace: whether to make an in-place variant; or what the row says of it itself.
         nondifferentiable_outputs: the outputs through which no gradient flows.
         lists: the tensor arguments that are lists of tensors.
         method: whether to make the operator a method of `Tensor`.
@@ -59,47 +62,126 @@ def row(
     Returns:
         The operator, callable.
     """
-    formulas_of = dict(derivatives or {})
-    tensors = {}
-    for key in formulas_of:
-        for name in key.split(","):
-            tensors[name.strip()] = "tensors" if name.strip() in lists else "tensor"
-    parsed = parse_signature(signature, tensors)
-    formulas = []
-    differentiable: list[str] = []
-    for key, text in formulas_of.items():
-        inputs = tuple(name.strip() for name in key.split(","))
-        if text == NOT_DIFFERENTIABLE:
-            continue
-        formulas.append(parse_formula(text, inputs, parsed))
-        differentiable.extend(inputs)
-    order = [argument.name for argument in parsed.tensors]
-    operator = Operator(
-        signature=parsed,
-        forward=forward,
-        formulas=tuple(formulas),
-        differentiable=tuple(sorted(differentiable, key=order.index)),
-        nondifferentiable_outputs=tuple(nondifferentiable_outputs),
-        elementwise=elementwise,
+    operator = _declare(
+        signature,
+        forward,
+        derivatives or {},
         forward_derivative=forward_derivative,
-        has_inplace=inplace,
+        elementwise=elementwise,
+        inplace=inplace,
+        silent=nondifferentiable_outputs,
+        lists=lists,
         doc=doc,
+        user_defined=False,
         domain=domain,
         kinds=kinds,
         samples=samples,
         reference=reference or next((function for function in numpy if callable(function)), None),
     )
-    generate(operator)
-    if operator.name in OPERATORS:
-        raise DeclarationError(f"operator {operator.name!r} is defined already")
-    OPERATORS[operator.name] = operator
-    if method and parsed.arguments and parsed.arguments[0].kind == "tensor":
+    arguments = operator.signature.arguments
+    if method and arguments and arguments[0].kind == "tensor":
         setattr(Tensor, operator.name, operator.function)
-        if inplace:
+        if operator.has_inplace:
             setattr(Tensor, f"{operator.name}_", operator.inplace_function)
     for function in numpy:
         register(function, operator.function)
     return operator
+
+
+def finish() -> None:
+    """Check what could only be checked when the table is complete: that all that the formulas call exists."""
+    check_functions(OPERATORS.values(), is_formula_function)
+
+
+def _declare(
+    text: str,
+    forward: Callable[..., Any],
+    derivatives: Mapping[str, str],
+    *,
+    forward_derivative: str | Mapping[str, str] | None,
+    elementwise: bool,
+    inplace: bool | InPlace,
+    silent: Sequence[str],
+    lists: Sequence[str],
+    doc: str,
+    user_defined: bool,
+    **tested_on: Any,
+) -> Operator:
+    """Check a declaration, and make an operator of it."""
+    tensors = {
+        name.strip(): "tensors" if name.strip() in lists else "tensor" for key in derivatives for name in key.split(",")
+    }
+    signature = parse_signature(text, tensors)
+    name = signature.name
+    earlier = OPERATORS.get(name)
+    if (earlier is not None and not earlier.user_defined) or (earlier is None and is_formula_function(name)):
+        raise refuse(name, "this name is taken by the library; choose another name")
+    if name in INTERNAL:
+        raise refuse(name, "this name is used by generated code; choose another name")
+    check_signature(signature, derivatives, lists, silent, INTERNAL)
+    has_inplace = bool(inplace)
+    if has_inplace:
+        _check_inplace(signature)
+    operator = Operator(
+        signature=signature,
+        forward=forward,
+        formulas=read_formulas(signature, derivatives, silent, inplace=has_inplace),
+        differentiable=(),
+        nondifferentiable_outputs=tuple(silent),
+        elementwise=elementwise,
+        forward_derivative=forward_derivative,
+        has_inplace=has_inplace,
+        doc=doc,
+        user_defined=user_defined,
+        **tested_on,
+    )
+    environment = environment_of(operator)
+
+    def compile(source: str, function: str) -> Any:
+        return compile_source(source, function, environment)[function]
+
+    _read_differentiable(operator, compile)
+    if isinstance(inplace, InPlace):
+        operator.inplace_declaration = declared = attrs.evolve(
+            operator,
+            forward=inplace.forward or forward,
+            formulas=operator.formulas
+            if inplace.derivatives is None
+            else read_formulas(signature, inplace.derivatives, silent, inplace=True),
+            forward_derivative=inplace.forward_derivative or forward_derivative,
+            sources={},
+        )
+        _read_differentiable(declared, compile, own=inplace.forward_derivative is not None)
+    if user_defined:
+        check_functions([operator], lambda called: called == name or is_formula_function(called))
+    generate(operator, environment)
+    announce(operator)
+    OPERATORS[name] = operator
+    return operator
+
+
+def _read_differentiable(operator: Operator, compile: Callable[[str, str], Any], *, own: bool = False) -> None:
+    """Fill in what follows from the formulas: the differentiable inputs, and how tangents are computed."""
+    inputs = {name for formula in operator.formulas for name in formula.inputs}
+    operator.differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
+    operator.tangents = read_tangents(
+        operator.signature,
+        operator.differentiable,
+        operator.formulas,
+        operator.forward_derivative,
+        operator.nondifferentiable_outputs,
+        compile,
+        inplace=own,
+    )
+
+
+def _check_inplace(signature: Signature) -> None:
+    """Check that an in-place variant makes sense: the result is written over the first argument."""
+    first = signature.arguments[0] if signature.arguments else None
+    if first is None or first.kind != "tensor" or first.optional or first.keyword_only:
+        raise refuse(signature.name, "an in-place variant writes to the first argument, which must be a tensor")
+    if len(signature.outputs) != 1:
+        raise refuse(signature.name, f"an in-place variant has one output, not {len(signature.outputs)}")
 
 
 def define_op(
@@ -108,7 +190,7 @@ def define_op(
     forward: Callable[..., Any],
     derivatives: Mapping[str, str],
     forward_derivative: str | Mapping[str, str] | None = None,
-    inplace: bool = False,
+    inplace: bool | InPlace = False,
     elementwise: bool | None = None,
     nondifferentiable_outputs: Sequence[str] = (),
     lists: Sequence[str] = (),
@@ -132,15 +214,15 @@ def define_op(
         >>> x.grad
         Tensor([1.        , 0.78644773])
     """
-    return row(
+    return _declare(
         signature,
         forward,
         derivatives,
         forward_derivative=forward_derivative,
-        elementwise=inplace if elementwise is None else elementwise,
+        elementwise=bool(inplace) if elementwise is None else elementwise,
         inplace=inplace,
-        nondifferentiable_outputs=nondifferentiable_outputs,
+        silent=nondifferentiable_outputs,
         lists=lists,
-        method=False,
         doc=doc,
+        user_defined=True,
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from ...errors import GradientMismatchError
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, from_array
+from ...views.conform import Like, conform
+from ...views.geometry import TensorGeometry
 
-__all__ = ["as_operand", "fresh", "operands"]
+__all__ = ["as_operand", "checked_gradient", "fresh", "geometry_of", "operands", "overwrite", "refuse_tensor"]
 
 Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096
@@ -98,3 +101,48 @@ def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
         if array is given:
             return array.copy()
     return array
+
+
+def overwrite(target: Array, result: Any) -> None:
+    """Write what a forward returned over the array of the tensor that an in-place variant is called on.
+
+    Raises:
+        ValueError: where it has another shape.
+    """
+    if np.shape(result) != target.shape:
+        raise ValueError(f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}")
+    np.copyto(target, result, "same_kind")
+
+
+def geometry_of(tensor: Tensor) -> TensorGeometry:
+    """Sizes, strides and offset of a tensor in its base."""
+    return TensorGeometry.of(tensor._array, tensor._array if tensor._view is None else tensor._view.base._array)
+
+
+def refuse_tensor(operator: str, argument: str) -> NoReturn:
+    """Refuse a tensor where the declaration has none, since no gradient would flow to it."""
+    raise TypeError(
+        f"argument {argument!r} of operator {operator!r} is no tensor in its declaration; give it a formula, or "
+        "'not_differentiable', or pass a number or an array"
+    )
+
+
+def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:
+    """What a user's formula gave, in the shape and dtype of the input that it is for.
+
+    Raises:
+        GradientMismatchError: where it is not shaped like the input, nor like what the input can be broadcast to.
+    """
+    if grad is None or like is None:
+        return grad
+    if not isinstance(grad, (np.ndarray, Tensor)):
+        grad = np.asarray(grad)
+    shape = grad.shape
+    if shape != like[0]:
+        leading = len(shape) - len(like[0])
+        if leading < 0 or any(n not in (1, m) for n, m in zip(like[0], shape[leading:], strict=True)):
+            raise GradientMismatchError(
+                f"the formula of operator {operator!r} for {argument!r} gave a gradient of shape {shape} for an input of "
+                f"shape {like[0]}"
+            )
+    return conform(grad, like)
