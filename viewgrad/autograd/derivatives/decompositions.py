@@ -24,16 +24,11 @@ from .codegen import formula_function
 from .define import row
 from .linear_algebra import adjoint, conjugated, outer_products, pinv_gradient, pinv_tangent, real_dtype
 from .samples import Call, case, draws
-from .scattering import is_known_zero, zeros_beside
+from .scattering import is_known_zero, values_of, zeros_beside
 
 __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
-
-
-def values_of(a: Any) -> Array:
-    """The array of a tensor, or the array itself."""
-    return a._array if isinstance(a, Tensor) else np.asarray(a)
 
 
 def half_triangle(a: Any, lower: bool = True) -> Any:

@@ -17,9 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor
+from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .codegen import formula_function
 from .define import row
+from .numpy_protocol import write_out
 from .samples import Call, case, draws
 
 __all__: list[str] = []
@@ -190,7 +191,6 @@ vecdot = row(
         "other": "along(grad, axis) * self",
     },
     forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
-    numpy=[(np.vecdot, "__call__")],
     kinds="fc",
     samples=draws(
         case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 2), axis=0), case((2, 0), (2, 0)), case((0, 3), (3,))
@@ -198,6 +198,14 @@ vecdot = row(
     reference=lambda a, b, axis=-1: (np.conj(a) * b).sum(axis),
     doc="The sums of the products of elements along `axis`, those of the first tensor conjugated.",
 )
+
+
+def _vecdot(x1: Any, x2: Any, axis: int = -1, out: Any = None) -> Tensor:
+    product: Tensor = vecdot(x1, x2, axis)
+    return product if out is None else write_out(product, out, "np.vecdot")
+
+
+UFUNCS[np.vecdot, "__call__"] = _vecdot
 FUNCTIONS[np.linalg.vecdot] = lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis)
 
 

@@ -51,6 +51,11 @@ def zeros_beside(value: Any, shape: tuple[int, ...]) -> Any:
     return from_array(zeros) if isinstance(value, Tensor) else zeros
 
 
+def values_of(a: Any) -> Array:
+    """The array of a tensor, or the array itself."""
+    return a._array if isinstance(a, Tensor) else np.asarray(a)
+
+
 # -- along a dimension -------------------------------------------------------------------------------------------------
 
 
@@ -72,7 +77,7 @@ def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
     return np.take_along_axis(values, indices, axis) if values.ndim else values
 
 
-row(
+scatter_along_axis = row(
     "scatter_along_axis(self, indices, axis, length)",
     scatter_along_axis_forward,
     {"self": "gather_along_axis(grad, indices, axis)", "indices": "not_differentiable"},
@@ -87,6 +92,12 @@ row(
     ],
     doc="Zeros with `length` elements along `axis`, to which the elements are added at `indices` along that axis.",
 )
+
+
+def scattered(values: Any, indices: Any, axis: int, length: int) -> Any:
+    """`scatter_along_axis` of an array or of a tensor."""
+    function = scatter_along_axis if isinstance(values, Tensor) else scatter_along_axis_forward
+    return function(values, indices, axis, length)
 
 
 # -- on a diagonal -----------------------------------------------------------------------------------------------------

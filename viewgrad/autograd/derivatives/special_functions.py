@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor
 from .codegen import formula_function
 from .declaration import Operator
 from .define import row
@@ -122,7 +121,7 @@ row(
     {"self": "angle_gradient(grad, self)"},
     forward_derivative="angle_tangent(self_t, self_p)",
     kinds="fc",
-    reference=np.angle,
+    numpy=[np.angle],
     doc="The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0.",
 )
 row(
@@ -133,22 +132,9 @@ row(
     elementwise=True,
     inplace=True,
     samples=draws(case((3, 4)), case((4,), nan=1.0, neginf=-5.0), case(())),
+    numpy=[np.nan_to_num],
     doc="The values, with other numbers for what is not a number or infinite, where the gradient is 0.",
 )
-
-
-def _angle(z: Tensor, deg: bool = False) -> Tensor:
-    angle: Tensor = z.angle()
-    return angle * (180 / math.pi) if deg else angle
-
-
-def _nan_to_num(x: Tensor, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
-    replaced: Tensor = x.nan_to_num(nan, posinf, neginf) if copy else x.nan_to_num_(nan, posinf, neginf)
-    return replaced
-
-
-FUNCTIONS[np.angle] = _angle
-FUNCTIONS[np.nan_to_num] = _nan_to_num
 
 
 @formula_function

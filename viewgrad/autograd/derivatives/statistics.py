@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor
 from .codegen import formula_function
+from .composites import composite
 from .define import row
+from .formulas import plain
 from .linear_algebra import adjoint
+from .operands import as_operand
 from .samples import case, draws
 
 __all__: list[str] = []
@@ -67,11 +69,6 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     return tuple(sorted(dim % ndim for dim in (axis if isinstance(axis, (tuple, list)) else (axis,)))) if ndim else ()
-
-
-def plain(q: Any) -> Any:
-    """The fractions that quantiles are asked for, with arrays for tensors."""
-    return q._array if isinstance(q, Tensor) else q
 
 
 def quantile_weights_forward(
@@ -172,34 +169,22 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
             case((0, 3), 0.5, 1),
             case((), 0.5),
         ),
-        reference=lambda a, q, axis=None, keepdims=False, *, method="linear", function=_function: function(
-            a, q, axis=axis, keepdims=keepdims, method=method
-        ),
+        numpy=[_function],
         doc="The values below which given fractions of the values lie"
         + (", of those that are numbers." * _ignore or "."),
     )
 
 
-def _along_numpy(name: str, factor: float) -> Any:
-    """`numpy.quantile` or `numpy.percentile` on tensors."""
-
-    def function(
-        a: Tensor, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False,
-    ) -> Tensor:  # fmt: skip
-        if out is not None:
-            raise TypeError(f"{name} of tensors takes no out=")
-        fractions = np.asarray(q, float) * factor
-        result: Tensor = getattr(a, name)(fractions, axis, keepdims, method=method)
-        return result
-
-    return function
+@composite(np.percentile)
+def percentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
+    """The values below which given percentages of the values lie."""
+    return as_operand(self).quantile(np.asarray(plain(q)) * 0.01, axis, keepdims, method=method)
 
 
-FUNCTIONS[np.quantile] = _along_numpy("quantile", 1.0)
-FUNCTIONS[np.percentile] = _along_numpy("quantile", 0.01)
-FUNCTIONS[np.nanquantile] = _along_numpy("nanquantile", 1.0)
-FUNCTIONS[np.nanpercentile] = _along_numpy("nanquantile", 0.01)
+@composite(np.nanpercentile)
+def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
+    """The values below which given percentages of the values lie, of those that are numbers."""
+    return as_operand(self).nanquantile(np.asarray(plain(q)) * 0.01, axis, keepdims, method=method)
 
 
 def extremum_weights_forward(a: Any, axis: Any = None) -> Array:
@@ -283,47 +268,41 @@ row(
         case((1, 4)),
         case((4, 1), rowvar=False),
     ),
-    reference=lambda a, *, rowvar=True, bias=False, ddof=None: np.cov(a, rowvar=rowvar, bias=bias, ddof=ddof),
+    numpy=[np.cov],
     doc="The covariances of variables, whose observations are the rows (columns, where not `rowvar`).",
 )
 
 
-def _cov(
-    m: Tensor, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, **others: Any
-) -> Tensor:
-    if others:
-        raise TypeError(f"cov of tensors does not take {', '.join(others)}")
-    if y is not None:
-        both = [a.reshape((1, -1)) if a.ndim < 2 else a if rowvar else a.T for a in (m, y)]
-        m, rowvar = np.concatenate(both, axis=0), True  # type: ignore[assignment]
-    covariances: Tensor = m.cov(rowvar=rowvar, bias=bias, ddof=ddof)
-    return covariances
-
-
-def _corrcoef(x: Tensor, y: Any = None, rowvar: bool = True) -> Tensor:
-    covariances = _cov(x, y, rowvar)
+@composite(np.corrcoef)
+def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
+    """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    covariances = as_operand(self).cov(rowvar=rowvar)
     if not covariances.ndim:
         return covariances / covariances
-    scale: Tensor = covariances.diagonal().real.sqrt()
+    scale = np.sqrt(covariances.diagonal().real)
     return covariances / scale[:, None] / scale[None, :]
 
 
-def _average(
-    a: Tensor, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
+@composite(np.average)
+def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """The weighted mean.
+
+    Arguments:
+        axis: the dimensions to take it over; all of them where left out.
+        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+        returned: whether to return the sums of the weights as well.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+    """
+    self = as_operand(self)
     if weights is None:
-        mean: Tensor = a.mean(axis=axis, keepdims=keepdims)
-        return (mean, mean * 0 + a.size / max(mean.size, 1)) if returned else mean
-    if weights.shape != a.shape:
-        axes = reduced_axes(axis, a.ndim)
-        if axis is None or weights.shape != tuple(a.shape[dim] for dim in axes):
-            raise ValueError(f"average of shape {a.shape} over {axis} with weights of shape {weights.shape}")
-        weights = weights.reshape(tuple(a.shape[dim] if dim in axes else 1 for dim in range(a.ndim)))
-    scale = (weights + a * 0).sum(axis=axis, keepdims=keepdims)
-    average: Tensor = (a * weights).sum(axis=axis, keepdims=keepdims) / scale
-    return (average, scale) if returned else average
-
-
-FUNCTIONS[np.cov] = _cov
-FUNCTIONS[np.corrcoef] = _corrcoef
-FUNCTIONS[np.average] = _average
+        mean = self.mean(axis=axis, keepdims=keepdims)
+        return (mean, mean * 0 + self.size / max(mean.size, 1)) if returned else mean
+    weights = as_operand(weights)
+    axes = reduced_axes(axis, self.ndim)
+    if weights.shape != self.shape:
+        if axis is None or weights.shape != tuple(self.shape[dim] for dim in axes):
+            raise ValueError(f"average of shape {self.shape} over {axis} with weights of shape {weights.shape}")
+        weights = weights.reshape(tuple(self.shape[dim] if dim in axes else 1 for dim in range(self.ndim)))
+    scale = weights.broadcast_to(self.shape).sum(axis=axis, keepdims=keepdims)
+    mean = (self * weights).sum(axis=axis, keepdims=keepdims) / scale
+    return (mean, scale) if returned else mean
