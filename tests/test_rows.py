@@ -28,7 +28,7 @@ def rng_of(operator):
     return np.random.default_rng(len(operator.name))
 
 
-# -- one call of an operator ----------------------------------------------------------------------------------------------
+# -- one call of an operator -------------------------------------------------------------------------------------------
 
 
 def call(sample, values=None):
@@ -141,7 +141,7 @@ def check_second_order(sample):
     assert_close(actual, expected, f"second gradient of {sample}")
 
 
-# -- values ----------------------------------------------------------------------------------------------------------------
+# -- values ------------------------------------------------------------------------------------------------------------
 
 
 @over(ROWS)
@@ -172,7 +172,7 @@ def test_numpy_function_means_the_operator(operator):
             np.testing.assert_array_equal(output.numpy(), wanted.numpy(), err_msg=str(sample))
 
 
-# -- gradients -------------------------------------------------------------------------------------------------------------
+# -- gradients ---------------------------------------------------------------------------------------------------------
 
 
 @over(DIFFERENTIABLE)
@@ -274,7 +274,7 @@ def test_graph_runs_twice_only_when_retained(operator):
                 grad(outputs, flat(leaves), weights, materialize_grads=True)
 
 
-# -- shapes ----------------------------------------------------------------------------------------------------------------
+# -- shapes ------------------------------------------------------------------------------------------------------------
 
 
 ELEMENTWISE = [operator for operator in ROWS if operator.elementwise]
@@ -312,7 +312,7 @@ def test_small_shapes(operator, shape):
             check_second_order(small)
 
 
-# -- in place --------------------------------------------------------------------------------------------------------------
+# -- in place ----------------------------------------------------------------------------------------------------------
 
 
 def row_of_a_larger_base(shape):
@@ -375,7 +375,7 @@ def test_in_place(operator, layout):
             assert_close(actual, [of_leaf, *(wanted[name] for name in others)], f"{sample} in place")
 
 
-# -- what is saved ---------------------------------------------------------------------------------------------------------
+# -- what is saved -----------------------------------------------------------------------------------------------------
 
 
 def saved_bytes(output):

@@ -21,7 +21,7 @@ __all__ = ["allclose", "array_equal", "isclose", "meshgrid", "norm", "nonzero"]
 where = OPERATORS["where"].function
 
 
-# -- norms -----------------------------------------------------------------------------------------------------------------
+# -- norms -------------------------------------------------------------------------------------------------------------
 
 
 @composite(np.linalg.norm)
@@ -67,7 +67,7 @@ def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(self, ord, (-2, -1), keepdims)
 
 
-# -- whole tensors compared ------------------------------------------------------------------------------------------------
+# -- whole tensors compared --------------------------------------------------------------------------------------------
 
 
 @composite(np.array_equal, method=False)
@@ -88,7 +88,7 @@ def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal
     return Tensor(np.isclose(plain(self), plain(other), rtol, atol, equal_nan))
 
 
-# -- places ----------------------------------------------------------------------------------------------------------------
+# -- places ------------------------------------------------------------------------------------------------------------
 
 
 @composite(np.nonzero)
@@ -127,16 +127,11 @@ def meshgrid(*tensors: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-# -- what NumPy's functions mean -------------------------------------------------------------------------------------------
+# -- what NumPy's functions mean ---------------------------------------------------------------------------------------
 
 
 def _where(condition: Any, *values: Any) -> Any:
     return where(condition, *values) if values else nonzero(condition)
-
-
-def _where_method(self: Any, condition: Any, other: Any) -> Any:
-    """The tensor where the condition is true, and `other` elsewhere."""
-    return where(condition, self, other)
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
@@ -152,10 +147,10 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 
 def _like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def like(a: Any, *args: Any, order: str = "K", subok: bool = True, shape: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
-        if shape is not None:
-            a = np.empty(shape, a.dtype)
-        return create(a, *args, **kwargs)
+    def like(a: Any, *args: Any, shape: Any = None, order: str = "K", **options: Any) -> Tensor:
+        if order != "K" or options.keys() - {"dtype", "fill_value"}:
+            raise TypeError(f"np.{create.__name__} of tensors takes dtype= and shape=, and keeps the memory layout")
+        return create(a if shape is None else np.empty(shape, a.dtype), *args, **options)
 
     return like
 
@@ -212,6 +207,5 @@ FUNCTIONS.update(
 for _function in (np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.iscomplexobj, np.isrealobj,
                   np.may_share_memory, np.shares_memory):  # fmt: skip
     FUNCTIONS[_function] = _on_arrays(_function)
-Tensor.where = _where_method
 UFUNCS[np.add, "at"] = _add_at
 UFUNCS[np.subtract, "at"] = _subtract_at

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import UFUNCS, Tensor
 from .derivatives import OPERATORS
 from .derivatives.operands import as_operand
 
 __all__: list[str] = []
 
-# Python's name: the operator, and whether there is an in-place form.
+# Of operators with a reflected and, where the row has one, an in-place form.
 SAME_ORDER = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
-    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-}  # fmt: skip
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "rshift": "right_shift",
+}
 COMMUTATIVE = ("add", "mul", "and", "or", "xor")
 OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
@@ -43,6 +44,7 @@ def _install() -> None:
 pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATORS["square"].inplace_function
 power, power_ = pow_.function, pow_.inplace_function
 equal, not_equal = OPERATORS["equal"].function, OPERATORS["not_equal"].function
+where = OPERATORS["where"].function
 NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
@@ -63,8 +65,12 @@ def _divmod(self: Any, other: Any) -> Any:
 
 
 def _rdivmod(self: Any, other: Any) -> Any:
-    other = as_operand(other)
     return other // self, other % self
+
+
+def _where(self: Any, condition: Any, other: Any) -> Any:
+    """The tensor where the condition is true, and `other` elsewhere."""
+    return where(condition, self, other)
 
 
 def _eq(self: Any, other: Any) -> Any:
@@ -76,10 +82,15 @@ def _ne(self: Any, other: Any) -> Any:
 
 
 _install()
-Tensor.__pow__ = _pow  # type: ignore[method-assign]
-Tensor.__rpow__ = _rpow  # type: ignore[method-assign]
-Tensor.__ipow__ = _ipow  # type: ignore[method-assign]
-Tensor.__divmod__ = _divmod
-Tensor.__rdivmod__ = _rdivmod
-Tensor.__eq__ = _eq  # type: ignore[method-assign]
-Tensor.__ne__ = _ne  # type: ignore[method-assign]
+for _name, _function in {
+    "__pow__": _pow,
+    "__rpow__": _rpow,
+    "__ipow__": _ipow,
+    "__divmod__": _divmod,
+    "__rdivmod__": _rdivmod,
+    "__eq__": _eq,
+    "__ne__": _ne,
+    "where": _where,
+}.items():
+    setattr(Tensor, _name, _function)
+UFUNCS[np.divmod, "__call__"] = lambda first, second: _divmod(as_operand(first), second)

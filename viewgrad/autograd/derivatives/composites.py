@@ -16,7 +16,7 @@ COMPOSITES: Final[dict[str, Callable[..., Any]]] = {}
 
 
 def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
-    """Make a function public under its name, as a method of `Tensor`, and as what some NumPy functions mean on tensors."""
+    """Make a function public, a method of `Tensor`, and what some NumPy functions mean on tensors."""
 
     def register_composite(function: F) -> F:
         COMPOSITES[function.__name__] = function

@@ -85,7 +85,7 @@ def moved_into_place(value: Any, places: list[int]) -> Any:
     return value.transpose(sorted(range(len(places)), key=places.__getitem__)) if places else value
 
 
-# -- einsum ----------------------------------------------------------------------------------------------------------------
+# -- einsum ------------------------------------------------------------------------------------------------------------
 
 
 def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
@@ -98,7 +98,7 @@ def parsed_subscripts(subscripts: str, ndims: list[int]) -> tuple[list[str], str
     hidden = [ndim - len(term.replace("...", "")) if "..." in term else 0 for term, ndim in zip(inputs, ndims)]
     for term, ndim, more in zip(inputs, ndims, hidden):
         if len(term.replace("...", "")) + more != ndim or more < 0:
-            raise ValueError(f"einsum {subscripts!r}: the subscripts {term!r} do not fit an operand of {ndim} dimensions")
+            raise ValueError(f"einsum {subscripts!r}: {term!r} does not fit an operand of {ndim} dimensions")
     broadcast = "".join(spare[: max(hidden, default=0)])
     terms = [term.replace("...", broadcast[len(broadcast) - more :]) for term, more in zip(inputs, hidden)]
     if arrow:

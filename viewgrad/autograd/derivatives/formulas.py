@@ -1,13 +1,13 @@
 """Functions that formulas share, for arrays and tensors alike.
 
-Each is written with methods, Python's operators and NumPy's functions, which mean the same for both: so a formula can be
-differentiated in its turn.
+Each is written with methods, Python's operators and NumPy's functions, which mean the same for both: so a formula can
+be differentiated in its turn.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from ...tensor.tensor import Tensor
 from ...views.conform import conform
 from .codegen import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
-__all__: list[str] = []
+__all__ = ["places_along_axis", "plain", "reduced_count"]
+
+SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
 
 
 @formula_function
@@ -30,7 +32,7 @@ def nonzero_or_one(value: Any) -> Any:
     return np.where(value == 0, 1, value)
 
 
-# -- elementwise -----------------------------------------------------------------------------------------------------------
+# -- elementwise -------------------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -65,7 +67,7 @@ def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, expo
 
 @formula_function
 def over_square(value: Any, other: Any) -> Any:
-    """`value / (value**2 + other**2)`, which neither overflows nor underflows before its time, and is 0 at the origin."""
+    """`value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin."""
     length = nonzero_or_one(np.hypot(value, other))
     return value / length / length
 
@@ -101,21 +103,22 @@ def clip_tangent(value: Any, low: Any, high: Any, tangent: Any, low_tangent: Any
     return result
 
 
-# -- reductions ------------------------------------------------------------------------------------------------------------
+# -- reductions --------------------------------------------------------------------------------------------------------
 
 
 @formula_function
 def expand_reduced(grad: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
     """The gradient of a sum over `axis`, broadcast back to `shape`."""
-    if axis is not None and not keepdims:
-        axes = axis if isinstance(axis, tuple) else (axis,)
-        axes = {dim % len(shape) for dim in axes} if shape else set()
-        grad = grad.reshape([1 if dim in axes else extent for dim, extent in enumerate(shape)])
-    if isinstance(grad, (np.ndarray, np.generic)):
-        if axis is None:  # one number; built by hand, which takes a tenth of the time of broadcast_to
-            return np.ndarray(shape, grad.dtype, grad, 0, (0,) * len(shape))
+    if axis is not None and not keepdims and shape:
+        reduced = {dim % len(shape) for dim in (axis if isinstance(axis, tuple) else (axis,))}
+        grad = grad.reshape([1 if dim in reduced else extent for dim, extent in enumerate(shape)])
+    if isinstance(grad, Tensor):
+        return grad.broadcast_to(shape)
+    if math.prod(shape) > SMALL:
         return np.broadcast_to(grad, shape)
-    return grad.broadcast_to(shape)
+    expanded = np.empty(shape, grad.dtype)
+    expanded[...] = grad
+    return expanded
 
 
 @formula_function
@@ -127,9 +130,22 @@ def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
 
 
 @formula_function
-def finite_below(value: Any) -> Any:
-    """The value, with 0 in the place of minus infinity."""
-    return np.where(value == -np.inf, 0, value)
+def twice_or_one(deviation: Any) -> Any:
+    """Twice the standard deviation, and 1 where it is 0."""
+    return nonzero_or_one(2 * deviation)
+
+
+@formula_function
+def var_slope(value: Any, axis: Any, ddof: float) -> Any:
+    """The derivative of the variance."""
+    return 2 * (value - value.mean(axis=axis, keepdims=True)) / (reduced_count(value.shape, axis) - ddof)
+
+
+@formula_function
+def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The shares of the elements in the sum of exponentials of which `result` is the logarithm; 0 where that is 0."""
+    result = expand_reduced(result, value.shape, axis, keepdims)
+    return np.exp(value - np.where(result == -math.inf, 0, result))
 
 
 @formula_function
@@ -188,20 +204,26 @@ def products_of_others(value: Any, axis: Any) -> Any:
 def reversed_scan(grad: Any, coefficients: Any, axis: int) -> Any:
     """The gradient of a linear recurrence with respect to its inputs: a recurrence that runs from the end."""
     factors = np.roll(np.flip(np.conjugate(coefficients), axis), 1, axis)
-    if isinstance(grad, np.ndarray):
-        return np.flip(ARRAY_FUNCTIONS["linear_scan"](np.flip(grad, axis), factors, axis), axis)
-    return np.flip(TENSOR_FUNCTIONS.linear_scan(np.flip(grad, axis), factors, axis), axis)
+    return np.flip(call("linear_scan", np.flip(grad, axis), factors, axis), axis)
 
 
 @formula_function
 def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
     """The gradient of running products; no division, so zeros do no harm."""
-    lanes = value.reshape(result.shape)
     along = 0 if axis is None else axis
+    lanes = value.reshape(result.shape)
     return (reversed_scan(grad, lanes, along) * np.conjugate(shifted(result, along, 1))).reshape(value.shape)
 
 
-# -- dtypes ----------------------------------------------------------------------------------------------------------------
+@formula_function
+def cumprod_tangent(value: Any, result: Any, tangent: Any, axis: Any) -> Any:
+    """The tangent of running products."""
+    along = 0 if axis is None else axis
+    inputs = shifted(result, along, 1) * tangent.reshape(result.shape)
+    return call("linear_scan", inputs, value.reshape(result.shape), along)
+
+
+# -- dtypes ------------------------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -210,7 +232,7 @@ def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
     return conform(grad, (grad.shape, dtype))
 
 
-# -- joining and moving ----------------------------------------------------------------------------------------------------
+# -- joining and moving ------------------------------------------------------------------------------------------------
 
 
 @formula_function
@@ -278,7 +300,7 @@ def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -
     return call("scatter_into_zeros", grad, (places,), (math.prod(shape),)).reshape(shape)
 
 
-# -- selection -------------------------------------------------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------------------------------------
 
 
 def plain(value: Any) -> Any:
@@ -288,7 +310,9 @@ def plain(value: Any) -> Any:
 
 def call(name: str, value: Any, *args: Any) -> Any:
     """The operator `name`: on a tensor itself, on an array what it computes."""
-    return getattr(TENSOR_FUNCTIONS, name)(value, *args) if isinstance(value, Tensor) else ARRAY_FUNCTIONS[name](value, *args)
+    if isinstance(value, Tensor):
+        return getattr(TENSOR_FUNCTIONS, name)(value, *args)
+    return ARRAY_FUNCTIONS[name](value, *args)
 
 
 @formula_function
@@ -308,7 +332,8 @@ def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | N
 def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None) -> Any:
     """The gradient added to the places that were taken."""
     lanes = (math.prod(shape),) if axis is None else shape
-    return call("scatter_into_zeros", grad, places_along_axis(plain(indices), 0 if axis is None else axis, lanes), lanes).reshape(shape)
+    places = places_along_axis(plain(indices), 0 if axis is None else axis, lanes)
+    return call("scatter_into_zeros", grad, places, lanes).reshape(shape)
 
 
 def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """How NumPy's ufuncs and functions reach an operator: `np.add(x, y, out=z, where=m)`, `np.sum(x, axis=0, out=y)`.
 
-The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is translated
-here.
+The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is
+translated here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_out(dtype: Any, out: Any, name: str) -> None:
         raise TypeError(f"{name}: a result of {dtype} cannot be written to out= of {out.dtype}")
 
 
-# -- ufuncs ----------------------------------------------------------------------------------------------------------------
+# -- ufuncs ------------------------------------------------------------------------------------------------------------
 
 
 def ufunc_call(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -111,7 +111,7 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
     return method
 
 
-# -- functions -------------------------------------------------------------------------------------------------------------
+# -- functions ---------------------------------------------------------------------------------------------------------
 
 
 def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:

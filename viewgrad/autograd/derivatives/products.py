@@ -7,7 +7,7 @@ order that `numpy.einsum_path` finds.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,48 +21,73 @@ __all__ = ["einsum", "inner", "vdot"]
 
 Array = np.ndarray[Any, Any]
 
-MATRICES = [case((2, 3), (3, 4)), case((3,), (3,)), case((3,), (3, 2)), case((2, 3), (3,))]
-LARGE = 10_000  # products of this many terms are worth the search for a matrix product
+MATRICES: Final = [case((2, 3), (3, 4)), case((3,), (3,)), case((3,), (3, 2)), case((2, 3), (3,))]
+LARGE: Final = 10_000  # with so many terms, looking for a product of matrices pays
 
 row(
-    "matmul(self, other)", np.matmul, {"self": "matmul_left(grad, other, self.ndim)", "other": "matmul_right(grad, self, other.ndim)"},
+    "matmul(self, other)", np.matmul,
+    {"self": "matmul_left(grad, other, self.ndim)", "other": "matmul_right(grad, self, other.ndim)"},
     forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", kinds="fc", numpy=[np.matmul],
-    samples=draws(*MATRICES, case((3,), (2, 3, 2)), case((2, 2, 3), (3,)), case((2, 1, 2, 3), (3, 3, 2)), case((2, 2, 3), (3, 2)), case((2, 0), (0, 3))),
+    samples=draws(
+        *MATRICES, case((3,), (2, 3, 2)), case((2, 2, 3), (3,)), case((2, 1, 2, 3), (3, 3, 2)), case((2, 2, 3), (3, 2)),
+        case((2, 0), (0, 3)),
+    ),
     doc="The matrix product of the last two dimensions.",
-)  # fmt: skip
+)
 dot = row(
-    "dot(self, other)", np.dot, {"self": "dot_left(grad, other, self.ndim)", "other": "dot_right(grad, self, other.ndim)"},
+    "dot(self, other)", np.dot,
+    {"self": "dot_left(grad, other, self.ndim)", "other": "dot_right(grad, self, other.ndim)"},
     forward_derivative="dot(self_t, other_p) + dot(self_p, other_t)", kinds="fc", numpy=[np.dot],
     samples=draws(*MATRICES, case((), (3,)), case((2, 2), ()), case((2, 3), (2, 3, 2)), case((3,), (2, 3, 2))),
     doc="The sum of products over the last dimension of the first and the last but one of the second.",
-).function  # fmt: skip
+).function
 row(
-    "outer(self, other)", np.outer, {"self": "(grad @ conj(other).reshape(-1)).reshape(self.shape)", "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)"},
+    "outer(self, other)", np.outer,
+    {
+        "self": "(grad @ conj(other).reshape(-1)).reshape(self.shape)",
+        "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)",
+    },
     forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", kinds="fc", numpy=[np.outer],
     samples=draws(case((3,), (4,)), case((2, 2), (3,)), case((), (2,)), case((0,), (2,))),
     doc="The products of each element of the first with each of the second.",
-)  # fmt: skip
+)
 tensordot = row(
     "tensordot(self, other, axes=2)", lambda self, other, axes=2: np.tensordot(self, other, axes),
     {"self": "tensordot_left(grad, other, self.ndim, axes)", "other": "tensordot_right(grad, self, other.ndim, axes)"},
-    forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)", kinds="fc", numpy=[np.tensordot],
-    samples=draws(case((2, 3, 2), (3, 2, 2)), case((2, 3), (2, 3), axes=((0, 1), (0, 1))), case((2, 3, 2), (2, 2, 3), axes=((1, 0), (2, 1))), case((2, 3), (3,), axes=1), case((2,), (3,), axes=0), case((2, 3), (2, 2), axes=(0, 1))),
-    doc="The sum of products over the dimensions `axes`: the last so many of the first and the first of the second, or two lists.",
-).function  # fmt: skip
+    forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)",
+    kinds="fc", numpy=[np.tensordot],
+    samples=draws(
+        case((2, 3, 2), (3, 2, 2)), case((2, 3), (2, 3), axes=((0, 1), (0, 1))), case((2, 3), (3,), axes=1),
+        case((2, 3, 2), (2, 2, 3), axes=((1, 0), (2, 1))), case((2,), (3,), axes=0), case((2, 3), (2, 2), axes=(0, 1)),
+    ),
+    doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
+).function
 einsum_single = row(
     "einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
     {"self": "einsum_gradient(grad, None, subscripts, 0, self.shape)"},
     forward_derivative="auto_linear", method=False, kinds="fc",
-    samples=draws(case((2, 3), "ab->ba"), case((2, 3), "ab->b"), case((3, 3), "aa->a"), case((3, 3), "aa->"), case((2, 3, 3), "abb->ab"), case((2, 2, 2), "aaa->a"), case((0, 2), "ab->a")),
+    samples=draws(
+        case((2, 3), "ab->ba"), case((2, 3), "ab->b"), case((3, 3), "aa->a"), case((3, 3), "aa->"),
+        case((2, 3, 3), "abb->ab"), case((2, 2, 2), "aaa->a"), case((0, 2), "ab->a"),
+    ),
     doc="One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it.",
-).function  # fmt: skip
+).function
 einsum_pair = row(
     "einsum_pair(self, other, subscripts)", lambda self, other, subscripts: contracted(subscripts, self, other),
-    {"self": "einsum_gradient(grad, other, subscripts, 0, self.shape)", "other": "einsum_gradient(grad, self, subscripts, 1, other.shape)"},
-    forward_derivative="einsum_pair(self_t, other_p, subscripts) + einsum_pair(self_p, other_t, subscripts)", method=False, kinds="fc",
-    samples=draws(case((2, 3), (3, 4), "ab,bc->ac"), case((3,), (3,), "a,a->"), case((2, 3), (2,), "ab,a->b"), case((2, 3), (4,), "ab,c->ca"), case((3, 3), (3,), "aa,a->a"), case((2, 3), (2, 3), "ab,ab->ab"), case((2, 2), (2, 2), "aa,bb->"), case((2, 3), (), "ab,->a"), case((1, 3), (2, 3), "ab,ab->a")),
+    {
+        "self": "einsum_gradient(grad, other, subscripts, 0, self.shape)",
+        "other": "einsum_gradient(grad, self, subscripts, 1, other.shape)",
+    },
+    forward_derivative="einsum_pair(self_t, other_p, subscripts) + einsum_pair(self_p, other_t, subscripts)",
+    method=False, kinds="fc",
+    samples=draws(
+        case((2, 3), (3, 4), "ab,bc->ac"), case((3,), (3,), "a,a->"), case((2, 3), (2,), "ab,a->b"),
+        case((2, 3), (4,), "ab,c->ca"), case((3, 3), (3,), "aa,a->a"), case((2, 3), (2, 3), "ab,ab->ab"),
+        case((2, 2), (2, 2), "aa,bb->"), case((2, 3), (), "ab,->a"), case((1, 3), (2, 3), "ab,ab->a"),
+    ),
+    reference=lambda self, other, subscripts: np.einsum(subscripts, self, other, optimize=True),
     doc="The sum of products of two tensors that `einsum` writes with subscripts.",
-).function  # fmt: skip
+).function
 
 
 def contracted(subscripts: str, first: Array, second: Array) -> Any:

@@ -55,11 +55,13 @@ class Sample:
                 array = array + 1j * rng.uniform(-1, 1, array.shape)
             return array.astype(dtype)
 
-        given = self.bound()
-        return self.replace(**{
-            name: [converted(array) for array in given[name]] if isinstance(given[name], list) else converted(given[name])
-            for name in self.differentiable()
-        })
+        given = {name: value for name, value in self.bound().items() if name in self.differentiable()}
+        return self.replace(
+            **{
+                name: [converted(array) for array in value] if isinstance(value, list) else converted(value)
+                for name, value in given.items()
+            }
+        )
 
     def __str__(self) -> str:
         def short(value: Any) -> str:
@@ -67,14 +69,16 @@ class Sample:
                 return f"{value.dtype.name}{list(value.shape)}"
             return f"[{', '.join(map(short, value))}]" if isinstance(value, list) else repr(value)
 
-        parts = [short(value) for value in self.args] + [f"{name}={short(value)}" for name, value in self.kwargs.items()]
+        parts = [short(value) for value in self.args]
+        parts += [f"{name}={short(value)}" for name, value in self.kwargs.items()]
         return f"{self.operator.name}({', '.join(parts)})"
 
 
 def case(*args: Any, **kwargs: Any) -> Call:
-    """One call for `draws`: positional tuples are the shapes of tensors to be drawn, and lists of them lists of tensors.
+    """One call for `draws`.
 
-    All else, arrays and keyword arguments included, is passed as it is.
+    Positional tuples are the shapes of tensors to be drawn, and lists of them lists of tensors. All else, arrays and
+    keyword arguments included, is passed as it is.
     """
     return args, kwargs
 
@@ -112,7 +116,7 @@ def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
         tensors = [argument for argument in operator.signature.tensors if not argument.optional]
         plain = [argument for argument in operator.signature.plain if argument.default is None]
         if plain or not (operator.elementwise or len(tensors) == 1):
-            raise ValueError(f"operator {operator.name!r} is not elementwise or takes options: its row must give samples=")
+            raise ValueError(f"operator {operator.name!r} has several tensors or options: its row must give samples=")
         samples = draws(case(*[(3, 4)] * len(tensors)), domain=operator.domain)
     return [Sample(operator, args, kwargs) for args, kwargs in samples(rng)]
 

@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.tensor import Tensor
 from .composites import composite
 from .define import row
 from .formulas import places_along_axis, plain
 from .operands import as_operand
 from .samples import case, draws
 
-__all__ = ["astype", "contiguous", "index_add_", "scatter_", "scatter_add_"]
+__all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_add_"]
 
 Array = np.ndarray[Any, Any]
-NOT = "not_differentiable"
+NOT: Final = "not_differentiable"
+LINEAR: Final = "auto_linear"
+PLACES: Final = np.array([[0, 0], [3, 1], [-1, 2]])
+MATRICES: Final = draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2)))
+SCATTERED: Final = draws(
+    case((3, 4), 1, PLACES, (3, 2)), case((3, 4), 0, np.array([[0, 2, 1, 0]]), (1, 4)),
+    case((3,), 0, np.array([0, 2]), ()),
+)
 
-# -- copies and casts ------------------------------------------------------------------------------------------------------
+# -- copies and casts --------------------------------------------------------------------------------------------------
 
-clone = row("clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative="auto_linear", kinds="fc", numpy=[np.copy], doc="A copy with the same history.").function
-contiguous_copy = row("contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative="auto_linear", kinds="fc", doc="A copy laid out in row order.").function
+clone = row(
+    "clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative=LINEAR,
+    kinds="fc", numpy=[np.copy], doc="A copy with the same history.",
+).function
+contiguous_copy = row(
+    "contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
+    kinds="fc", doc="A copy laid out in row order.",
+).function
 cast = row(
-    "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"}, forward_derivative="auto_linear", method=False,
+    "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
+    forward_derivative=LINEAR, method=False,
     samples=draws(case((3, 4), np.dtype(np.float64)), case((3, 4), np.dtype(np.complex128))),
     doc="The values in another floating-point or complex dtype.",
-).function  # fmt: skip
-cast_exactly = row("cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False, samples=draws(case((3, 4), np.dtype(int))), doc="The values as integers or bools.").function
-Tensor.copy = clone
+).function
+cast_exactly = row(
+    "cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
+    samples=draws(case((3, 4), np.dtype(int)), case((3, 4), np.dtype(bool))), doc="The values as integers or bools.",
+).function
+
+
+@composite()
+def copy(self: Any) -> Any:
+    """A copy with the same history: `clone()` under NumPy's name."""
+    return clone(self)
 
 
 @composite()
@@ -51,31 +72,46 @@ def contiguous(self: Any) -> Any:
     return self if self._array.flags.c_contiguous else contiguous_copy(self)
 
 
-# -- picking ---------------------------------------------------------------------------------------------------------------
+# -- picking -----------------------------------------------------------------------------------------------------------
 
 row(
-    "take(self, indices, axis=None, mode='raise')", lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
+    "take(self, indices, axis=None, mode='raise')",
+    lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
     {"self": "take_gradient(grad, indices, self.shape, axis, mode)", "indices": NOT},
-    forward_derivative="auto_linear", kinds="fc", numpy=[np.take],
-    samples=draws(case((3, 4), np.array([0, 5, 5, -1])), case((3, 4), np.array([[2, 2], [0, -1]]), axis=0), case((3, 4), np.array(1), axis=1), case((2, 3), np.array([4, -2]), axis=1, mode="wrap"), case((2, 3), np.array([4, -2]), axis=1, mode="clip"), case((3,), np.array([], int))),
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.take],
+    samples=draws(
+        case((3, 4), np.array([0, 5, 5, -1])), case((3, 4), np.array([[2, 2], [0, -1]]), axis=0),
+        case((3, 4), np.array(1), axis=1), case((3,), np.array([], int)),
+        case((2, 3), np.array([4, -2]), axis=1, mode="wrap"), case((2, 3), np.array([4, -2]), axis=1, mode="clip"),
+    ),
     doc="The elements, or the slices along `axis`, at `indices`.",
-)  # fmt: skip
+)
 row(
     "take_along_axis(self, indices, axis=-1)", lambda self, indices, axis=-1: np.take_along_axis(self, indices, axis),
     {"self": "take_along_axis_gradient(grad, indices, self.shape, axis)", "indices": NOT},
-    forward_derivative="auto_linear", kinds="fc", numpy=[np.take_along_axis],
-    samples=draws(case((3, 4), np.array([[0, 0], [3, 1], [-1, 2]])), case((3, 4), np.array([[0, 2, 1, 0]]), axis=0), case((3, 4), np.array([[1, 1]])), case((3,), np.array([2, 0])), case((2, 2), np.array([3, 3, 0]), axis=None)),
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.take_along_axis],
+    samples=draws(
+        case((3, 4), PLACES), case((3, 4), np.array([[0, 2, 1, 0]]), axis=0), case((3, 4), np.array([[1, 1]])),
+        case((3,), np.array([2, 0])), case((2, 2), np.array([3, 3, 0]), axis=None),
+    ),
     doc="For each lane along `axis` the elements at that lane's own indices.",
-)  # fmt: skip
-row("tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "tril(grad, k)"}, forward_derivative="auto_linear", kinds="fc", numpy=[np.tril], samples=draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2))), doc="The matrices with zeros above the diagonal `k`.")
-row("triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "triu(grad, k)"}, forward_derivative="auto_linear", kinds="fc", numpy=[np.triu], samples=draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2))), doc="The matrices with zeros below the diagonal `k`.")
+)
+row(
+    "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "tril(grad, k)"}, forward_derivative=LINEAR,
+    kinds="fc", samples=MATRICES, numpy=[np.tril], doc="The matrices with zeros above the diagonal `k`.",
+)
+row(
+    "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "triu(grad, k)"}, forward_derivative=LINEAR,
+    kinds="fc", samples=MATRICES, numpy=[np.triu], doc="The matrices with zeros below the diagonal `k`.",
+)
 
-# -- putting ---------------------------------------------------------------------------------------------------------------
+# -- putting -----------------------------------------------------------------------------------------------------------
 
 
 def index_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
     out = self.astype(np.result_type(self, source))
-    np.add.at(out, (slice(None),) * (axis % self.ndim) + (index,), source)
+    places: Any = (slice(None),) * (axis % self.ndim) + (index,)
+    np.add.at(out, places, source)
     return out
 
 
@@ -97,32 +133,36 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
     return out
 
 
-PLACES = np.array([[0, 0], [3, 1], [-1, 2]])
 row(
-    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "grad[index]"}, forward_derivative="auto_linear", method=False, kinds="fc",
+    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "grad[index]"},
+    forward_derivative=LINEAR, method=False, kinds="fc",
     samples=lambda rng: [((rng.standard_normal((3, 2)), (np.array([0, 0, 1]), np.array([2, 2, 0])), (2, 3, 2)), {})],
     doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
-)  # fmt: skip
+)
 row(
-    "index_add(self, axis, index, source)", index_add_forward, {"self": "grad", "index": NOT, "source": "take(grad, index, axis)"},
-    forward_derivative="auto_linear", kinds="fc",
-    samples=draws(case((3, 4), 0, np.array([2, 0, 2]), (3, 4)), case((3, 4), -1, np.array([1]), (3, 1)), case((3,), 0, np.array([0, 0]), ())),
+    "index_add(self, axis, index, source)", index_add_forward,
+    {"self": "grad", "index": NOT, "source": "take(grad, index, axis)"}, forward_derivative=LINEAR, kinds="fc",
+    samples=draws(
+        case((3, 4), 0, np.array([2, 0, 2]), (3, 4)), case((3, 4), -1, np.array([1]), (3, 1)),
+        case((3,), 0, np.array([0, 0]), ()),
+    ),
     doc="The tensor with the slices of `source` added to its slices at `index` along `axis`.",
-)  # fmt: skip
+)
 row(
     "scatter(self, axis, index, source)", scatter_forward,
-    {"self": "scatter(grad, axis, index, 0)", "index": NOT, "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)"},
-    forward_derivative="auto_linear", kinds="fc",
-    samples=draws(case((3, 4), 1, PLACES, (3, 2)), case((3, 4), 0, np.array([[0, 2, 1, 0]]), (1, 4)), case((3,), 0, np.array([0, 2]), ())),
+    {
+        "self": "scatter(grad, axis, index, 0)", "index": NOT,
+        "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)",
+    },
+    forward_derivative=LINEAR, kinds="fc", samples=SCATTERED,
     doc="The tensor with `source` put at `index` along `axis`; of several values for one place the last stays.",
-)  # fmt: skip
+)
 row(
     "scatter_add(self, axis, index, source)", scatter_add_forward,
     {"self": "grad", "index": NOT, "source": "take_along_axis(grad, index, axis)"},
-    forward_derivative="auto_linear", kinds="fc",
-    samples=draws(case((3, 4), 1, PLACES, (3, 2)), case((3, 4), 0, np.array([[0, 2, 1, 0]]), (1, 4)), case((3,), 0, np.array([0, 2]), ())),
+    forward_derivative=LINEAR, kinds="fc", samples=SCATTERED,
     doc="The tensor with `source` added at `index` along `axis`.",
-)  # fmt: skip
+)
 
 
 @composite()
@@ -150,12 +190,17 @@ def put_along_axis(self: Any, indices: Any, values: Any, axis: int = -1) -> None
     scatter_(self, axis, as_operand(indices), values)
 
 
-# -- ordering --------------------------------------------------------------------------------------------------------------
+# -- ordering ----------------------------------------------------------------------------------------------------------
 
 row(
-    "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True), {"self": "sort_gradient(grad, self, axis)"},
+    "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
+    {"self": "sort_gradient(grad, self, axis)"},
     forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", numpy=[np.sort],
     samples=draws(case((3, 4)), case((3, 4), axis=0), case((5,)), case((2, 3), axis=None), case((0,))),
-    doc="The elements along `axis`, or all of them, in ascending order; equal ones keep theirs.",
-)  # fmt: skip
-row("argsort(self, axis=-1)", lambda self, axis=-1: np.argsort(self, axis, stable=True), {"self": NOT}, numpy=[np.argsort], samples=draws(case((3, 4)), case((3, 4), axis=0)), doc="The indices that sort the elements along `axis`.")
+    doc="The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs.",
+)
+row(
+    "argsort(self, axis=-1)", lambda self, axis=-1: np.argsort(self, axis, stable=True), {"self": NOT},
+    numpy=[np.argsort], samples=draws(case((3, 4)), case((3, 4), axis=0), case((2, 3), axis=None)),
+    doc="The indices that sort the elements along `axis`; of equal ones the first comes first.",
+)
