@@ -5,9 +5,11 @@ An entry takes the library and returns what came back, in a few words; "yes" fir
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import gc
 import pickle
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -276,3 +278,380 @@ def _(lib: Any) -> str:
         return "yes" if watched() is None else "no: the collector of cycles is needed"
     finally:
         gc.enable()
+
+
+# -- modes and threads -----------------------------------------------------------------------------------------------
+
+
+@feature("no_grad_generator", "PyTorch", autograd=NO_TENSORS, JAX=NO_TENSORS)
+def _(lib: Any) -> str:
+    torch = lib.module
+
+    @torch.no_grad()
+    def numbers() -> Any:
+        yield torch.is_grad_enabled()
+        yield torch.is_grad_enabled()
+
+    found = [(inside, torch.is_grad_enabled()) for inside in numbers()]
+    return f"{'yes' if found == [(False, True)] * 2 else 'no'}: inside and outside {found}"
+
+
+@feature("no_grad_generator", "MyGrad")
+def _(lib: Any) -> str:
+    mg = lib.module
+    x = mg.tensor([1.0, 2.0])
+
+    @mg.no_autodiff
+    def numbers() -> Any:
+        yield _mygrad_records(x)
+        yield _mygrad_records(x)
+
+    found = [(inside, _mygrad_records(x)) for inside in numbers()]
+    return f"{'yes' if found == [(False, True)] * 2 else 'no'}: inside and outside {found}"
+
+
+def _mygrad_records(x: Any) -> bool:
+    return (x * 2.0).creator is not None
+
+
+def _in_thread(function: Callable[[], Any]) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@feature("mode_per_thread", "PyTorch", autograd=NO_TENSORS, JAX=NO_TENSORS)
+def _(lib: Any) -> str:
+    with lib.module.no_grad():
+        found = _in_thread(lib.module.is_grad_enabled)
+    return "yes" if found else "no: the other thread is in no_grad too"
+
+
+@feature("mode_per_thread", "MyGrad")
+def _(lib: Any) -> str:
+    x = lib.module.tensor([1.0, 2.0])
+    with lib.module.no_autodiff:
+        found = _in_thread(lambda: _mygrad_records(x))
+    return "yes" if found else "no: the other thread is in no_autodiff too"
+
+
+def _in_tasks(switch: Any, enabled: Callable[[], bool]) -> str:
+    async def without() -> bool:
+        with switch:
+            await asyncio.sleep(0.01)
+            return enabled()
+
+    async def beside() -> bool:
+        await asyncio.sleep(0.005)
+        return enabled()
+
+    async def both() -> Any:
+        return await asyncio.gather(without(), beside())
+
+    found = asyncio.run(both())
+    if found == [False, True]:
+        return "yes"
+    return f"no: recording is {found[0]} in the task with the mode, and {found[1]} in the one beside it"
+
+
+@feature("mode_per_task", "PyTorch", autograd=NO_TENSORS, JAX=NO_TENSORS)
+def _(lib: Any) -> str:
+    return _in_tasks(lib.module.no_grad(), lib.module.is_grad_enabled)
+
+
+@feature("mode_per_task", "MyGrad")
+def _(lib: Any) -> str:
+    x = lib.module.tensor([1.0, 2.0])
+    return _in_tasks(lib.module.no_autodiff, lambda: _mygrad_records(x))
+
+
+def _threads(work: Callable[[], Any]) -> list[BaseException]:
+    errors: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+@feature("threads_share_leaves", "PyTorch", autograd=NO_TENSORS, JAX=NO_TENSORS)
+def _(lib: Any) -> str:
+    shared = lib.module.ones(1000, requires_grad=True)
+
+    def work() -> None:
+        for _ in range(20):
+            (shared * 2.0).sum().backward()
+
+    errors = _threads(work)
+    right = shared.grad.tolist() == [160.0] * 1000 and not errors
+    return "yes" if right else f"gradients between {shared.grad.min():g} and {shared.grad.max():g}, where 160 is right"
+
+
+@feature("threads_share_leaves", "MyGrad")
+def _(lib: Any) -> str:
+    shared = lib.module.ones(1000)
+
+    def work() -> None:
+        for _ in range(20):
+            (shared * 2.0).sum().backward()
+
+    errors = _threads(work)
+    if errors:
+        return f"in a thread: {type(errors[0]).__name__}: {errors[0]}"
+    return f"gradients of several backward passes do not add up: {shared.grad[0]:g} instead of 160"
+
+
+@feature("inference_mode", "PyTorch", MyGrad="has nothing of the kind", autograd=NO_TENSORS, JAX=NO_TENSORS)
+def _(lib: Any) -> str:
+    torch = lib.module
+    x = torch.ones(4, requires_grad=True)
+    with torch.inference_mode():
+        constant = torch.ones(4) * 3.0
+    said = []
+    for use in (lambda: x * constant, lambda: x + constant, constant.requires_grad_, lambda: constant.mul_(2.0)):
+        try:
+            use()
+            said.append("no error")
+        except RuntimeError as error:
+            said.append(f"RuntimeError ({str(error).split('.')[0]})")
+    return f"yes: product: {said[0]}; sum: {said[1]}; requires_grad_: {said[2]}; write: {said[3]}"
+
+
+# -- custom functions ------------------------------------------------------------------------------------------------
+
+
+def _torch_double(torch: Any) -> Any:
+    class Double(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2.0)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2.0
+
+    return Double
+
+
+@feature("function", "PyTorch")
+def _(lib: Any) -> str:
+    torch = lib.module
+
+    class Cube(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grad * 3.0 * x**2
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (first,) = torch.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    return f"yes: first {listed(first.detach())}, second {listed(second)}"
+
+
+@feature("function", "MyGrad")
+def _(lib: Any) -> str:
+    from mygrad.operation_base import Operation
+
+    class Cube(Operation):  # type: ignore[misc]
+        def __call__(self, x: Any) -> Any:
+            self.variables = (x,)
+            return x.data**3
+
+        def backward_var(self, grad: Any, index: int, **_: Any) -> Any:
+            return grad * 3.0 * self.variables[0].data ** 2
+
+    x = lib.module.tensor([1.0, 2.0])
+    lib.module.execute_op(Cube, x).sum().backward()
+    return f"yes, by a subclass of Operation; first {listed(x.grad)}, no second"
+
+
+@feature("function", "autograd")
+def _(lib: Any) -> str:
+    from autograd.extend import defvjp, primitive
+
+    @primitive
+    def cube(x: Any) -> Any:
+        return x**3
+
+    defvjp(cube, lambda ans, x: lambda g: g * 3.0 * x**2)
+    grad = lib.module.elementwise_grad
+    x = np.array([1.0, 2.0])
+    return f"yes, by primitive and defvjp: first {listed(grad(cube)(x))}, second {listed(grad(grad(cube))(x))}"
+
+
+@feature("function", "JAX")
+def _(lib: Any) -> str:
+    jax = lib.module
+
+    @jax.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: (x**3, x), lambda x, g: (g * 3.0 * x**2,))
+    x = lib.jnp.array([1.0, 2.0])
+    first = jax.grad(lambda x: cube(x).sum())
+    return f"yes, by custom_vjp: first {listed(first(x))}, second {listed(jax.grad(lambda x: first(x).sum())(x))}"
+
+
+@feature("function_writes_to_a_view", "PyTorch", autograd=NO_WRITES, JAX=NO_WRITES)
+def _(lib: Any) -> str:
+    torch = lib.module
+    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    base = t.clone()
+    _torch_double(torch).apply(base[0])
+    return f"yes: {type(base.grad_fn).__name__}, gradient {listed(torch.autograd.grad(base.sum(), t)[0])}"
+
+
+@feature("function_wrong_gradients", "PyTorch")
+def _(lib: Any) -> str:
+    torch = lib.module
+
+    class Wrong(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return torch.ones(3)
+
+    x = torch.ones(2, requires_grad=True)
+    Wrong.apply(x).sum().backward()
+    return "no error"
+
+
+@feature("function_wrong_gradients", "MyGrad")
+def _(lib: Any) -> str:
+    from mygrad.operation_base import Operation
+
+    class Wrong(Operation):  # type: ignore[misc]
+        def __call__(self, x: Any) -> Any:
+            self.variables = (x,)
+            return x.data * 2.0
+
+        def backward_var(self, grad: Any, index: int, **_: Any) -> Any:
+            return np.ones(3)
+
+    x = lib.module.ones(2)
+    lib.module.execute_op(Wrong, x).sum().backward()
+    return f"no error: the gradient of an input of shape (2,) has shape {x.grad.shape}"
+
+
+@feature("function_wrong_gradients", "autograd")
+def _(lib: Any) -> str:
+    from autograd.extend import defvjp, primitive
+
+    @primitive
+    def wrong(x: Any) -> Any:
+        return x * 2.0
+
+    defvjp(wrong, lambda ans, x: lambda g: np.ones(3))
+    found = lib.module.grad(lambda x: wrong(x)[0])(np.ones(2))
+    return f"no error: the gradient of an input of shape (2,) has shape {found.shape}"
+
+
+@feature("function_wrong_gradients", "JAX")
+def _(lib: Any) -> str:
+    @lib.module.custom_vjp
+    def wrong(x: Any) -> Any:
+        return x * 2.0
+
+    wrong.defvjp(lambda x: (x * 2.0, None), lambda _, g: (lib.jnp.ones(3),))
+    return f"no error: {lib.module.grad(lambda x: wrong(x).sum())(lib.jnp.ones(2))}"
+
+
+@feature("function_returns_a_view", "PyTorch", autograd=NO_WRITES, JAX=NO_WRITES)
+def _(lib: Any) -> str:
+    torch = lib.module
+
+    class Head(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x[:1]
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return torch.cat([grad, torch.zeros(1)])
+
+    head = Head.apply(torch.ones(2, requires_grad=True).clone())
+    head += 1.0
+    return "no error"
+
+
+# -- hooks -----------------------------------------------------------------------------------------------------------
+
+
+@feature("hook_before_write", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    torch = lib.module
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3.0
+    seen = []
+    y.register_hook(lambda g: seen.append(("before", g.tolist())))
+    y *= 10.0
+    y.register_hook(lambda g: seen.append(("after", g.tolist())))
+    y.sum().backward()
+    right = seen == [("after", [1.0, 1.0]), ("before", [10.0, 10.0])]
+    return f"{'yes' if right else 'no'}: {seen}"
+
+
+@feature("hooks_on_base_and_view", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    torch = lib.module
+    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    base = t.clone()
+    row = base[0]
+    seen = []
+    base.register_hook(lambda g: seen.append(("base", g.tolist())))
+    row.register_hook(lambda g: seen.append(("row", g.tolist())))
+    (row.sum() + base.sum()).backward()
+    return f"yes: {seen}"
+
+
+@feature("saved_tensors_hooks", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    torch = lib.module
+    packed = []
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.tolist()) or len(packed) - 1,
+                                                  lambda k: torch.tensor(packed[k])):
+        y = (x * x).sum()
+    y.backward()
+    return f"yes: packed {packed}, gradient {listed(x.grad)}"
+
+
+# -- debugging -------------------------------------------------------------------------------------------------------
+
+
+@feature("anomaly", "PyTorch", MyGrad="has nothing of the kind", autograd="has nothing of the kind")
+def _(lib: Any) -> str:
+    torch = lib.module
+    x = torch.zeros(2, requires_grad=True)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        y = (torch.sqrt(x) * 0.0).sum()
+        y.backward()
+    return f"no error: {listed(x.grad)}"
+
+
+@feature("anomaly", "JAX")
+def _(lib: Any) -> str:
+    jnp = lib.jnp
+    with lib.module.debug_nans(True):
+        return f"no error: {lib.module.grad(lambda x: (jnp.sqrt(x) * 0.0).sum())(jnp.zeros(2))}"
