@@ -36,9 +36,9 @@ RUNNING: Final[ContextVar[Node | None]] = ContextVar("viewgrad_running_node", de
 class detect_anomaly(ModeSwitch):
     """Find the operator whose backward failed, or made a gradient that is not a number.
 
-    Nodes made inside remember where that was. When a node fails in a backward pass inside, the error carries, as a note, the
-    traceback of the forward call that made the node; for a node made by an earlier, recorded backward pass, also that of the
-    node that was then run, and so on. It slows everything down, and is for debugging.
+    Nodes made inside remember where that was. When a node fails in a backward pass inside, the error carries, as a
+    note, the traceback of the forward call that made the node; for a node made by an earlier, recorded backward pass,
+    also that of the node that was then run, and so on. It slows everything down, and is for debugging.
 
     Arguments:
         check_nan: whether a gradient that is not a number is an error as well.
@@ -156,7 +156,7 @@ class AnomalyTask(GraphTask):
                 node.release()
         else:
             grads = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
-        return (grads,) if kind == ONE else grads  # type: ignore[no-any-return]
+        return (grads,) if kind == ONE else grads
 
 
 TASKS[ANOMALY] = AnomalyTask
@@ -168,11 +168,11 @@ def _check(node: Node, grad: Any, grads: tuple[Any, ...], edges: tuple[Any, ...]
             continue
         bad = _count_nan(g)
         if bad:
-            given = sum(_count_nan(other) for other in (grad if isinstance(grad, list) else [grad]) if other is not None)
-            was = " (it was given such a gradient already)" if given else ""
+            given = [other for other in (grad if isinstance(grad, list) else [grad]) if other is not None]
+            was = " (it was given such a gradient already)" if any(_count_nan(other) for other in given) else ""
             raise AnomalyError(
-                f"{node.name()} made a gradient of its input {i} that is not a number at {bad} of {g.size} places{was}. "
-                f"{origin(node)}"
+                f"{node.name()} made a gradient of its input {i} that is not a number at {bad} of {g.size} "
+                f"places{was}. {origin(node)}"
             )
 
 
@@ -187,7 +187,9 @@ def origin(node: Node) -> str:
     current: Node | None = node
     while current is not None:
         lines = current.metadata.get("traceback")
-        what = "It was made here" if current is node else f"That was done by the backward pass of {current.name()}, made here"
+        what = "It was made here"
+        if current is not node:
+            what = f"That was done by the backward pass of {current.name()}, which was made here"
         if lines is None:
             parts.append(f"{what.removesuffix(' here')} outside of anomaly detection, which notes where")
         else:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import GradientMismatchError, HookError
-from ..tensor.modes import ANOMALY, GRAD, MODE, current_mode
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, MODE, current_mode
 from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, NodeHooks, input_nr_of, node_of
 from ..tensor.tensor import Tensor, from_array
 from ..views.nodes import ViewBackward
@@ -350,9 +350,9 @@ class GraphTask:
             if isinstance(hook, RunHook):
                 hook.arrived(self, shown)
                 continue
-            replaced = hook(shown)
+            replaced: Any = hook(shown)
             if isinstance(replaced, tuple | list):
-                raise HookError(f"{hook_name(hook)} returned a {type(replaced).__name__} where a Tensor or None is wanted")
+                raise HookError(f"{hook_name(hook)} returned {type(replaced).__name__} where a Tensor or None is wanted")
             (grad,) = self._replaced(hook, None if replaced is None else (replaced,), (shown,), (grad,), None)
         retained = hooks.retained.get(number)
         if retained is not None:
@@ -376,7 +376,7 @@ class GraphTask:
         """A gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
         if grad is None:
             return None
-        return grad.clone() if self.recorded else from_array(np.array(grad))  # type: ignore[no-any-return]
+        return grad.clone() if self.recorded else from_array(np.array(grad))
 
     def _replaced(
         self, hook: Any, returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
@@ -411,8 +411,8 @@ class GraphTask:
     def finish(self) -> None:
         """Let the leaves that were reached accumulate their gradients, or capture those that were asked for.
 
-        All hooks that come before have run when the first leaf accumulates, so that an error in one of them leaves every
-        leaf as it was.
+        All hooks that come before have run when the first leaf accumulates, so that an error in one of them leaves
+        every leaf as it was.
         """
         buffers = self.buffers
         captured = self.captured
@@ -522,14 +522,16 @@ def run_backward(
         The captured gradients, None where no gradient arrived.
     """
     mode = current_mode()
-    task = (TASKS[ANOMALY] if mode & ANOMALY else GraphTask)(retain=retain_graph, recorded=create_graph)
+    # Inside a dual level gradients have tangents, so they are tensors there too.
+    recorded = create_graph or bool(mode & FORWARD)
+    task = (TASKS[ANOMALY] if mode & ANOMALY else GraphTask)(retain=retain_graph, recorded=recorded)
     if inputs is not None:
         task.restrict(edges, inputs, capture)
     token = MODE.set(mode | GRAD if create_graph else mode & ~GRAD)
     try:
         for edge, grad in zip(edges, grads, strict=True):
             if task.exec_info is None or node_of(edge) in task.exec_info or node_of(edge) in task.captured:
-                task.deliver(edge, grad if create_graph else grad._array)
+                task.deliver(edge, grad if recorded else grad._array)
         task.run()
         task.finish()
     finally:

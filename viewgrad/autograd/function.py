@@ -1,8 +1,8 @@
 """`Function`: differentiable steps that the user writes, forward and backward.
 
 What `forward` does is not recorded. Its outputs become outputs of one node of the graph, whose `apply` calls the user's
-`backward`: on tensors, without recording in a first-order run, and recorded in its turn under `create_graph=True`. See Note
-[Custom functions] in docs/notes/custom_functions.md.
+`backward`: on tensors, without recording in a first-order run, and recorded in its turn under `create_graph=True`. See
+Note [Custom functions] in docs/notes/custom_functions.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import FunctionError
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, PACK, ModeSwitch, current_mode
 from ..tensor.node import MANY, Node, new, next_sequence_nr
 from ..tensor.storage import RELEASED, Released, SavedTensor, Storage, WritesRefused, save
-from ..tensor.tangents import DualLevel, at_level, open_levels, set_tangent, tangent_of, with_tangents
+from ..tensor.tangents import DualLevel, at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ..views.conform import conform
 from ..views.copy_slices import CopyBackwards, rebase_history
@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Where the history of a saved value comes from when it is none of the inputs (0, 1, ...) and of the outputs (-1, -2, ...).
+# The origin of a saved value that is neither an input nor an output.
 UNKNOWN: Final = None
 
 
@@ -58,7 +58,7 @@ class Kept:
 
 @attrs.define(eq=False)
 class Wanted:
-    """What `save_for_backward` was given, until forward is over: the tensor, what was kept of it, and its version then."""
+    """What `save_for_backward` was given: the tensor, what was kept of it, and its version then."""
 
     tensor: Tensor | None
     saved: SavedTensor | None
@@ -151,7 +151,7 @@ class FunctionCtx:
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether gradients (and tangents) that are undefined reach backward (and jvp) as zeros, the default, or as None.
+        """Say whether undefined gradients (and tangents) reach backward (and jvp) as zeros, the default, or as None.
 
         Raises:
             FunctionError: outside forward and setup_context.
@@ -162,7 +162,8 @@ class FunctionCtx:
     def _require_open(self, what: str) -> None:
         if not self._open:
             raise FunctionError(
-                f"{self._function.__name__}: {what}() only has an effect while forward or setup_context runs; call it there"
+                f"{self._function.__name__}: {what}() has an effect only while forward or setup_context runs; "
+                "call it there"
             )
 
     def _require_tensors(self, tensors: tuple[Any, ...], what: str, or_none: bool = False) -> None:
@@ -198,10 +199,10 @@ class FunctionCtx:
         if not current_mode() & GRAD or array.dtype.kind not in "fc":
             return None
         return delayed_error(
-            f"the second derivative of {self._function.__name__} leads through a tensor of shape {array.shape} that was "
-            "saved in its forward, but is neither an input nor an output, so that its history is not known; save inputs "
-            "and compute it from them in backward, or return it as a further output (if it is a constant, pass it to "
-            "apply(), or put it on ctx as an attribute)",
+            f"the second derivative of {self._function.__name__} leads through a tensor of shape {array.shape} that "
+            "was saved in its forward, but is neither an input nor an output, so that its history is not known; save "
+            "inputs and compute it from them in backward, or return it as a further output (if it is a constant, pass "
+            "it to apply(), or put it on ctx as an attribute)",
             node.edges,
         )
 
@@ -285,34 +286,34 @@ class FunctionNode(Node):
             grads[i] = result if (result.shape, result.dtype) == like else conform(result, like)
         return tuple(grads)
 
-    def _checked(self, returned: Any) -> list[Tensor | None]:
+    def _checked(self, returned: Any) -> list[Any]:
         """Of what backward has returned, the gradients of the tensor arguments."""
         grads = list(returned) if isinstance(returned, tuple | list) else [returned]
         del returned
         count = self.argument_count
         if len(grads) != count and not (len(grads) > count and all(g is None for g in grads[count:])):
             raise FunctionError(
-                f"{self.name()}: backward returned {len(grads)} gradient{'s' * (len(grads) != 1)}, but forward had {count} "
-                f"argument{'s' * (count != 1)}; return one gradient for each, None for those that need none"
+                f"{self.name()}: backward returned {len(grads)} gradient{'s' * (len(grads) != 1)}, but forward had "
+                f"{count} argument{'s' * (count != 1)}; return one gradient for each, None for those that need none"
             )
         for position, g in enumerate(grads):
             if g is None:
                 continue
             if not isinstance(g, Tensor):
                 raise FunctionError(
-                    f"{self.name()}: backward returned {type(g).__name__} as gradient {position}, where a Tensor or None is "
-                    "wanted"
+                    f"{self.name()}: backward returned {type(g).__name__} as gradient {position}, where a Tensor or "
+                    "None is wanted"
                 )
             if position not in self.positions:
                 raise FunctionError(
-                    f"{self.name()}: backward returned a gradient for argument {position}, which is no tensor; return None "
-                    "for it"
+                    f"{self.name()}: backward returned a gradient for argument {position}, which is no tensor; return "
+                    "None for it"
                 )
             shape, _ = self.likes[self.positions.index(position)]
             if g.shape != shape and not _broadcasts(shape, g.shape):
                 raise FunctionError(
-                    f"{self.name()}: backward returned a gradient of shape {g.shape} for argument {position}, whose shape "
-                    f"is {shape}"
+                    f"{self.name()}: backward returned a gradient of shape {g.shape} for argument {position}, whose "
+                    f"shape is {shape}"
                 )
         del g
         return [grads[position] for position in self.positions]
@@ -333,8 +334,8 @@ class Function:
     """A differentiable step written by hand: subclass it, and call the subclass's `apply`.
 
     A subclass defines static methods. Either `forward(ctx, *args)`, or `forward(*args)` and
-    `setup_context(ctx, inputs, output)`. Then `backward(ctx, *grads)`, which takes a gradient for each output and returns
-    one for each argument (None for those that are no tensors or need none); and, for forward mode,
+    `setup_context(ctx, inputs, output)`. Then `backward(ctx, *grads)`, which takes a gradient for each output and
+    returns one for each argument (None for those that are no tensors or need none); and, for forward mode,
     `jvp(ctx, *tangents)`, which takes a tangent for each argument and returns one for each output.
 
     Gradients are conjugated as everywhere in the library: for a holomorphic step of derivative `d`, `grad * conj(d)`.
@@ -379,7 +380,7 @@ class Function:
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
         """Compute the gradients of the arguments from those of the outputs."""
-        raise NotImplementedError("a custom Function must define backward (or vjp) to be differentiated in reverse mode")
+        raise NotImplementedError("a custom Function must define backward to be differentiated in reverse mode")
 
     vjp = backward
 
@@ -399,8 +400,8 @@ class Function:
             What forward returns.
 
         Raises:
-            FunctionError: where forward breaks the contract: a dirty tensor that is not returned, an input that was written
-                to without having been marked dirty, and what `FunctionCtx` refuses.
+            FunctionError: where forward breaks the contract: a dirty tensor that is not returned, an input that was
+                written to without having been marked dirty, and what `FunctionCtx` refuses.
         """
         separate = cls.setup_context is not Function.setup_context
         if kwargs or separate:
@@ -412,7 +413,7 @@ class Function:
         tangents = _tangents(args) if mode & FORWARD else ()
         ctx = FunctionCtx()
         ctx._function = cls
-        ctx._recorded = bool(mode & GRAD) and any([edge is not None for edge in edges])
+        ctx._recorded = bool(mode & GRAD) and any(edge is not None for edge in edges)
         needing = iter(edges)
         ctx.needs_input_grad = tuple([isinstance(arg, Tensor) and next(needing) is not None for arg in args])
         with ModeSwitch(off=GRAD | FORWARD):
@@ -456,15 +457,15 @@ class Function:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise FunctionError(f"{cls.__name__} defines both backward and vjp, which are two names for the same; keep one")
+            raise FunctionError(f"{cls.__name__} defines both backward and vjp, two names for the same; keep one")
         return cls.vjp
 
 
 def once_differentiable(function: F) -> F:
     """Let a custom function's `backward` run unrecorded, so that differentiating its result is an error.
 
-    Put it below `@staticmethod`. It is for a backward that computes outside of what is recorded, with NumPy for instance: a
-    second derivative, which could not be had, is then refused rather than wrong.
+    Put it below `@staticmethod`. It is for a backward that computes outside of what is recorded, with NumPy for
+    instance: a second derivative, which could not be had, is then refused rather than wrong.
 
     Example:
         >>> from viewgrad.autograd import Function, once_differentiable
@@ -535,11 +536,11 @@ GRADIENT_IS_SHARED: Final = (
 # Shared by the storages of all gradients, and of all saved values, that are shown to a custom backward.
 GRADIENT_REFUSES_WRITES: Final = WritesRefused(np.empty(0), FunctionError, GRADIENT_IS_SHARED)
 SAVED_REFUSES_WRITES: Final = WritesRefused(
-    np.empty(0), FunctionError, "in-place write to one of ctx.saved_tensors, which others may still need; write to a clone()"
+    np.empty(0), FunctionError, "in-place write to one of ctx.saved_tensors, which others may need; write to a clone()"
 )
 
 
-# -- around forward --------------------------------------------------------------------------------------------------------
+# -- around forward ----------------------------------------------------------------------------------------------------
 
 
 def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> tuple[Any, ...]:
@@ -558,7 +559,7 @@ def _version(tensor: Tensor | None) -> int:
 
 
 def _is_in(tensor: Any, tensors: tuple[Any, ...] | list[Any]) -> bool:
-    return any([tensor is other for other in tensors])
+    return any(tensor is other for other in tensors)
 
 
 def _check_outputs(
@@ -570,8 +571,8 @@ def _check_outputs(
     for tensor in dirty:
         if not _is_in(tensor, outputs):
             raise FunctionError(
-                f"{name}: a tensor of shape {tensor.shape} was marked dirty but not returned; what forward writes to must be "
-                "among its outputs"
+                f"{name}: a tensor of shape {tensor.shape} was marked dirty but not returned; what forward writes to "
+                "must be among its outputs"
             )
         if not _is_in(tensor, inputs):
             warnings.warn(
@@ -580,12 +581,12 @@ def _check_outputs(
     for i, tensor in enumerate(dirty):
         for other in dirty[:i]:
             if ctx._recorded and other is not tensor and np.may_share_memory(tensor._array, other._array):
-                raise FunctionError(f"{name}: two tensors marked dirty share memory, so it is undefined whose write stays")
+                raise FunctionError(f"{name}: two tensors marked dirty share memory; write to one of them only")
     if not ctx._recorded:
         return
     for tensor, edge, version in zip(inputs, edges, versions, strict=True):
         if edge is not None and _version(tensor) != version and not any(
-            [tensor is other or tensor._storage is other._storage for other in dirty]
+            tensor is other or tensor._storage is other._storage for other in dirty
         ):
             raise FunctionError(
                 f"{name}: forward wrote to an input of shape {tensor.shape} that requires grad; say so by "
@@ -595,8 +596,8 @@ def _check_outputs(
         inner = output if isinstance(output, list) else list(output.values()) if isinstance(output, dict) else ()
         if isinstance(output, ndarray | np.inexact) or any(isinstance(item, Tensor) for item in inner):
             raise FunctionError(
-                f"{name}: output {i} is of type {type(output).__name__}, which no gradient can come back from; return a "
-                "Tensor, or a tuple of them"
+                f"{name}: output {i} is of type {type(output).__name__}, which no gradient can come back from; return "
+                "a Tensor, or a tuple of them"
             )
 
 
@@ -656,8 +657,8 @@ def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tens
         view.creation = CreationMeta.IN_CUSTOM_FUNCTION
     elif tensor.is_leaf and tensor._edge is not None:
         raise FunctionError(
-            f"{ctx._function.__name__}: forward returned a leaf that requires grad, and was not passed to apply(); pass it, "
-            "or return a clone() of it"
+            f"{ctx._function.__name__}: forward returned a leaf that requires grad, and was not passed to apply(); "
+            "pass it, or return a clone() of it"
         )
     tensor._edge = edge
     return tensor
@@ -687,7 +688,7 @@ def _kept(
     return Kept(saved, origin, name)
 
 
-# -- forward mode ----------------------------------------------------------------------------------------------------------
+# -- forward mode ------------------------------------------------------------------------------------------------------
 
 
 def _tangents(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | None]]]:
@@ -695,7 +696,7 @@ def _tangents(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | None
     result = []
     for level in open_levels():
         tangents = [tangent_of(arg, level) if isinstance(arg, Tensor) else None for arg in args]
-        if any([tangent is not None for tangent in tangents]):
+        if any(tangent is not None for tangent in tangents):
             with at_level(level.outer):
                 result.append((level, [None if tangent is None else tangent.clone() for tangent in tangents]))
     return result
@@ -720,7 +721,7 @@ def _push_forward(
         if tangent is None:
             continue
         if not isinstance(output, Tensor) or not isinstance(tangent, Tensor):
-            raise FunctionError(f"{name}: jvp returned {type(tangent).__name__} for output {i}, {type(output).__name__}")
+            raise FunctionError(f"{name}: jvp returned {type(tangent).__name__} for {type(output).__name__} {i}")
         if tangent.shape != output.shape:
             raise FunctionError(
                 f"{name}: jvp returned a tangent of shape {tangent.shape} for output {i}, whose shape is {output.shape}"
@@ -728,7 +729,7 @@ def _push_forward(
         set_tangent(output, tangent, level)
 
 
-# -- around backward -------------------------------------------------------------------------------------------------------
+# -- around backward ---------------------------------------------------------------------------------------------------
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -748,7 +749,7 @@ def _is_nobody_elses(grads: list[Any], i: int) -> bool:
 
 
 def _reference_counts() -> tuple[int, int]:
-    """The reference counts of a gradient, and of its storage, that nobody else holds, as `_is_nobody_elses` sees them."""
+    """The reference counts, in `_is_nobody_elses`, of a gradient and of its storage that nobody else holds."""
 
     class Probe:
         _storage: Any

@@ -1,7 +1,7 @@
 """Hooks on tensors: functions that see, and may replace, the gradient of a value on its way through the graph.
 
-A hook belongs to the *value* that the tensor had when it was registered: after an in-place write, it goes on seeing the gradient
-of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [The order of hooks] in
+A hook belongs to the *value* that the tensor had when it was registered: after an in-place write, it goes on seeing the
+gradient of the old value. `retain_grad` belongs to the tensor, and follows its writes. See Note [The order of hooks] in
 docs/notes/engine.md.
 """
 
@@ -80,8 +80,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 def retain_grad(self: Tensor) -> None:
     """Have backward passes add to this tensor's `grad` although it is no leaf.
 
-    It is always the gradient of the value that the tensor has at the time of the pass, also when the tensor, or the base of
-    which it is a view, is written to later.
+    It is always the gradient of the value that the tensor has at the time of the pass, also when the tensor, or the
+    base of which it is a view, is written to later.
 
     Raises:
         DifferentiabilityError: for a tensor that does not require grad.
@@ -120,7 +120,7 @@ def _retains_grad(self: Tensor) -> bool:
 def _edge_of(tensor: Tensor, hook: Any, name: str) -> Any:
     edge = current_edge(tensor)
     if edge is None:
-        raise DifferentiabilityError(f"{name}() on a tensor that does not require grad, to which no gradient ever comes")
+        raise DifferentiabilityError(f"{name}() on a tensor that does not require grad: no gradient ever comes to it")
     if not callable(hook):
         raise HookError(f"{name}() takes a function, not {type(hook).__name__}")
     return edge

@@ -122,7 +122,7 @@ class NodeHooks:
         accumulated: of a leaf's node, what is to be called when the leaf has accumulated.
     """
 
-    tensor: dict[int, dict[int, Callable[..., Any]]] = attrs.Factory(dict)
+    tensor: dict[int, dict[int, Any]] = attrs.Factory(dict)
     retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
     following: list[weakref.ref[Tensor]] = attrs.Factory(list)
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
@@ -192,7 +192,7 @@ def hooks_of(node: Node) -> NodeHooks:
 _hook_keys = itertools.count()
 
 
-def add_hook(hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+def add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     """Append `hook` to `hooks`, which are called in the order of their registration."""
     key = next(_hook_keys)
     hooks[key] = hook

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import AutogradError
+
 if TYPE_CHECKING:
     from .tensor import Tensor
 
@@ -22,9 +24,12 @@ def tensor_repr(tensor: Tensor) -> str:
         parts.append(f"shape={array.shape}")
     if array.dtype not in SHOWN_BY_DEFAULT or (array.size == 0 and array.dtype != np.float64):
         parts.append(f"dtype={array.dtype}")
-    grad_fn = tensor.grad_fn
-    if grad_fn is not None:
-        parts.append(f"grad_fn={grad_fn!r}")
-    elif tensor.requires_grad:
-        parts.append("requires_grad=True")
+    try:
+        grad_fn = tensor.grad_fn
+        if grad_fn is not None:
+            parts.append(f"grad_fn={grad_fn!r}")
+        elif tensor.requires_grad:
+            parts.append("requires_grad=True")
+    except AutogradError:  # a view without a history, whose use would be refused
+        parts.append("grad_fn=<invalid>")
     return f"Tensor({', '.join(parts)})"

@@ -147,6 +147,12 @@ class DifferentiableViewMeta:
         return self._regenerate(tensor, base_edge)
 
     def _regenerate(self, tensor: Tensor, base_edge: Any) -> Any:
+        if self.creation is CreationMeta.IN_CUSTOM_FUNCTION:
+            raise ViewInPlaceError(
+                f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written to "
+                "since: its history can neither be that of the base, which knows nothing of the Function's backward, nor "
+                "the old one; clone() what the Function returns"
+            )
         old = tensor._edge
         edge: Any = None
         if base_edge is not None:
@@ -296,7 +302,9 @@ def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
         views = [(reference, reference()) for reference in hooks.following]
         hooks.following = []
         for reference, view in views:
-            if view is not None and view._view is not None and view._view.base is tensor:
+            meta = None if view is None else view._view
+            if meta is not None and meta.base is tensor and meta.creation is not CreationMeta.IN_CUSTOM_FUNCTION:
+                assert view is not None
                 current_edge(view)  # made anew, since the base has moved on; takes what it retains along
                 hooks_of(node_of(edge)).following.append(reference)
 
@@ -320,8 +328,10 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
                 "the write; take the view in grad mode, or write under no_grad"
             )
     storage = tensor._storage
-    if storage is not None and storage.foreign and TensorGeometry.of(tensor._array, storage.root).overlaps_itself:
-        raise OverlappingWriteError(_overlapping(tensor, "its memory came from outside so"))
+    if storage is not None and storage.shared:
+        array = tensor._array if view is None else view.base._array
+        if (storage.foreign or array is not storage.root) and TensorGeometry.of(array, array).overlaps_itself:
+            raise OverlappingWriteError(_overlapping(tensor, "its memory came from outside, or from a detached tensor, so"))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
         if type(base_edge) is AccumulateGrad or type(tensor._edge) is AccumulateGrad:

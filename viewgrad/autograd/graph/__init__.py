@@ -1,4 +1,4 @@
-"""Looking at the graph and at what it saves: hooks on saved values, hooks on several tensors, drawings, explanations."""
+"""Looking at the graph and at what it saves: hooks on saved values and on several tensors, drawings, explanations."""
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
 from .multi_grad import register_multi_grad_hook

@@ -16,7 +16,7 @@ __all__ = ["register_multi_grad_hook"]
 class MultiGradHook(RunHook):
     """What the hooks of the several tensors have in common.
 
-    It is called once in a run: when the last of the gradients has arrived, or at the end of the run where some never do.
+    It is called once in a run: when the last gradient has arrived, or at the end of the run where some never do.
     """
 
     __slots__ = ("count", "fn", "mode")
@@ -84,9 +84,9 @@ def register_multi_grad_hook(
 
     Arguments:
         tensors: tensors that require grad, leaves or not.
-        fn: in mode "all", takes a tuple with the gradient of each tensor, or None for one that the pass does not reach; it is
-            called when the last has arrived, or at the end of a pass that does not reach all. In mode "any", takes the
-            gradient that arrives first.
+        fn: in mode "all", takes a tuple with the gradient of each tensor, or None for one that the pass does not reach;
+            it is called when the last has arrived, or at the end of a pass that does not reach all. In mode "any",
+            takes the gradient that arrives first.
         mode: "all" or "any".
 
     Returns:

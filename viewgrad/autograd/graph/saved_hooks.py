@@ -47,8 +47,8 @@ class PackedTensor(SavedTensor):
             raise HookError(f"the unpack hook returned {type(tensor).__name__} where the saved Tensor is wanted")
         if tensor.shape != self.shape or tensor.dtype != self.dtype:
             raise HookError(
-                f"the unpack hook returned a tensor of shape {tensor.shape} and dtype {tensor.dtype}, but what was saved "
-                f"had shape {self.shape} and dtype {self.dtype}"
+                f"the unpack hook returned a tensor of shape {tensor.shape} and dtype {tensor.dtype}, but what was "
+                f"saved had shape {self.shape} and dtype {self.dtype}"
             )
         return tensor._array
 
@@ -59,17 +59,17 @@ class PackedTensor(SavedTensor):
 class saved_tensors_hooks(ModeSwitch):
     """Let every value that is saved for backward pass through `pack`, and through `unpack` when it is needed.
 
-    `pack` is called when an operator saves a value, once for each node that saves it, and gets a copy, which it may keep;
-    `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs, the one
-    entered last counts. What nodes keep beside saved values (shapes, indices) does not pass through the hooks.
+    `pack` is called when an operator saves a value, once for each node that saves it, and gets a copy, which it may
+    keep; `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs,
+    the one entered last counts. What nodes keep beside saved values (shapes, indices) does not pass through the hooks.
 
     Arguments:
         pack: takes a tensor and returns anything.
         unpack: takes what `pack` has returned, and returns the tensor.
 
     Raises:
-        HookError: on entering, inside `disable_saved_tensors_hooks`; in the backward pass, where `unpack` does not return
-            the tensor.
+        HookError: on entering, inside `disable_saved_tensors_hooks`; in the backward pass, where `unpack` does not
+            return the tensor.
 
     Example:
         >>> import viewgrad as vg

@@ -61,15 +61,16 @@ def preserved(tensor: Tensor) -> list[PreservedWindow]:
 def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> None:
     """Say that the tensor's memory has been written to behind the library's back.
 
-    What was saved of it for backward can be trusted no longer: its use is an error from now on. What was saved of memory
-    that came from outside (`from_numpy`, DLPack) was copied when it was saved, and stays usable.
+    What was saved of it for backward can be trusted no longer: its use is an error from now on. What was saved of
+    memory that came from outside (`from_numpy`, DLPack) was copied when it was saved, and stays usable.
 
     Arguments:
         tensor: the tensor that was written to, or several.
-        window: the basic index of the part that was written to, as in `numpy.s_[1:3]`; all of the tensor where left out.
+        window: the basic index of the part that was written to, as in `numpy.s_[1:3]`; all of the tensor where left
+            out.
 
     Example:
-        >>> import ctypes, viewgrad as vg
+        >>> import viewgrad as vg
         >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
         >>> y = x.clone()
         >>> z = (y * y).sum()
@@ -84,17 +85,20 @@ def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> 
         for one in tensor:
             increment_version(one, window)
         return
-    array = tensor._array if window is None else tensor._array[(*window, ...) if type(window) is tuple else (window, ...)]
-    if array.size and array.base is not tensor._array and array is not tensor._array and array.base is None:
-        raise IndexError("increment_version() takes a window by a basic index: integers, slices, None and ...")
+    array = tensor._array
+    if window is not None:
+        array = array[(*window, ...) if type(window) is tuple else (window, ...)]
+        if array.base is None:
+            raise IndexError("increment_version() takes a window by a basic index: integers, slices, None and ...")
     storage_of(tensor).lose(array)
 
 
 class forbid_mutation_on_saved_tensors(ModeSwitch):
     """Refuse writes that touch a value saved for backward, where otherwise that value would be copied first.
 
-    It is the way to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The write raises, at
-    its own line, and changes nothing. An operator may overwrite what only it has saved itself, as `x.mul_(x)` does.
+    It is the way to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The write
+    raises, at its own line, and changes nothing. An operator may overwrite what only it has saved itself, as
+    `x.mul_(x)` does.
 
     Raises:
         StrictMutationError: from such a write inside; it names the node that saved the value.
@@ -106,7 +110,7 @@ class forbid_mutation_on_saved_tensors(ModeSwitch):
         >>> with vg.autograd.graph.forbid_mutation_on_saved_tensors():
         ...     y += 1
         Traceback (most recent call last):
-        viewgrad.errors.StrictMutationError: add_ would touch a value of shape (2,) that ExpBackward saved for backward...
+        viewgrad.errors.StrictMutationError: add_ would touch a value of shape (2,) that ExpBackward saved...
     """
 
     def __init__(self) -> None:
