@@ -352,7 +352,7 @@ class GraphTask:
                 continue
             replaced: Any = hook(shown)
             if isinstance(replaced, tuple | list):
-                raise HookError(f"{hook_name(hook)} returned {type(replaced).__name__} where a Tensor or None is wanted")
+                raise HookError(f"{hook_name(hook)} returned {type(replaced).__name__}, not a Tensor or None")
             (grad,) = self._replaced(hook, None if replaced is None else (replaced,), (shown,), (grad,), None)
         retained = hooks.retained.get(number)
         if retained is not None:

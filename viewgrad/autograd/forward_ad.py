@@ -17,6 +17,7 @@ from ..tensor.tangents import (
     DualLevel,
     TangentRoot,
     make_dual_root,
+    show_tangent,
     tangent_of,
 )
 from ..tensor.tensor import Tensor
@@ -150,7 +151,7 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
         without one.
     """
     level = LEVEL.get()
-    tangent = None if level is None else tangent_of(tensor, level)
+    tangent = None if level is None else show_tangent(tensor, level)
     if level is None or tangent is None:
         return UnpackedDualTensor(tensor, None)
     primal = _apart(tensor, UnpackDualBackward)

@@ -10,13 +10,22 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.modes import GRAD, current_mode
+from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr
 from ..tensor.storage import prepare_write, storage_of
+from ..tensor.tangents import (
+    at_level,
+    new_tangent,
+    open_levels,
+    tangent_of,
+    tell_aliases,
+    writable_tangent,
+    write_tangents,
+)
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
-from ..views.meta import Chain, Index, check_write
+from ..views.meta import Chain, DualViewMeta, Index, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
 from .derivatives.operands import as_operand
 
@@ -131,6 +140,12 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         node.shape = array.shape
         node.dtype = array.dtype
         out._edge = node
+    if mode & FORWARD:
+        for level in open_levels():
+            tangent = tangent_of(self, level)
+            if tangent is not None:
+                with at_level(level.outer):
+                    new_tangent(out, tangent[index], level)
     return out
 
 
@@ -197,6 +212,10 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         index = (*index, ...) if type(index) is tuple else (index, ...)
         window = array[index]
     edge = None
+    mode = current_mode()
+    if mode & FORWARD:
+        value = as_operand(value)
+    source = value
     if type(value) is Tensor:
         view = value._view
         if view is not None:
@@ -208,7 +227,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = value._array
     elif type(value) is not float:
         value = as_operand(value)._array
-    recorded = (edge is not None or self._edge is not None) and current_mode() & GRAD and array.dtype.kind in "fc"
+    recorded = (edge is not None or self._edge is not None) and mode & GRAD and array.dtype.kind in "fc"
     if recorded or array.base is not None:
         check_write(self, bool(recorded))
     storage = self._storage
@@ -221,6 +240,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if recorded:
         same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
         record_copy(self, index, edge, None if same else (value.shape, value.dtype))
+    if mode & FORWARD:
+        write_tangents(self, source, index)
 
 
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
@@ -230,12 +251,12 @@ def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
         return False
     mine = self._view
     if mine is None:
-        if view.base is not self:
+        if view.base is not self or type(view) is DualViewMeta:
             return False
         if view.view_fn is None:
             return _equal_index(view.index, index)
         return False
-    if view.base is not mine.base or type(view.view_fn) is not Chain:
+    if view.base is not mine.base or type(view.view_fn) is not Chain or view.tangent_root is not mine.tangent_root:
         return False
     last = view.view_fn.steps[-1]
     return type(last) is Index and view.view_fn.steps[:-1] == mine.steps and _equal_index(last.index, index)
@@ -262,7 +283,7 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
     source = src._array
-    if source is array:
+    if src is self:
         return self
     prepare_write(self, "copy_")
     array[...] = source
@@ -274,6 +295,8 @@ def copy_(self: Tensor, src: Any) -> Tensor:
         same = source.shape == array.shape and source.dtype is array.dtype
         node.like = None if edge is None or same else (source.shape, source.dtype)
         rebase_history(self, node)
+    if current_mode() & FORWARD:
+        write_tangents(self, src)
     return self
 
 
@@ -313,24 +336,29 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
     node = None
+    last = None
+    forward = bool(current_mode() & FORWARD)
+    if (forward or (recorded and edge is not None)) and not _reads_once(index):
+        last, written = _last_writers(array, index)
+        if np.array_equal(last, written):
+            last = None
+        else:
+            # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
+            source = np.broadcast_to(source, written.shape).ravel()[last]
     if recorded:
         node = new(IndexPutBackward)
         node.edges = (own, edge)
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = index
-        node.winners = None
-        node.like = (source.shape, source.dtype)
-        if edge is not None and not _reads_once(index):
-            last, written = _last_writers(array, index)
-            if not np.array_equal(last, written):
-                # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
-                node.winners = last == written
-                source = np.broadcast_to(source, written.shape).ravel()[last]
+        node.winners = None if last is None else last == written
+        node.like = (value._array.shape, value._array.dtype)
     prepare_write(self, "__setitem__")
     array[index] = source
     if node is not None:
         rebase_history(self, node)
+    if forward:
+        write_tangents(self, value, index, last)
 
 
 def _last_writers(array: Array, index: tuple[Any, ...]) -> tuple[Array, Array]:
@@ -366,6 +394,13 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
     np.add.at(array, index, source)
     if node is not None:
         rebase_history(self, node)
+    if current_mode() & FORWARD and array.dtype.kind in "fc":
+        for level in open_levels():
+            tangent = tangent_of(values, level)
+            with at_level(level.outer):
+                if tangent is not None:
+                    writable_tangent(self, level).index_accumulate_(index, tangent)
+                tell_aliases(self, level, index)
     return self
 
 

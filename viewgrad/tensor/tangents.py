@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import GradientMismatchError
 from .modes import FORWARD, MODE
 from .storage import SavedTensor, save, storage_of
-from .tensor import Tensor, current_edge, from_array, tensor_like
+from .tensor import Tensor, current_edge, from_array, has_tangent, tensor_like
 
 __all__ = [
     "DualLevel",
@@ -32,9 +32,11 @@ __all__ = [
     "open_levels",
     "overwrite_tangent",
     "set_tangent",
+    "show_tangent",
     "tangent_of",
     "with_tangents",
     "writable_tangent",
+    "write_tangents",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -116,7 +118,7 @@ class Tangent:
 
     Attributes:
         value: a tensor laid out in memory as the root is.
-        owned: whether nothing else was seen to hold it when it was made, so that it may be written to in place.
+        owned: whether nobody else has seen it, so that it may be written to in place.
     """
 
     __slots__ = ("owned", "value")
@@ -180,11 +182,32 @@ def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
     return record.value if view is None else view.tangent_window(record.value)  # type: ignore[no-any-return]
 
 
-def has_tangent(tensor: Tensor) -> bool:
-    """Whether `tensor` has a tangent at any level that is open."""
-    view = tensor._view
-    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
-    return tangents is not None and any(level.open for level in tangents.records)
+def show_tangent(tensor: Tensor, level: DualLevel) -> Tensor | None:
+    """The tangent of `tensor`, to be handed out: the next write in place goes to a copy."""
+    root = tensor if tensor._view is None else tensor._view.tangent_root
+    record = getattr(root, "_tangent", NONE).records.get(level)
+    if record is not None:
+        record.owned = False
+    return tangent_of(tensor, level)
+
+
+def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any = None) -> None:
+    """After `source` was written over `tensor`, or over `tensor[index]`, let the tangents follow.
+
+    Arguments:
+        tensor: what was written to.
+        source: what was written.
+        index: the part that was written, where it was not the whole.
+        last: where a place is named more than once, the number of the value that stays for each value.
+    """
+    if tensor._array.dtype.kind not in "fc":
+        return
+    for level in open_levels():
+        with at_level(level.outer):
+            tangent = tangent_of(source, level)
+            if tangent is not None and last is not None:
+                tangent = tangent.broadcast_to(last.shape).reshape(-1)[last]
+            overwrite_tangent(tensor, tangent, level, index=index)
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------------
@@ -248,7 +271,8 @@ def overwrite_tangent(
 ) -> None:
     """After a write to `tensor`, or to `tensor[index]`, let `tangent` (None: zero) be the tangent of what was written.
 
-    To be called at the level around `level`. `tangent` is broadcast and cast, as the value was.
+    To be called at the level around `level`. `tangent` is broadcast and cast, as the value was; `owned` says that nobody
+    else holds it.
     """
     view = tensor._view
     root = tensor if view is None else view.tangent_root
@@ -257,6 +281,7 @@ def overwrite_tangent(
         if tangent is not None:
             if record is None or tangent is not record.value:
                 _attach(root, tangent, level, owned)
+                writable_tangent(tensor, level)  # a copy, unless nobody else holds it
         elif record is not None:
             del root._tangent.records[level]
     elif record is not None or tangent is not None:

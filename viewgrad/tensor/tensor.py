@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, UnknownFunctionError
-from .modes import INFERENCE, current_mode
+from .modes import FORWARD, INFERENCE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
 from .printing import tensor_repr
 from .storage import SavedTensor, Storage, storage_of
@@ -247,10 +247,12 @@ class Tensor:
         """A read-only window on the memory, without copying.
 
         Raises:
-            AutogradError: where the tensor requires grad, since the array would carry no history.
+            AutogradError: where the tensor requires grad, or has a tangent, since the array would carry neither.
         """
         if self.requires_grad:
             raise AutogradError("numpy() on a tensor that requires grad would lose its history; use detach().numpy()")
+        if current_mode() & FORWARD and has_tangent(self):
+            raise AutogradError("numpy() on a tensor that has a tangent would lose it; use detach().numpy()")
         storage_of(self).shared = True
         window = self._array.view()
         window.flags.writeable = False
@@ -415,6 +417,13 @@ def tensor_like(saved: SavedTensor, edge: Any) -> Tensor:
     else:
         saved.restore_onto(out)
     return out
+
+
+def has_tangent(tensor: Tensor) -> bool:
+    """Whether `tensor` has a tangent at any level of forward mode that is open."""
+    view = tensor._view
+    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
+    return tangents is not None and any(level.open for level in tangents.records)
 
 
 def method(function: C) -> C:
