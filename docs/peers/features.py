@@ -280,6 +280,38 @@ def _(lib: Any) -> str:
         gc.enable()
 
 
+@feature("reentrant", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    x = lib.module.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3.0
+
+    def inside(g: Any) -> None:
+        with lib.module.enable_grad():
+            (x * 100.0).sum().backward()
+
+    y.register_hook(inside)
+    y.sum().backward()
+    return f"{'yes' if x.grad.tolist() == [103.0, 103.0] else 'no'}: {listed(x.grad)}"
+
+
+@feature("after_an_error", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    x = lib.module.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+
+    def failing(g: Any) -> None:
+        raise ArithmeticError("no")
+
+    handle = y.register_hook(failing)
+    try:
+        y.sum().backward(retain_graph=True)
+    except ArithmeticError:
+        handle.remove()
+    first = x.grad
+    y.sum().backward()
+    return f"{'yes' if first is None and x.grad.tolist() == [2.0, 4.0] else 'no'}: {first}, then {listed(x.grad)}"
+
+
 # -- modes and threads -----------------------------------------------------------------------------------------------
 
 
