@@ -76,7 +76,8 @@ class CopySlices(Node):
 
     def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
-        window = grad[self.index] if self.view_fn is None else take_window(grad, self.index, self.view_fn)
+        # NumPy gives a number for a gradient without dimensions; it comes as such where nothing of it is passed on.
+        window = grad[self.index] if self.view_fn is None else take_window(np.asarray(grad), self.index, self.view_fn)
         if window is None:
             return self._overwrite_places(grad, edges, run)
         kind = self.fn.kind

@@ -95,7 +95,7 @@ def take_window(buffer: Any, index: Any, view_fn: Callable[[Any], Any] | None) -
 
 def _is_window(window: Any, buffer: Any) -> bool:
     if type(buffer) is np.ndarray:
-        return np.may_share_memory(window, buffer)
+        return window.size == 0 or np.may_share_memory(window, buffer)
     view = window._view
     return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
 

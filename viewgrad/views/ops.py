@@ -223,9 +223,9 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
     """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
     sizes = _flat(shape)
     array = self._array.reshape(sizes)
-    if not _is_window(array, self._array):
-        copied: Tensor = self.contiguous()
-        return reshape(copied, *array.shape) if copied is not self else copied
+    if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
+        copied: Tensor = self.reshaped_copy(array.shape)
+        return copied
     return make_view(self, array, None, Reshaped(array.shape), ViewBackwardOfShape)
 
 
@@ -288,8 +288,9 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     """Broadcast to `shape`, without copying."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     array = np.broadcast_to(self._array, shape)
-    if array.size == self._array.size:  # nothing is repeated: dimensions are put in at most
-        return index_view(self, (*(None,) * (array.ndim - self._array.ndim), ...), ExpandBackward)
+    new = array.ndim - self._array.ndim
+    if array.shape == (1,) * new + self._array.shape:  # nothing is repeated
+        return index_view(self, (*(None,) * new, ...), ExpandBackward)
     return make_view(self, array, None, Broadcast(shape), ExpandBackward, overlaps_itself=True)
 
 

@@ -26,6 +26,14 @@ SCATTERED: Final = draws(
 
 # -- copies and casts --------------------------------------------------------------------------------------------------
 
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """A copy in another shape, which owns its memory, as what NumPy's `reshape` copies does not."""
+    out = np.empty(shape, array.dtype)
+    out.reshape(array.shape)[...] = array
+    return out
+
+
 clone = row(
     "clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative=LINEAR,
     kinds="fc", numpy=[np.copy], doc="A copy with the same history.",
@@ -34,6 +42,11 @@ contiguous_copy = row(
     "contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
     kinds="fc", doc="A copy laid out in row order.",
 ).function
+row(
+    "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
+    forward_derivative=LINEAR, kinds="fc", samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))),
+    doc="A copy of the elements in row order in another shape.",
+)
 cast = row(
     "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
     forward_derivative=LINEAR, method=False,
