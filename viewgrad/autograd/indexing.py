@@ -339,19 +339,17 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     last = None
     forward = bool(current_mode() & FORWARD)
     if (forward or (recorded and edge is not None)) and not _reads_once(index):
-        last, written = _last_writers(array, index)
-        if np.array_equal(last, written):
-            last = None
-        else:
+        last = _last_writers(array, index)
+        if last is not None:
             # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
-            source = np.broadcast_to(source, written.shape).ravel()[last]
+            source = np.broadcast_to(source, last.shape).ravel()[last]
     if recorded:
         node = new(IndexPutBackward)
         node.edges = (own, edge)
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = index
-        node.winners = None if last is None else last == written
+        node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
         node.like = (value._array.shape, value._array.dtype)
     prepare_write(self, "__setitem__")
     array[index] = source
@@ -361,13 +359,24 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
         write_tangents(self, value, index, last)
 
 
-def _last_writers(array: Array, index: tuple[Any, ...]) -> tuple[Array, Array]:
-    """For each value assigned to `array[index]`: the number of the value that stays in its place, and its own number."""
-    places = np.empty(array.shape, np.intp)  # never read but where it was written: it costs what is indexed
+def _last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
+    """For each value assigned to `array[index]`, the number of the value that stays in its place.
+
+    None where no place is named twice, so that every value stays.
+    """
+    if all(type(item) is ndarray and item.dtype.kind in "iu" for item in index):
+        place: Any = 0
+        for item, extent in zip(index, array.shape, strict=False):
+            place = place * extent + np.where(item < 0, item + extent, item)
+        ordered = np.sort(place, axis=None)
+        if (ordered[1:] != ordered[:-1]).all():
+            return None
+    places = np.empty(array.shape, np.intp)
     window = places[index]
     numbers = np.arange(window.size).reshape(window.shape)
     places[index] = numbers
-    return places[index], numbers
+    last: Array = places[index]
+    return None if np.array_equal(last, numbers) else last
 
 
 @method
