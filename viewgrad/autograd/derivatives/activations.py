@@ -13,6 +13,7 @@ import numpy as np
 
 from .codegen import formula_function
 from .define import row
+from .formulas import call
 from .samples import case, draws
 from .special_functions import ndtr_forward, unary
 
@@ -96,7 +97,7 @@ def gelu_slope(x: Any, approximate: str) -> Any:
         t = np.tanh(x * (x * x * (GELU_CUBE * GELU_SCALE) + GELU_SCALE))
         return (t + 1) * 0.5 + x * (1 - t * t) * (x * x * (1.5 * GELU_CUBE * GELU_SCALE) + 0.5 * GELU_SCALE)
     density = np.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
-    return (ndtr_forward(x) if isinstance(x, (np.ndarray, np.generic)) else x.ndtr()) + x * density
+    return call("ndtr", x) + x * density
 
 
 GELU_SCALE: Final = math.sqrt(2 / math.pi)

@@ -195,7 +195,7 @@ row(
     "qr(self, mode='reduced') -> (Q, R)",
     qr_forward,
     {"self": "qr_gradient(grad_Q, grad_R, Q, R)"},
-    forward_derivative={"Q": "qr_tangents(self_t, Q, R)[0]", "R": "qr_tangents(self_t, Q, R)[1]"},
+    forward_derivative={"Q, R": "qr_tangents(self_t, Q, R)"},
     numpy=[np.linalg.qr],
     kinds="fc",
     samples=draws(
@@ -227,18 +227,12 @@ def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any
 
 
 @formula_function
-def eigenvalues_tangent(tangent: Any, vectors: Any, triangle: Any) -> Any:
-    """The tangents of the eigenvalues."""
-    turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
-    return np.diagonal(turned, 0, -2, -1).real
-
-
-@formula_function
-def eigenvectors_tangent(tangent: Any, values: Any, vectors: Any, triangle: Any) -> Any:
-    """The tangents of the eigenvectors."""
+def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tuple[Any, Any]:
+    """The tangents of the eigenvalues and eigenvectors."""
     turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
     off_diagonal = 1 - np.eye(turned.shape[-1], dtype=real_dtype(turned.dtype))
-    return vectors @ (turned * off_diagonal / differences_of(values, "eigenvalues"))
+    of_vectors = vectors @ (turned * off_diagonal / differences_of(values, "eigenvalues"))
+    return np.diagonal(turned, 0, -2, -1).real, of_vectors
 
 
 @formula_function
@@ -251,7 +245,9 @@ def eigvalsh_gradient(grad: Any, a: Any, triangle: Any) -> Any:
 @formula_function
 def eigvalsh_tangent(tangent: Any, a: Any, triangle: Any) -> Any:
     """The tangents of the eigenvalues."""
-    return eigenvalues_tangent(tangent, np.linalg.eigh(a, triangle)[1], triangle)
+    vectors = np.linalg.eigh(a, triangle)[1]
+    turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
+    return np.diagonal(turned, 0, -2, -1).real
 
 
 def _hermitian_matrices(rng: np.random.Generator) -> list[Call]:
@@ -268,8 +264,7 @@ row(
     lambda a, UPLO="L": np.linalg.eigh(a, UPLO),
     {"self": "eigh_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, UPLO)"},
     forward_derivative={
-        "eigenvalues": "eigenvalues_tangent(self_t, eigenvectors, UPLO)",
-        "eigenvectors": "eigenvectors_tangent(self_t, eigenvalues, eigenvectors, UPLO)",
+        "eigenvalues, eigenvectors": "eigh_tangents(self_t, eigenvalues, eigenvectors, UPLO)",
     },
     numpy=[np.linalg.eigh],
     samples=_hermitian_matrices,
@@ -352,35 +347,35 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
     return result
 
 
-@formula_function
-def singular_values_tangent(tangent: Any, u: Any, s: Any, vh: Any) -> Any:
-    """The tangents of the singular values."""
-    k = s.shape[-1]
-    turned = adjoint(u[..., :k]) @ tangent @ adjoint(vh[..., :k, :])
-    return np.diagonal(turned, 0, -2, -1).real
+def _turned(tangent: Any, u: Any, vh: Any) -> Any:
+    """The tangent between the singular vectors."""
+    return adjoint(u) @ tangent @ adjoint(vh)
 
 
 @formula_function
-def singular_vectors_tangent(tangent: Any, u: Any, s: Any, vh: Any, right: bool) -> Any:
-    """The tangents of the left singular vectors, or of the right ones."""
+def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
+    """The tangents of the singular values and vectors."""
     k = s.shape[-1]
     if max(u.shape[-1], vh.shape[-2]) > k:
         raise DifferentiabilityError(
-            "svd has tangents with full_matrices=False only: other singular vectors are arbitrary"
+            "svd has tangents with full_matrices=False only: the other singular vectors are arbitrary"
         )
-    if right:  # those of the adjoint are the left ones
-        return adjoint(singular_vectors_tangent(adjoint(tangent), adjoint(vh), s, adjoint(u), False))
-    v = adjoint(vh)
-    turned = adjoint(u) @ tangent @ v
-    scaled = turned * s[..., None, :]
-    inner = (scaled + adjoint(scaled)) * (1 - np.eye(k, dtype=s.dtype)) / squared_differences(s)
+    turned = _turned(tangent, u, vh)
+    off_diagonal = (1 - np.eye(k, dtype=s.dtype)) / squared_differences(s)
+    right, left = turned * s[..., None, :], turned * s[..., :, None]
+    of_u = (right + adjoint(right)) * off_diagonal
+    of_v = (left + adjoint(left)) * off_diagonal
     if turned.dtype.kind == "c":  # the phase is shared between left and right vectors
-        inner = inner + on_diagonal(np.diagonal(turned - adjoint(turned), 0, -2, -1) / (4 * _without_zero(s, "left")))
-    result = u @ inner
+        phases = on_diagonal(np.diagonal(turned - adjoint(turned), 0, -2, -1) / (4 * _without_zero(s, "left")))
+        of_u, of_v = of_u + phases, of_v - phases
+    u_t, vh_t = u @ of_u, adjoint(of_v) @ vh
     if u.shape[-2] > k:
-        outside = (tangent @ v) / _without_zero(s, "left")[..., None, :]
-        result = result + outside - u @ (adjoint(u) @ outside)
-    return result
+        outside = (tangent @ adjoint(vh)) / _without_zero(s, "left")[..., None, :]
+        u_t = u_t + outside - u @ (adjoint(u) @ outside)
+    if vh.shape[-1] > k:
+        outside = (adjoint(u) @ tangent) / _without_zero(s, "right")[..., :, None]
+        vh_t = vh_t + outside - (outside @ adjoint(vh)) @ vh
+    return u_t, np.diagonal(turned, 0, -2, -1).real, vh_t
 
 
 @formula_function
@@ -393,7 +388,8 @@ def svdvals_gradient(grad: Any, a: Any) -> Any:
 @formula_function
 def svdvals_tangent(tangent: Any, a: Any) -> Any:
     """The tangents of the singular values."""
-    return singular_values_tangent(tangent, *np.linalg.svd(a, full_matrices=False))
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real
 
 
 row(
@@ -401,9 +397,7 @@ row(
     lambda a, full_matrices=True: np.linalg.svd(a, full_matrices),
     {"self": "svd_gradient(grad_U, grad_S, grad_Vh, U, S, Vh)"},
     forward_derivative={
-        "U": "singular_vectors_tangent(self_t, U, S, Vh, False)",
-        "S": "singular_values_tangent(self_t, U, S, Vh)",
-        "Vh": "singular_vectors_tangent(self_t, U, S, Vh, True)",
+        "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
     },
     samples=draws(
         case((3, 3)),
@@ -481,7 +475,7 @@ def lstsq_tangent(a_t: Any, b_t: Any, a: Any, b: Any, rcond: float | None) -> An
 def residuals_tangent(a_t: Any, b_t: Any, a: Any, b: Any, x: Any, shape: tuple[int, ...]) -> Any:
     """The tangent of the squared lengths of the gaps."""
     if not shape[0]:
-        return zeros_beside(a_t, shape)
+        return zeros_beside(a_t.real, shape)
     gap = b - a @ x
     product = conjugated(gap) * (b_t - a_t @ x)
     return 2 * product.real.sum(axis=0).reshape(shape)

@@ -20,6 +20,7 @@ import numpy as np
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .codegen import formula_function
 from .define import row
+from .formulas import call
 from .numpy_protocol import write_out
 from .samples import Call, case, draws
 
@@ -530,9 +531,7 @@ def matrix_power_derivative(a: Any, direction: Any, n: int) -> Any:
 def matrix_exp_derivative(a: Any, direction: Any) -> Any:
     """The derivative of the exponential at `a` in the given direction."""
     size = a.shape[-1]
-    block = _block_triangular(a, direction)
-    block = block.matrix_exp() if isinstance(block, Tensor) else matrix_exp_forward(block)
-    return block[..., :size, size:]
+    return call("matrix_exp", _block_triangular(a, direction))[..., :size, size:]
 
 
 row(

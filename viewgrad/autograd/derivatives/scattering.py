@@ -11,6 +11,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor, from_array
 from ...views.conform import Like
 from .codegen import formula_function
 from .define import row
+from .formulas import call
 from .samples import case, draws
 
 __all__ = ["diag", "is_known_zero", "materialized", "zeros_beside"]
@@ -77,7 +78,7 @@ def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
     return np.take_along_axis(values, indices, axis) if values.ndim else values
 
 
-scatter_along_axis = row(
+row(
     "scatter_along_axis(self, indices, axis, length)",
     scatter_along_axis_forward,
     {"self": "gather_along_axis(grad, indices, axis)", "indices": "not_differentiable"},
@@ -96,8 +97,7 @@ scatter_along_axis = row(
 
 def scattered(values: Any, indices: Any, axis: int, length: int) -> Any:
     """`scatter_along_axis` of an array or of a tensor."""
-    function = scatter_along_axis if isinstance(values, Tensor) else scatter_along_axis_forward
-    return function(values, indices, axis, length)
+    return call("scatter_along_axis", values, indices, axis, length)
 
 
 # -- on a diagonal -----------------------------------------------------------------------------------------------------
