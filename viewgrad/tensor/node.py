@@ -37,6 +37,7 @@ class Node:
 
     kind: ClassVar[int] = MANY
     outputs: ClassVar[int] = 1
+    inplace: ClassVar[bool] = False  # whether the step wrote over its first input
     saved_names: ClassVar[tuple[str, ...]] = ()
 
     edges: tuple[Any, ...]

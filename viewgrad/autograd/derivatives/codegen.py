@@ -155,6 +155,11 @@ def generate(operator: Operator, environment: dict[str, Any]) -> None:
     operator.function = compile_source(operator.sources["function"], label, environment)[name]
     operator.function.__doc__ = operator.doc
     if operator.has_inplace:
+        written = operator.node_class if declared is None else declared.node_class
+        if written is not None:
+            environment[f"{written.__name__}InPlace"] = type(
+                written.__name__, (written,), {"__slots__": (), "inplace": True, "__module__": written.__module__}
+            )
         operator.sources["inplace"] = FunctionWriter(operator).inplace()
         operator.inplace_function = compile_source(operator.sources["inplace"], f"{label}_", environment)[f"{name}_"]
         operator.inplace_function.__doc__ = f"In place: {operator.doc}"
@@ -463,7 +468,7 @@ class FunctionWriter:
         ]
         if declared.formulas:
             lines += [
-                f"        node = new({class_name})",
+                f"        node = new({class_name}InPlace)",
                 *self._fill_node("        "),
                 *self._save_inputs("        "),
                 *self._likes("        ", inplace=True),
