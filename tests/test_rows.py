@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import grad
+from viewgrad.autograd import forward_ad, grad
 from viewgrad.autograd.derivatives.define import OPERATORS
 from viewgrad.autograd.derivatives.samples import samples_of
 from viewgrad.errors import FreedGraphError
@@ -18,6 +18,10 @@ from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS, current_edge
 EPS = 1e-6
 ROWS = list(OPERATORS.values())
 DIFFERENTIABLE = [operator for operator in ROWS if operator.formulas]
+
+
+COMPLEX = [operator for operator in DIFFERENTIABLE if "c" in operator.kinds]
+ELEMENTWISE = [operator for operator in ROWS if operator.elementwise]
 
 
 def over(operators):
@@ -50,7 +54,11 @@ def arrays_of(sample):
 
 
 def mapped(function, values):
-    return {name: [function(v) for v in value] if isinstance(value, list) else function(value) for name, value in values.items()}
+    """A function of each tensor or array among the arguments."""
+    return {
+        name: [function(item) for item in value] if isinstance(value, list) else function(value)
+        for name, value in values.items()
+    }
 
 
 def leaves_of(sample):
@@ -78,10 +86,12 @@ def gradients(sample, weights=None, create_graph=False):
     outputs = differentiable_outputs(call(sample, leaves))
     if weights is None:
         weights = drawn_like(rng_of(sample.operator), outputs)
-    grads = grad(
-        outputs, flat(leaves), [vg.Tensor(weight) for weight in weights], create_graph=create_graph, materialize_grads=True
-    )
+    grads = weighted_gradients(outputs, weights, flat(leaves), create_graph=create_graph)
     return leaves, weights, grads
+
+
+def weighted_gradients(outputs, weights, inputs, **options):
+    return grad(outputs, inputs, [vg.Tensor(weight) for weight in weights], materialize_grads=True, **options)
 
 
 def inner(first, second):
@@ -112,33 +122,42 @@ def assert_close(actual, expected, what):
     for number, (a, b) in enumerate(zip(actual, expected, strict=True)):
         a = a.detach().numpy() if isinstance(a, vg.Tensor) else a
         assert a.shape == b.shape, f"{what}, number {number}"
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6 * max(1.0, np.abs(b).max(initial=0)), err_msg=f"{what}, number {number}")
+        scale = max(1.0, np.abs(b).max(initial=0))
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-6 * scale, err_msg=f"{what}, number {number}")
 
 
 def check_first_order(sample):
     _, weights, grads = gradients(sample)
-    expected = finite_differences(
-        lambda values: inner(weights, [output.numpy() for output in call(sample, values) if output.dtype.kind in "fc"][: len(weights)]),
-        arrays_of(sample),
-    )
-    assert_close(grads, expected, f"gradient of {sample}")
+
+    def weighted(values):
+        silent = sample.operator.nondifferentiable_outputs
+        named = zip(sample.operator.signature.outputs, call(sample, values), strict=True)
+        return inner(weights, [output.numpy() for name, output in named if name not in silent])
+
+    assert_close(grads, finite_differences(weighted, arrays_of(sample)), f"gradient of {sample}")
 
 
 def check_second_order(sample):
     rng = rng_of(sample.operator)
     leaves, weights, grads = gradients(sample, create_graph=True)
     directions = drawn_like(rng, grads)
-    connected = [(g, u) for g, u in zip(grads, directions, strict=True) if g.requires_grad]
     first = gradients(sample, weights)[2]
     assert_close(grads, [g.numpy() for g in first], f"recorded gradient of {sample}")
-    expected = finite_differences(
-        lambda values: inner(directions, [g.numpy() for g in gradients(sample.replace(**values), weights)[2]]), arrays_of(sample)
-    )
-    if connected:
-        actual = grad([g for g, _ in connected], flat(leaves), [vg.Tensor(u) for _, u in connected], materialize_grads=True)
-    else:
-        actual = [np.zeros(leaf.shape, leaf.dtype) for leaf in flat(leaves)]
-    assert_close(actual, expected, f"second gradient of {sample}")
+
+    def projected(values):
+        return inner(directions, [g.numpy() for g in gradients(sample.replace(**values), weights)[2]])
+
+    expected = finite_differences(projected, arrays_of(sample))
+    assert_close(second_gradients(leaves, grads, directions), expected, f"second gradient of {sample}")
+
+
+def second_gradients(leaves, grads, directions):
+    """The gradients of the gradients' projections; zeros where the gradients are constant."""
+    connected = [(g, direction) for g, direction in zip(grads, directions, strict=True) if g.requires_grad]
+    if not connected:
+        return [np.zeros(leaf.shape, leaf.dtype) for leaf in flat(leaves)]
+    outputs, weights = zip(*connected, strict=True)
+    return [g.numpy() for g in weighted_gradients(outputs, weights, flat(leaves))]
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
@@ -162,9 +181,8 @@ def test_value(operator):
 @over([operator for operator in ROWS if operator.reference in FUNCTIONS or (operator.reference, "__call__") in UFUNCS])
 def test_numpy_function_means_the_operator(operator):
     for sample in samples_of(operator):
-        tensors = {name: array if isinstance(array, list) else vg.Tensor(array) for name, array in sample.bound().items() if isinstance(array, np.ndarray)}
-        tensors |= {name: [vg.Tensor(array) for array in value] for name, value in sample.bound().items() if isinstance(value, list)}
-        on_tensors = sample.replace(**tensors)
+        given = {name: value for name, value in sample.bound().items() if isinstance(value, (np.ndarray, list))}
+        on_tensors = sample.replace(**mapped(vg.Tensor, given))
         result = operator.reference(*on_tensors.args, **on_tensors.kwargs)
         result = result if isinstance(result, tuple) else (result,)
         for output, wanted in zip(result, call(sample), strict=True):
@@ -187,7 +205,7 @@ def test_second_gradient(operator):
         check_second_order(sample)
 
 
-@over([operator for operator in DIFFERENTIABLE if "c" in operator.kinds])
+@over(COMPLEX)
 def test_complex_gradients(operator):
     for sample in samples_of(operator):
         sample = sample.astype(np.complex128, rng_of(operator))
@@ -195,7 +213,7 @@ def test_complex_gradients(operator):
         check_second_order(sample)
 
 
-@over([operator for operator in DIFFERENTIABLE if "c" in operator.kinds and len(operator.differentiable) > 1])
+@over([operator for operator in COMPLEX if len(operator.differentiable) > 1])
 def test_real_argument_beside_complex_ones(operator):
     for sample in samples_of(operator):
         for name in sample.differentiable():
@@ -208,12 +226,19 @@ def test_real_argument_beside_complex_ones(operator):
 
 
 @over(DIFFERENTIABLE)
-@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_lower_precision(operator, dtype):
-    if np.dtype(dtype).kind not in operator.kinds:
-        pytest.skip("not declared")
+def test_float32(operator):
+    check_lower_precision(operator, np.float32)
+
+
+@over(COMPLEX)
+def test_complex64(operator):
+    check_lower_precision(operator, np.complex64)
+
+
+def check_lower_precision(operator, dtype):
+    """Values and gradients are those of double precision, nearly, in the lower precision throughout."""
     for exact in samples_of(operator):
-        if np.dtype(dtype).kind == "c":
+        if dtype == np.complex64:
             exact = exact.astype(np.complex128, rng_of(operator))
         if any(isinstance(value, np.dtype) for value in exact.bound().values()):
             continue
@@ -222,9 +247,11 @@ def test_lower_precision(operator, dtype):
         for output, wanted in zip(call(sample, leaves), call(exact), strict=True):
             assert output.dtype.kind not in "fc" or np.empty(0, output.dtype).real.dtype == np.float32, sample
             np.testing.assert_allclose(output.detach().numpy(), wanted.numpy(), rtol=1e-2, atol=1e-3)
-        for g, wanted in zip(grads, gradients(exact, [w.astype(np.result_type(w, np.float64)) for w in weights])[2], strict=True):
+        weights = [weight.astype(np.result_type(weight, np.float64)) for weight in weights]
+        for g, wanted in zip(grads, gradients(exact, weights)[2], strict=True):
             assert g.dtype == dtype, sample
-            np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=2e-2, atol=2e-3 * max(1, np.abs(wanted.numpy()).max(initial=0)))
+            scale = max(1, np.abs(wanted.numpy()).max(initial=0))
+            np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=2e-2, atol=2e-3 * scale)
 
 
 @over([operator for operator in DIFFERENTIABLE if len(operator.differentiable) > 1])
@@ -236,12 +263,10 @@ def test_only_what_is_needed(operator):
         for name, wanted in zip(names, grads, strict=True):
             if isinstance(leaves[name], list):
                 continue
-            outputs = differentiable_outputs(call(sample, {name: leaves[name]}))
-            (alone,) = grad(outputs, leaves[name], [vg.Tensor(w) for w in weights], materialize_grads=True)
-            np.testing.assert_array_equal(alone.numpy(), wanted.numpy(), err_msg=f"{sample} for {name}")
-            outputs = differentiable_outputs(call(sample, leaves))
-            (picked,) = grad(outputs, leaves[name], [vg.Tensor(w) for w in weights], materialize_grads=True)
-            np.testing.assert_array_equal(picked.numpy(), wanted.numpy(), err_msg=f"{sample} for {name}")
+            for given in ({name: leaves[name]}, leaves):
+                outputs = differentiable_outputs(call(sample, given))
+                (alone,) = weighted_gradients(outputs, weights, leaves[name])
+                np.testing.assert_array_equal(alone.numpy(), wanted.numpy(), err_msg=f"{sample} for {name}")
 
 
 @over([operator for operator in DIFFERENTIABLE if len(operator.signature.outputs) > 1])
@@ -253,8 +278,9 @@ def test_undefined_gradients(operator):
             leaves = leaves_of(sample)
             outputs = differentiable_outputs(call(sample, leaves))
             weight = drawn_like(rng_of(operator), [outputs[chosen]])[0]
-            alone = grad(outputs[chosen], flat(leaves), vg.Tensor(weight), materialize_grads=True)
-            weights = [weight if i == chosen else np.zeros(output.shape, output.dtype) for i, output in enumerate(outputs)]
+            alone = weighted_gradients([outputs[chosen]], [weight], flat(leaves))
+            weights = [np.zeros(output.shape, output.dtype) for output in outputs]
+            weights[chosen] = weight
             beside_zeros = gradients(sample, weights)[2]
             assert_close(alone, [g.numpy() for g in beside_zeros], f"{sample}, output {chosen} alone")
 
@@ -264,25 +290,91 @@ def test_graph_runs_twice_only_when_retained(operator):
     for sample in samples_of(operator):
         leaves = leaves_of(sample)
         outputs = differentiable_outputs(call(sample, leaves))
-        weights = [vg.Tensor(weight) for weight in drawn_like(rng_of(operator), outputs)]
-        first = grad(outputs, flat(leaves), weights, retain_graph=True, materialize_grads=True)
-        second = grad(outputs, flat(leaves), weights, materialize_grads=True)
+        weights = drawn_like(rng_of(operator), outputs)
+        first = weighted_gradients(outputs, weights, flat(leaves), retain_graph=True)
+        second = weighted_gradients(outputs, weights, flat(leaves))
         assert_close(first, [g.numpy() for g in second], f"second run of {sample}")
         node = node_of(current_edge(outputs[0]))
         if type(node) is operator.node_class and node.saved_names:
             with pytest.raises(FreedGraphError):
-                grad(outputs, flat(leaves), weights, materialize_grads=True)
+                weighted_gradients(outputs, weights, flat(leaves))
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------------
+
+
+def directions_for(sample):
+    """Tangents for all arguments together, and for each alone."""
+    arrays = arrays_of(sample)
+    rng = rng_of(sample.operator)
+    drawn = mapped(lambda array: drawn_like(rng, [np.asarray(array)])[0], arrays)
+    yield drawn
+    if len(drawn) > 1:
+        for name in drawn:
+            yield {name: drawn[name]}
+
+
+def dual_leaves(leaves, tangents):
+    """The leaves that have tangents, with these."""
+    directions = iter(flat(tangents))
+    given = {name: leaves[name] for name in tangents}
+    return mapped(lambda leaf: forward_ad.make_dual(leaf, vg.Tensor(next(directions))), given)
+
+
+def tangent_or_zeros(tensor):
+    tangent = forward_ad.unpack_dual(tensor).tangent
+    return np.zeros(tensor.shape, tensor.dtype) if tangent is None else tangent.detach().numpy().copy()
+
+
+def samples_in_each_kind(operator):
+    for sample in samples_of(operator):
+        yield sample
+        if "c" in operator.kinds:
+            yield sample.astype(np.complex128, rng_of(operator))
+
+
+@over(DIFFERENTIABLE)
+def test_forward_mode_agrees_with_reverse_mode(operator):
+    assert operator.forward_derivative is not None
+    for sample in samples_in_each_kind(operator):
+        _, weights, grads = gradients(sample)
+        names = [name for name, value in arrays_of(sample).items() for _ in flat({name: value})]
+        for tangents in directions_for(sample):
+            with forward_ad.dual_level():
+                leaves = leaves_of(sample)
+                outputs = differentiable_outputs(call(sample, leaves | dual_leaves(leaves, tangents)))
+                along = inner(weights, [tangent_or_zeros(output) for output in outputs])
+            chosen = [g.numpy() for name, g in zip(names, grads, strict=True) if name in tangents]
+            expected = inner(chosen, flat(tangents))
+            np.testing.assert_allclose(
+                along, expected, rtol=1e-7, atol=1e-9, err_msg=f"{sample}, tangents of {list(tangents)}"
+            )
+
+
+@over(DIFFERENTIABLE)
+def test_forward_over_reverse_agrees_with_reverse_over_reverse(operator):
+    for sample in samples_in_each_kind(operator):
+        (tangents, *_) = directions_for(sample)
+        leaves, weights, grads = gradients(sample, create_graph=True)
+        expected = second_gradients(leaves, grads, flat(tangents))
+        with forward_ad.dual_level():
+            duals = dual_leaves(leaves_of(sample), tangents)
+            outputs = differentiable_outputs(call(sample, duals))
+            grads = weighted_gradients(outputs, weights, flat(duals))
+            assert_close([tangent_or_zeros(g) for g in grads], expected, f"forward over reverse of {sample}")
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
 
 
-ELEMENTWISE = [operator for operator in ROWS if operator.elementwise]
-
-
 @over([operator for operator in ELEMENTWISE if len(operator.signature.tensors) > 1])
 def test_broadcasting(operator):
-    narrow = {"row": lambda a: a[:1], "column": lambda a: a[:, :1], "vector": lambda a: a[0], "number": lambda a: a[0, 0]}
+    narrow = {
+        "row": lambda array: array[:1],
+        "column": lambda array: array[:, :1],
+        "vector": lambda array: array[0],
+        "number": lambda array: array[0, 0],
+    }
     sample = samples_of(operator)[0]
     given = sample.bound()
     tensors = [argument.name for argument in operator.signature.tensors if argument.name in given]
@@ -369,9 +461,8 @@ def test_in_place(operator, layout):
         of_leaf = weight.copy()
         window(of_leaf)[...] = wanted.pop(target)
         for create_graph in (True, False):
-            actual = grad(
-                base, [leaf, *others.values()], vg.Tensor(weight), create_graph=create_graph, retain_graph=create_graph, materialize_grads=True
-            )
+            options = {"create_graph": create_graph, "retain_graph": create_graph}
+            actual = weighted_gradients([base], [weight], [leaf, *others.values()], **options)
             assert_close(actual, [of_leaf, *(wanted[name] for name in others)], f"{sample} in place")
 
 

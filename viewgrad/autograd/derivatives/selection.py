@@ -44,7 +44,8 @@ contiguous_copy = row(
 ).function
 row(
     "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
-    forward_derivative=LINEAR, kinds="fc", samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))),
+    forward_derivative=LINEAR, kinds="fc",
+    samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))),
     doc="A copy of the elements in row order in another shape.",
 )
 cast = row(
