@@ -1,8 +1,8 @@
 """Forward mode: dual tensors, which carry a tangent beside their value through every operator.
 
 What a program computes from dual tensors inside a `dual_level` is dual in its turn, in-place writes through views
-included. The tangent of the result is the derivative of the program in the direction of the tangents put in: a product of
-the Jacobian with a vector, at the cost of a constant factor of the program.
+included. The tangent of the result is the derivative of the program in the direction of the tangents put in: a product
+of the Jacobian with a vector, at the cost of a constant factor of the program.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def exit_dual_level(level: DualLevel | None = None) -> None:
     """
     innermost = LEVEL.get()
     if innermost is None or level not in (None, innermost):
-        raise ForwardModeError("only the innermost open dual level can be left" if innermost else "no dual level is open")
+        raise ForwardModeError("no dual level is open" if innermost is None else "only the innermost level can be left")
     innermost.close()
     LEVEL.set(innermost.outer)
     if innermost.outer is None:
@@ -104,8 +104,8 @@ def exit_dual_level(level: DualLevel | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
     """A tensor with the value and the memory of `tensor`, and with a tangent.
 
-    `tensor` itself gets no tangent by that. A write to the dual tensor is a write to `tensor` too, and gives it a tangent:
-    it then depends on what was made dual.
+    `tensor` itself gets no tangent by that. A write to the dual tensor is a write to `tensor` too, and gives it a
+    tangent: it then depends on what was made dual.
 
     Arguments:
         tensor: the value, of floating-point or complex dtype; with a history it keeps it.
@@ -136,7 +136,7 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         )
     if tangent_of(tensor, level) is not None:
         raise ForwardModeError(
-            "this tensor has a tangent at this level already; make_dual takes unpack_dual(tensor).primal, or a new level"
+            "this tensor has a tangent at this level already; use unpack_dual(tensor).primal, or a level inside it"
         )
     dual = _apart(tensor, MakeDualBackward)
     make_dual_root(dual, tensor, tangent, level)
@@ -173,7 +173,7 @@ def _apart(tensor: Tensor, node_class: Any) -> Tensor:
 
 def _is_whole(array: Any, base: Any) -> bool:
     """Whether `array` has the elements of `base`, in the same order."""
-    return (
+    return bool(
         array.shape == base.shape
         and array.strides == base.strides
         and array.dtype == base.dtype

@@ -107,7 +107,7 @@ class IndexAccumulateBackward(Node):
     apply_recorded = apply
 
 
-# -- reading ---------------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -182,7 +182,7 @@ def _reads_once(index: tuple[Any, ...]) -> bool:
     return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
 
 
-# -- writing ---------------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -283,7 +283,7 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
     source = src._array
-    if src is self:
+    if self is src:
         return self
     prepare_write(self, "copy_")
     array[...] = source

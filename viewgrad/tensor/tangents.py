@@ -4,8 +4,8 @@ A tangent is kept at the *root* of a tensor: the base of a view, or the tensor i
 view is that window of the root's tangent which the view is of the base, taken when somebody asks. So the two share
 memory, whichever of them was given a tangent first, and a write to either is seen by both.
 
-A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own: its root, and that
-of its views, is a `TangentRoot`. A write to memory that has several roots is told to all of them.
+A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own: its root, and
+that of its views, is a `TangentRoot`. A write to memory that has several roots is told to all of them.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class TangentRoot:
         aliases.append(weakref.ref(self))
 
 
-# -- reading ---------------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def tangent_of(tensor: Tensor, level: DualLevel | None = None) -> Tensor | None:
@@ -210,14 +210,13 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
             overwrite_tangent(tensor, tangent, level, index=index)
 
 
-# -- writing ---------------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None = None) -> None:
     """Give `tensor` a tangent, of its own shape; or take it away with None.
 
-    Of a view the base's tangent is changed, and made where there was none. `tangent` itself is kept where it can be, and
-    never written to.
+    Of a view the base's tangent is changed, and made where there was none. `tangent` itself is never written to.
 
     Arguments:
         tensor: any tensor, of floating-point or complex dtype.
@@ -241,7 +240,10 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
 
 
 def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: DualLevel) -> None:
-    """Let `dual`, a view of `source` with a root of its own, have `tangent` at `level`, and elsewhere those of `source`."""
+    """Let `dual`, a view of `source` with a root of its own, have `tangent` at `level`, elsewhere those of `source`.
+
+    `tangent` is kept where it can be, but never written to.
+    """
     view = dual._view
     assert view is not None
     source_root = source if source._view is None else source._view.tangent_root
@@ -271,8 +273,8 @@ def overwrite_tangent(
 ) -> None:
     """After a write to `tensor`, or to `tensor[index]`, let `tangent` (None: zero) be the tangent of what was written.
 
-    To be called at the level around `level`. `tangent` is broadcast and cast, as the value was; `owned` says that nobody
-    else holds it.
+    To be called at the level around `level`. `tangent` is broadcast and cast, as the value was; `owned` says that
+    nobody else holds it.
     """
     view = tensor._view
     root = tensor if view is None else view.tangent_root
@@ -402,7 +404,7 @@ def _tangents(root: Any) -> Tangents:
 NONE: Final = Tangents()  # stands for that of a root without any; never written to
 
 
-# -- saving ----------------------------------------------------------------------------------------------------------------
+# -- saving ------------------------------------------------------------------------------------------------------------
 
 
 class DualSaved(SavedTensor):

@@ -1,7 +1,7 @@
 """The checker: what a declaration must not say.
 
-It finds mistakes when the operator is defined which would otherwise show much later, or never: a gradient that is silently
-ignored is a wrong gradient.
+It finds mistakes when the operator is defined which would otherwise show much later, or never: a gradient that is
+silently ignored is a wrong gradient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .declaration import (
 __all__ = ["BUILTINS", "Place", "check_functions", "check_signature", "excuse", "read_formulas", "refuse"]
 
 # What of Python's own functions a formula may call.
-BUILTINS: Final = frozenset({"bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "range", "tuple", "zip"})
+BUILTINS: Final = frozenset(
+    {"bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "range", "tuple", "zip"}
+)
 # The names that generated functions use for themselves; see codegen.py.
 GENERATED: Final = re.compile(
     r"([aegr]|out)\d+|arrays|array|edges|grads_of_list|mode_bits|node|ops|recorded|saved|tensor|grad|grads|result\d*|grad_\w+|"
@@ -66,11 +68,15 @@ class Place:
         )
 
 
-# -- the signature ---------------------------------------------------------------------------------------------------------
+# -- the signature -----------------------------------------------------------------------------------------------------
 
 
 def check_signature(
-    signature: Signature, derivatives: Mapping[str, str], lists: Sequence[str], silent: Sequence[str], reserved: Iterable[str]
+    signature: Signature,
+    derivatives: Mapping[str, str],
+    lists: Sequence[str],
+    silent: Sequence[str],
+    reserved: Iterable[str],
 ) -> None:
     """Check the names of arguments and outputs, and that each input has exactly one formula.
 
@@ -87,7 +93,7 @@ def check_signature(
     reserved = set(reserved)
     for argument in arguments:
         if GENERATED.fullmatch(argument) or argument in reserved:
-            raise refuse(name, f"no argument can be called {argument!r}, which generated code uses; choose another name")
+            raise refuse(name, f"no argument can be called {argument!r}, which generated code uses; choose another")
         if argument in outputs:
             raise refuse(name, f"{argument!r} is both an argument and an output")
     if len(set(outputs)) != len(outputs):
@@ -109,12 +115,12 @@ def check_signature(
             if part in seen:
                 raise refuse(name, f"there are two formulas for {part!r}: {seen[part]!r} and {derivatives[key]!r}")
             seen[part] = derivatives[key]
-    for argument in arguments.values():
-        annotated = argument.annotation is not None and "Tensor" in argument.annotation
-        if argument.name not in seen and (argument.name == "self" or argument.name in lists or annotated):
+    for given in arguments.values():
+        annotated = given.annotation is not None and "Tensor" in given.annotation
+        if given.name not in seen and (given.name == "self" or given.name in lists or annotated):
             raise refuse(
                 name,
-                f"the input {argument.name!r} has no formula; give it one, or {NOT_DIFFERENTIABLE!r}, "
+                f"the input {given.name!r} has no formula; give it one, or {NOT_DIFFERENTIABLE!r}, "
                 f"or '{NOT_IMPLEMENTED}(\"reason\")'",
             )
     for listed in lists:
@@ -124,7 +130,7 @@ def check_signature(
         raise refuse(name, f"beside the list {lists[0]!r} there can be no other tensor argument; put it into the list")
 
 
-# -- formulas --------------------------------------------------------------------------------------------------------------
+# -- formulas ----------------------------------------------------------------------------------------------------------
 
 
 def read_formulas(
@@ -182,20 +188,29 @@ def _check_names(signature: Signature, formula: Formula, place: Place) -> None:
             raise place.error(use.position, f"{use.name!r} is an output here, so it cannot be called")
         if use.kind == "function" and use.name == NOT_IMPLEMENTED:
             if not re.fullmatch(rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", formula.text):
-                raise place.error(use.position, f"{NOT_IMPLEMENTED} stands alone, with the reason: {NOT_IMPLEMENTED}(\"reason\")")
+                raise place.error(
+                    use.position, f'{NOT_IMPLEMENTED} stands alone, with the reason: {NOT_IMPLEMENTED}("reason")'
+                )
 
 
 def unknown_name(signature: Signature, use: Use, place: Place, more: str) -> DeclarationError:
     """The error of a name in a formula that means nothing."""
     numbered = re.fullmatch(r"result\d*", use.name)
     if numbered:
-        return place.error(use.position, f"no output is called {use.name!r}; the outputs are {', '.join(signature.outputs)}")
+        return place.error(
+            use.position, f"no output is called {use.name!r}; the outputs are {', '.join(signature.outputs)}"
+        )
     arguments = ", ".join(argument.name for argument in signature.arguments)
     return place.error(
         use.position,
         f"unknown name {use.name!r}; a formula reads the arguments ({arguments}), the outputs "
         f"({', '.join(signature.outputs)}) and {more}",
     )
+
+
+def no_gradient(output: str, use: Use, place: Place) -> DeclarationError:
+    """The error of reading a gradient that never arrives."""
+    return place.error(use.position, f"no gradient arrives at {output!r}, which is in nondifferentiable_outputs")
 
 
 def _check_metadata(signature: Signature, formula: Formula, place: Place, inplace: bool) -> None:
@@ -207,7 +222,8 @@ def _check_metadata(signature: Signature, formula: Formula, place: Place, inplac
             raise place.error(use.position, f"{what} may be read only in a formula for {use.name!r} alone")
         if inplace:
             raise place.error(
-                use.position, f"{what} may not be read in an operator with an in-place variant, which keeps other strides"
+                use.position,
+                f"{what} may not be read in an operator that has an in-place variant, with its own strides",
             )
 
 
@@ -226,13 +242,13 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], silent: 
                 if use.kind == "grads[i]":
                     indexed.add(use.detail)
                     if outputs[use.detail] in silent:
-                        raise place.error(use.position, f"no gradient arrives at {outputs[use.detail]!r}, which is not differentiable")
+                        raise no_gradient(outputs[use.detail], use, place)
                 if use.kind == "grad_NAME" and outputs[use.detail] in silent:
-                    raise place.error(use.position, f"no gradient arrives at {outputs[use.detail]!r}, which is not differentiable")
+                    raise no_gradient(outputs[use.detail], use, place)
     if "grad_NAME" in first and len(first) > 1:
         use, place = first["grad_NAME"]
         other = "grad" if "grad" in first else "grads"
-        raise place.error(use.position, f"grad_{use.name} is mixed with {other}; name every incoming gradient in one way")
+        raise place.error(use.position, f"grad_{use.name} is mixed with {other}; name all incoming gradients alike")
     if "grad" in first and "grads" in first:
         use, place = first["grad"]
         raise place.error(use.position, "grad is mixed with grads; write grads[0] for it, or name the gradients")
@@ -250,17 +266,19 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], silent: 
     if "grad" in first and len(speaking) > 1:
         use, place = first["grad"]
         named = " or ".join(f"grad_{output}" for output in speaking)
-        raise place.error(use.position, f"{len(speaking)} outputs are differentiable; write grads[i], or {named}, for grad")
+        raise place.error(
+            use.position, f"{len(speaking)} outputs are differentiable; for grad, write grads[i], or {named}"
+        )
     if implemented and formulas and len(implemented) == len(formulas) and len(speaking) > 1:
         read = {number for formula in implemented for number in formula.grads}
         for output in speaking:
             if outputs.index(output) not in read:
                 raise refuse(
-                    name, f"no formula reads the gradient of {output!r}; read it, or put it into nondifferentiable_outputs"
+                    name, f"no formula reads the gradient of {output!r}; put that into nondifferentiable_outputs"
                 )
 
 
-# -- names that may be defined later ---------------------------------------------------------------------------------------
+# -- names that may be defined later -----------------------------------------------------------------------------------
 
 
 def check_functions(operators: Iterable[Operator], known: Callable[[str], bool]) -> None:
@@ -290,5 +308,5 @@ def _check_called(uses: Iterable[Use], place: Place, known: Callable[[str], Any]
         if use.kind == "function" and use.name not in BUILTINS and use.name != NOT_IMPLEMENTED and not known(use.name):
             raise place.error(
                 use.position,
-                f"unknown function {use.name!r}; a formula calls operators, and functions made known by formula_function",
+                f"unknown function {use.name!r}; a formula calls operators and what formula_function has made known",
             )

@@ -127,7 +127,7 @@ def parse_signature(text: str, tensors: Mapping[str, str]) -> Signature:
     return Signature(function.name, tuple(arguments), outputs)
 
 
-# -- formulas --------------------------------------------------------------------------------------------------------------
+# -- formulas ----------------------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -355,7 +355,7 @@ def _constant_index(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
-# -- operators -------------------------------------------------------------------------------------------------------------
+# -- operators ---------------------------------------------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -366,8 +366,8 @@ class InPlace:
         forward: computes the new value from arrays; as that of the row where left out.
         derivatives: the formulas, in which `self` is the value before the write, and `result` the one after; those of
             the row where left out.
-        forward_derivative: the tangent of the new value, from `result` and `self_t`: the value before the write is gone;
-            that of the row where left out.
+        forward_derivative: the tangent of the new value, from `result` and `self_t`, since the value before the write
+            is gone; that of the row where left out.
     """
 
     forward: Callable[..., Any] | None = None
@@ -391,7 +391,8 @@ class Operator:
         has_inplace: whether there is an in-place variant.
         inplace_declaration: the operator that the in-place variant is made of, where the row states it itself.
         doc: what the operator computes, in a sentence.
-        user_defined: whether it is none of the library's, so that what its formulas give is checked in every backward pass.
+        user_defined: whether it is none of the library's; then what its formulas give is checked in every backward
+            pass.
         domain: of an elementwise operator, the interval from which the tests draw its arguments.
         kinds: the dtype kinds that it is for: "f", or "fc" where complex numbers make sense too.
         samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
@@ -449,7 +450,7 @@ class Operator:
         for declared in (self, self.inplace_declaration):
             if declared is not None and declared.tangents is not None:
                 parts.append(declared.tangents.source())
-        return "\n\n".join(parts)
+        return "\n\n\n".join(part.strip("\n") for part in parts) + "\n"
 
     def saved(self, name: str) -> tuple[str, ...]:
         """What is kept for backward when the argument `name` needs a gradient.
@@ -465,7 +466,8 @@ class Operator:
         """
         if name not in self.differentiable:
             raise DeclarationError(
-                f"operator {self.name!r} has no gradient for {name!r}; it has for {', '.join(self.differentiable) or 'none'}"
+                f"operator {self.name!r} has no gradient for {name!r}, only for "
+                f"{', '.join(self.differentiable) or 'nothing'}"
             )
         kept: dict[str, None] = {}
         for formula in self.formulas:

@@ -1,7 +1,7 @@
 """Forward-mode formulas: how the tangent of an output is computed from the tangents of the inputs.
 
-A formula is specialised for each set of inputs that have a tangent: what is multiplied by a tangent that is zero is left
-out, so that a constant costs nothing. What remains is compiled, as a function of tensors.
+A formula is specialised for each set of inputs that have a tangent: what is multiplied by a tangent that is zero is
+left out, so that a constant costs nothing. What remains is compiled, as a function of tensors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,21 @@ KIND: Final = "forward-mode formula"
 BILINEAR: Final = frozenset({"cross", "dot", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
 # Methods and attributes of a tensor that are linear in it.
 LINEAR: Final = frozenset(
-    {"T", "astype", "conj", "imag", "mT", "mean", "real", "reshape", "squeeze", "sum", "swapaxes", "transpose", "unsqueeze"}
+    {
+        "T",
+        "astype",
+        "conj",
+        "imag",
+        "mT",
+        "mean",
+        "real",
+        "reshape",
+        "squeeze",
+        "sum",
+        "swapaxes",
+        "transpose",
+        "unsqueeze",
+    }
 )
 SYMBOLS: Final[dict[str, type[ast.operator]]] = {
     "add": ast.Add,
@@ -128,8 +142,11 @@ class Tangents:
         return functions
 
     def source(self) -> str:
-        """The Python source for the case that every input has a tangent."""
-        return "\n".join(function.source for function in self.functions(frozenset(self.differentiable)))
+        """The Python source for the case that every input has a tangent, and for what is then done in place."""
+        functions = list(self.functions(frozenset(self.differentiable)))
+        if len(self.differentiable) > 1 and "self" in self.differentiable:
+            functions += [function for function in self.functions(frozenset({"self"})) if function.in_place is not None]
+        return "\n".join(function.source for function in functions)
 
     def _specialise(self, formula: ForwardFormula, present: frozenset[str]) -> TangentFunction:
         missing = {f"{name}_t" for name in self.differentiable if name not in present}
@@ -138,7 +155,9 @@ class Tangents:
         if len(present) < len(self.differentiable):
             name += "_from_" + "_and_".join(n for n in self.differentiable if n in present)
         if tree is None:
-            return TangentFunction(formula.outputs, (), None, f"# {', '.join(formula.outputs)}: zero\n", False, None, False)
+            return TangentFunction(
+                formula.outputs, (), None, f"# {', '.join(formula.outputs)}: zero\n", False, None, False
+            )
         names = self._names_in(tree)
         source = self._write(name, names, f"return {_unparse(tree, names)}")
         function = self._compile(source, name)
@@ -259,7 +278,7 @@ class _Specialiser:
         return tree if simplified is None else simplified
 
 
-# -- reading ---------------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def read_tangents(
@@ -292,15 +311,11 @@ def read_tangents(
         place = Place(name, rule, speaking, KIND)
         if text == AUTO_ELEMENTWISE:
             if len(differentiable) != 1 or len(speaking) != 1:
-                raise place.error(
-                    1,
-                    f"{AUTO_ELEMENTWISE} needs one differentiable input and one differentiable output, "
-                    f"not {len(differentiable)} and {len(speaking)}",
-                )
+                raise _too_many(text, differentiable, speaking, place)
             read = [ForwardFormula(speaking, *_elementwise(signature, formulas[0]), place)]
         elif text == AUTO_LINEAR:
             if len(speaking) != 1:
-                raise place.error(1, f"{AUTO_LINEAR} needs one differentiable output, not {len(speaking)}")
+                raise _too_many(text, differentiable, speaking, place)
             read = [ForwardFormula(speaking, _linear(signature, differentiable), (), place)]
         else:
             read = [_explicit(signature, differentiable, rule, speaking, inplace)]
@@ -317,9 +332,7 @@ def read_tangents(
                 raise refuse(name, f"there are two {KIND}s for {output!r}: {found[output]!r} and {text!r}")
             found[output] = text
         if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR) and len(speaking) > 1:
-            needs = "one differentiable input and one differentiable output" if "wise" in text else "one differentiable output"
-            more = f"{len(differentiable)} and {len(speaking)}" if "wise" in text else f"{len(speaking)}"
-            raise Place(name, text, outputs, KIND).error(1, f"{text.strip()} needs {needs}, not {more}")
+            raise _too_many(text.strip(), differentiable, speaking, Place(name, text, outputs, KIND))
         if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR):
             return read_tangents(signature, differentiable, formulas, text, silent, compile, inplace=inplace)
         read.append(_explicit(signature, differentiable, text, outputs, inplace))
@@ -327,6 +340,14 @@ def read_tangents(
         if output not in found:
             raise refuse(name, f"the output {output!r} has no {KIND}; the others have")
     return Tangents(signature, differentiable, read, compile, "; ".join(f"{key}: {text}" for key, text in rule.items()))
+
+
+def _too_many(rule: str, differentiable: Sequence[str], speaking: Sequence[str], place: Place) -> DeclarationError:
+    """The error of a rule for operators with less inputs or outputs."""
+    if rule == AUTO_LINEAR:
+        return place.error(1, f"{rule} needs one differentiable output, not {len(speaking)}")
+    counts = f"{len(differentiable)} and {len(speaking)}"
+    return place.error(1, f"{rule} needs one differentiable input and one differentiable output, not {counts}")
 
 
 def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tuple[Use, ...]]:
@@ -337,7 +358,9 @@ def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tupl
     """
     (name,) = formula.inputs
     tangent = ast.Call(ast.Name("conj", ast.Load()), [ast.Name(f"{name}_t", ast.Load())], [])
-    names: dict[str, ast.expr] = {argument.name: ast.Name(f"{argument.name}_p", ast.Load()) for argument in signature.tensors}
+    names: dict[str, ast.expr] = {
+        argument.name: ast.Name(f"{argument.name}_p", ast.Load()) for argument in signature.tensors
+    }
     names |= {"grad": tangent, f"grad_{signature.outputs[0]}": tangent}
     tree = _Renamed(names).visit(parse_expression(formula.text))
     if formula.is_implemented:
@@ -398,7 +421,13 @@ class _ForwardReader(ast.NodeTransformer):
     """Checks the names in a forward-mode formula, and makes those of tensors and outputs uniform."""
 
     def __init__(
-        self, signature: Signature, differentiable: Sequence[str], text: str, place: Place, local: set[str], inplace: bool
+        self,
+        signature: Signature,
+        differentiable: Sequence[str],
+        text: str,
+        place: Place,
+        local: set[str],
+        inplace: bool,
     ) -> None:
         self.signature = signature
         self.differentiable = differentiable
@@ -465,10 +494,11 @@ class _ForwardReader(ast.NodeTransformer):
             raise self._error(node, f"{name!r} is the incoming gradient, of which forward mode knows nothing")
         tensors = ", ".join(f"{argument.name}_p" for argument in self.signature.tensors)
         tangents = ", ".join(f"{argument}_t" for argument in self.differentiable)
+        plain = ", ".join(argument.name for argument in self.signature.plain) or "none"
         raise self._error(
             node,
-            f"unknown name {name!r}; a {KIND} reads the inputs ({tensors}), their tangents ({tangents}), the outputs "
-            f"({', '.join(self.signature.outputs)}) and the other arguments ({', '.join(sorted(self.plain)) or 'none'})",
+            f"unknown name {name!r}; a {KIND} reads the inputs ({tensors}), their tangents ({tangents}), the "
+            f"outputs ({', '.join(self.signature.outputs)}) and the other arguments ({plain})",
         )
 
     def _error(self, node: ast.AST, message: str) -> DeclarationError:

@@ -1,8 +1,8 @@
 """Forward mode: while a dual level is open, an operator computes the tangents of its outputs beside their values.
 
-Tangents are tensors, and are computed with operators: so they are recorded in grad mode (reverse over forward), and have
-tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward pass inside
-the level computes those of the gradients (forward over reverse).
+Tangents are tensors, and are computed with operators: so they are recorded in grad mode (reverse over forward), and
+have tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward
+pass inside the level computes those of the gradients (forward over reverse).
 """
 
 from __future__ import annotations
@@ -115,14 +115,15 @@ class Computation:
         values = {**self.values, **outputs}
         results: dict[str, Tensor | None] = {}
         for function in self.functions:
-            for name, tangent in zip(function.outputs, function({n: _made(values[n]) for n in function.names}), strict=True):
+            tangents = function({name: _made(values[name]) for name in function.names})
+            for name, tangent in zip(function.outputs, tangents, strict=True):
                 results[name] = None if tangent is None else self._alone(as_operand(tangent), outputs)
         return results
 
     def _alone(self, tangent: Tensor, outputs: Mapping[str, Tensor]) -> Tensor:
         """A tangent that shares its memory with nothing that a formula was given."""
-        if tangent._view is None and tangent._storage is None and not any(tangent is value for value in outputs.values()):
-            for value in self.values.values():
+        if tangent._view is None and tangent._storage is None:
+            for value in (*self.values.values(), *outputs.values()):
                 if value is tangent or (type(value) is list and any(item is tangent for item in value)):
                     break
             else:
@@ -152,7 +153,7 @@ def _made(value: Any) -> Any:
     return value
 
 
-# -- in place --------------------------------------------------------------------------------------------------------------
+# -- in place ----------------------------------------------------------------------------------------------------------
 
 
 def _inplace(call: Call, run: Callable[[], Any], given: dict[str, Any], levels: list[DualLevel]) -> Any:
@@ -223,7 +224,7 @@ def _write_touches(target: Tensor, values: Mapping[str, Any], names: tuple[str, 
     )
 
 
-# -- what nodes save -------------------------------------------------------------------------------------------------------
+# -- what nodes save ---------------------------------------------------------------------------------------------------
 
 
 def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,6 +263,6 @@ def _refuse_hidden_tangents(operator: Operator, given: Mapping[str, Any]) -> Non
         value = given.get(argument.name)
         if isinstance(value, Tensor) and has_tangent(value):
             raise ForwardModeError(
-                f"argument {argument.name!r} of operator {operator.name!r} is no tensor in its declaration, but was given "
-                "one with a tangent, which would be lost; detach() it"
+                f"argument {argument.name!r} of operator {operator.name!r} is no tensor in its declaration, but was "
+                "given one with a tangent, which would be lost; detach() it"
             )

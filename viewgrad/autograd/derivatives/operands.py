@@ -110,7 +110,9 @@ def overwrite(target: Array, result: Any) -> None:
         ValueError: where it has another shape.
     """
     if np.shape(result) != target.shape:
-        raise ValueError(f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}")
+        raise ValueError(
+            f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}"
+        )
     np.copyto(target, result, "same_kind")
 
 
@@ -142,7 +144,7 @@ def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str)
         leading = len(shape) - len(like[0])
         if leading < 0 or any(n not in (1, m) for n, m in zip(like[0], shape[leading:], strict=True)):
             raise GradientMismatchError(
-                f"the formula of operator {operator!r} for {argument!r} gave a gradient of shape {shape} for an input of "
-                f"shape {like[0]}"
+                f"the formula of operator {operator!r} for {argument!r} gave a gradient of shape {shape} for an input "
+                f"of shape {like[0]}"
             )
     return conform(grad, like)

@@ -1,7 +1,7 @@
 """What an operator does while features are on that are off by default; see `tensor/modes.py`.
 
-A feature is one bit of the mode and one function that runs around an operator. Each lives in a file of its own and makes
-itself known by `@feature(BIT)`; this file only says in which order they lie around each other.
+A feature is one bit of the mode and one function that runs around an operator. Each lives in a file of its own and
+makes itself known by `@feature(BIT)`; this file only says in which order they lie around each other.
 """
 
 from __future__ import annotations
