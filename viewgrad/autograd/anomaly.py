@@ -5,18 +5,16 @@ While it is on, the graph is run by `AnomalyTask`, the engine said plainly: a no
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Callable
-from contextvars import ContextVar
 from heapq import heappop
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ..errors import AnomalyError
 from ..tensor.modes import ANOMALY, CHECK_NAN, MODE, ModeSwitch, current_mode, switched
 from ..tensor.node import ONE, OVERWRITE, SCATTER, Node
+from ..tensor.origins import RUNNING, note, origin
 from .derivatives.special import Call, feature
 from .engine import TASKS, GraphTask
 
@@ -25,13 +23,8 @@ __all__ = [
     "detect_anomaly",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
-    "note",
     "set_detect_anomaly",
 ]
-
-PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-RUNNING: Final[ContextVar[Node | None]] = ContextVar("viewgrad_running_node", default=None)
-
 
 class detect_anomaly(ModeSwitch):
     """Find the operator whose backward failed, or made a gradient that is not a number.
@@ -87,18 +80,6 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection is on here and now, and NaN gradients are errors."""
     return bool(current_mode() & CHECK_NAN)
-
-
-def note(node: Node) -> None:
-    """Let `node` remember where it was made: `metadata["traceback"]`, a list of lines, and `metadata["parent"]`."""
-    # Only the frames of the user's code, which ends where it called into this package.
-    frames = [frame for frame in traceback.extract_stack() if not _is_ours(frame.filename)]
-    node.metadata["traceback"] = traceback.format_list(frames)
-    node.metadata["parent"] = RUNNING.get()
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith((PACKAGE, "<viewgrad generated"))
 
 
 @feature(ANOMALY)
@@ -179,20 +160,3 @@ def _check(node: Node, grad: Any, grads: tuple[Any, ...], edges: tuple[Any, ...]
 def _count_nan(grad: Any) -> int:
     array = getattr(grad, "_array", grad)
     return int(np.isnan(array).sum()) if array.dtype.kind in "fc" else 0
-
-
-def origin(node: Node) -> str:
-    """Where a node was made, in words and as a traceback, and in which run of which other node, if any."""
-    parts = []
-    current: Node | None = node
-    while current is not None:
-        lines = current.metadata.get("traceback")
-        what = "It was made here"
-        if current is not node:
-            what = f"That was done by the backward pass of {current.name()}, which was made here"
-        if lines is None:
-            parts.append(f"{what.removesuffix(' here')} outside of anomaly detection, which notes where")
-        else:
-            parts.append(f"{what} (most recent call last):\n{''.join(lines)}")
-        current = current.metadata.get("parent")
-    return "\n".join(parts)

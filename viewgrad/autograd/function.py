@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import FunctionError
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, PACK, ModeSwitch, current_mode
 from ..tensor.node import MANY, Node, new, next_sequence_nr
+from ..tensor.origins import note
 from ..tensor.storage import RELEASED, Released, SavedTensor, Storage, WritesRefused, save
 from ..tensor.tangents import DualLevel, at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
@@ -28,7 +29,6 @@ from ..views.conform import conform
 from ..views.copy_slices import CopyBackwards, rebase_history
 from ..views.meta import CreationMeta, check_write, move_retained
 from ..views.ops import index_view
-from .anomaly import note
 from .graph.saved_hooks import packed
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]

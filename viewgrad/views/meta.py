@@ -10,8 +10,9 @@ import attrs
 import numpy as np
 
 from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
-from ..tensor.modes import GRAD, REPLAY, ModeSwitch, current_mode
+from ..tensor.modes import ANOMALY, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
 from ..tensor.node import AccumulateGrad, Node, hooks_of, input_nr_of, new, next_sequence_nr, node_of
+from ..tensor.origins import note
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
@@ -156,11 +157,14 @@ class DifferentiableViewMeta:
         old = tensor._edge
         edge: Any = None
         if base_edge is not None:
-            if current_mode() & REPLAY or not self.strided:
-                with ModeSwitch(on=GRAD):
+            mode = current_mode()
+            if mode & REPLAY or not self.strided:
+                with ModeSwitch(on=GRAD, off=INFERENCE):
                     edge = self.window(self.base)._edge
             else:
                 edge = self._as_strided(tensor, base_edge)
+            if mode & ANOMALY:
+                note(node_of(edge))
         tensor._edge = edge
         self.made_from = base_edge  # last, since other threads may look at the view meanwhile
         if old is not None:
@@ -263,9 +267,17 @@ def make_view(
         view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
-    if edge is None or not mode & GRAD:
-        out._edge = None
-        return out
+    if edge is None or mode != GRAD:
+        if edge is None or not mode & GRAD:
+            out._edge = None
+            return out
+        if mode & ANOMALY:
+            with ModeSwitch(off=ANOMALY):
+                out = make_view(
+                    source, array, index, view_fn, node_class, strided=strided, overlaps_itself=overlaps_itself
+                )
+            note(node_of(out._edge))
+            return out
     out._edge = node = new(node_class)
     node.edges = (edge,)
     node.hooks = None
@@ -284,8 +296,7 @@ def make_view(
 def _creation(mode: int) -> CreationMeta:
     if mode & GRAD:
         return CreationMeta.DEFAULT
-    from_inference = mode & 2
-    return CreationMeta.INFERENCE if from_inference else CreationMeta.NO_GRAD
+    return CreationMeta.INFERENCE if mode & INFERENCE else CreationMeta.NO_GRAD
 
 
 def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
