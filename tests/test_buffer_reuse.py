@@ -131,7 +131,47 @@ def identity_chain(x, y):
     return (c + b).sum(), [a, b, c]
 
 
+def read_in_part_before_it_is_shared(x, y):
+    part = x[1:3] * y[:2]  # made first, so that its gradient arrives last
+    both = x + y
+    return (both * both).sum() + part.sum(), [part, both]
+
+
+def read_in_part_and_summed(x, y):
+    part = x[1:3] * y[:2]
+    total = x.sum()  # its gradient is one number, broadcast
+    return part.sum() + total + (y * y).sum(), [part, total]
+
+
+def used_and_summed(x, y):
+    product = x * y
+    total = x.sum() + y.sum()
+    return (product * product).sum() + total, [product, total]
+
+
+def parts_of_a_shared_gradient(x, y):
+    other = np.concatenate([y, x]) * 2
+    product = x * y
+    joined = np.concatenate([x, y])
+    # The parts of one gradient go to x and y, where that of the product is added, and then the whole of it to `other`.
+    both = joined + other
+    return (both * both).sum() + product.sum(), [product, joined, other, both]
+
+
+def overwritten_by_slices_of_itself(x, y):
+    a = x.clone()
+    b = a * a
+    a[:2] = b[2:] * y[:2]
+    a[2:] = a[:2] * b[:2]
+    return (a * a).sum() + b[0], [a, b]
+
+
 PROGRAMS = [
+    read_in_part_before_it_is_shared,
+    read_in_part_and_summed,
+    used_and_summed,
+    parts_of_a_shared_gradient,
+    overwritten_by_slices_of_itself,
     sum_shared_by_two_edges,
     shared_then_overwritten,
     overwritten_twice,
@@ -217,19 +257,66 @@ def test_what_a_user_does_to_gradients_that_were_kept_spoils_no_later_pass(progr
         x.grad = y.grad = None
 
 
+@pytest.mark.parametrize("recorded", [False, True], ids=["first order", "recorded"])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_returned_gradients_share_no_memory(program):
+def test_returned_gradients_share_no_memory_and_can_be_written_to(program, recorded):
     x, y = leaves()
     value, between = program(x, y)
     inputs = [x, y, *between]
-    grads = vg.autograd.grad(value, inputs, allow_unused=True, retain_graph=True)
-    arrays = [grad.numpy() for grad in grads if grad is not None]
-    value.backward()
+    grads = vg.autograd.grad(value, inputs, allow_unused=True, retain_graph=True, create_graph=recorded)
+    arrays = [grad.detach().numpy() for grad in grads if grad is not None]
+    value.backward(retain_graph=True)
     arrays += [x.grad.numpy(), y.grad.numpy()]
     arrays += [tensor.detach().numpy() for tensor in inputs if not tensor._is_view()]
     for i, one in enumerate(arrays):
         for other in arrays[:i]:
             assert not np.shares_memory(one, other)
+    for tensor in [grad for grad in grads if grad is not None and not recorded] + [x.grad, y.grad]:
+        before = tensor.numpy().copy()
+        tensor.reshape(-1)[0] = 77.0
+        before.reshape(-1)[0] = 77.0
+        assert np.array_equal(tensor.numpy(), before)
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["first order", "recorded"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_gradients_asked_for_together_are_those_asked_for_one_by_one(program, recorded):
+    x, y = leaves()
+    value, between = program(x, y)
+    inputs = [x, y, *between]
+    options = {"allow_unused": True, "materialize_grads": True, "retain_graph": True}
+    together = vg.autograd.grad(value, inputs, create_graph=recorded, **options)
+    for tensor, grad in zip(inputs, together):
+        (alone,) = vg.autograd.grad(value, tensor, **options)
+        assert np.allclose(grad.detach().numpy(), alone.numpy())
+
+
+def test_a_hook_that_writes_to_the_gradient_that_it_is_shown_changes_its_own_path_only():
+    x, y = leaves()
+    a, b = x * 1.0, y * 1.0
+    a.register_hook(lambda grad: grad.mul_(100.0))
+    both = a + b
+    (both * both).sum().backward()
+    expected = 2 * (x + y).detach().numpy()
+    assert np.allclose(x.grad.numpy(), 100 * expected)
+    assert np.allclose(y.grad.numpy(), expected)
+
+
+def test_what_a_hook_has_returned_may_be_written_to_afterwards():
+    x, y = leaves()
+    mine = vg.full((4,), 5.0)
+    a = x.clone()
+    b = a.clone()
+    b.register_hook(lambda grad: mine)
+
+    def spoil(grad):
+        mine.fill_(np.nan)
+
+    a.register_hook(spoil)
+    b[0] = y[0]
+    b.sum().backward()
+    assert np.isnan(mine.numpy()).all()
+    assert np.array_equal(x.grad.numpy(), [5.0, 5.0, 5.0, 5.0])
 
 
 # -- gradients fed in --------------------------------------------------------------------------------------------------
@@ -402,14 +489,14 @@ def test_a_gradient_read_and_kept_is_a_snapshot_each_time():
     assert [float(grad[0]) for grad in kept] == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_leafs_gradient_that_a_graph_has_saved_is_not_accumulated_into():
+@pytest.mark.parametrize("part", [lambda grad: grad, lambda grad: grad[:], lambda grad: grad.reshape(2, 2).reshape(4)])
+def test_a_leafs_gradient_that_a_graph_has_saved_is_not_accumulated_into(part):
     x, w = leaves()
     backward_of_ones(x)
-    product = w * x.grad
-    part = w[1:] * x.grad[1:]
+    product = w * part(x.grad)
     backward_of_ones(x)
-    (product.sum() + part.sum()).backward()
-    assert np.array_equal(w.grad.numpy(), [1.0, 2.0, 2.0, 2.0])
+    product.sum().backward()
+    assert np.array_equal(w.grad.numpy(), [1.0] * 4)
     assert np.array_equal(x.grad.numpy(), [2.0] * 4)
 
 
@@ -466,6 +553,64 @@ def test_accumulation_happens_in_place_where_nobody_holds_the_gradient():
     first = x._grad._array.__array_interface__["data"][0]
     backward_of_ones(x)
     assert x._grad._array.__array_interface__["data"][0] == first != address
+
+
+# -- gradients that are one number, broadcast --------------------------------------------------------------------------
+
+MANY = 20_000
+
+
+def test_the_gradient_of_a_large_sum_can_be_written_to():
+    x = vg.zeros(MANY, requires_grad=True)
+    (grad,) = vg.autograd.grad(x.sum(), x)
+    x.sum().backward()
+    for tensor in (grad, x.grad):
+        tensor[0] = 5.0
+        assert tensor[0].item() == 5.0 and np.all(tensor[1:].numpy() == 1.0)
+
+
+def test_to_the_gradient_of_a_large_sum_others_are_added():
+    x = vg.full((MANY,), 3.0, requires_grad=True)
+    part = x[1:3] * 10.0
+    square = x * x
+    total = x.sum()
+    (part.sum() + square.sum() + total).backward()
+    expected = np.full(MANY, 7.0)
+    expected[1:3] += 10.0
+    assert np.array_equal(x.grad.numpy(), expected)
+
+
+def test_a_part_is_added_to_the_gradient_of_a_large_sum():
+    x = vg.full((MANY,), 3.0, requires_grad=True)
+    part = x[1:3] * 10.0
+    total = x.sum()
+    (part.sum() + total).backward()
+    expected = np.ones(MANY)
+    expected[1:3] += 10.0
+    assert np.array_equal(x.grad.numpy(), expected)
+
+
+def test_the_gradient_of_a_large_sum_is_overwritten_in_part():
+    x = vg.full((MANY,), 3.0, requires_grad=True)
+    a = x.clone()
+    a[:2] *= 4.0
+    a[5] = 0.0
+    a.sum().backward()
+    expected = np.ones(MANY)
+    expected[:2] = 4.0
+    expected[5] = 0.0
+    assert np.array_equal(x.grad.numpy(), expected)
+
+
+def test_the_gradient_of_a_large_sum_along_an_axis_is_shared_by_rows_and_overwritten_in_one():
+    x = vg.full((4, MANY), 3.0, requires_grad=True)
+    w = vg.Tensor(np.arange(MANY) / MANY)
+    a = x.clone()
+    a[1] = 0.0
+    (a.sum(0) * w).sum().backward()
+    expected = np.tile(w.numpy(), (4, 1))
+    expected[1] = 0.0
+    assert np.array_equal(x.grad.numpy(), expected)
 
 
 # -- what an operator returns ------------------------------------------------------------------------------------------
