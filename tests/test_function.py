@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import Function, grad, gradcheck, gradgradcheck, once_differentiable
+from viewgrad.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck, once_differentiable
 from viewgrad.errors import (
     FreedGraphError,
     FunctionError,
@@ -890,6 +890,207 @@ def test_leaf_from_outside_returned():
     with pytest.raises(FunctionError, match="not passed to apply"):
         Closure.apply(leaf(1.0))
     assert w.is_leaf
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------------
+
+
+class DualProduct(Product):
+    """A product with a forward-mode rule."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        return x * y
+
+    @staticmethod
+    def jvp(ctx, tx, ty):
+        x, y = ctx.saved_tensors
+        return tx * y + x * ty
+
+
+class DualTenfold(Tenfold):
+    @staticmethod
+    def jvp(ctx, t, way):
+        return ctx.way(t) * 10
+
+
+class DualScaleInPlace(ScaleInPlace):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.old = x.detach().clone()
+        return ScaleInPlace.forward(ctx, x, y)
+
+    @staticmethod
+    def jvp(ctx, tx, ty):
+        _, y = ctx.saved_tensors
+        return tx * y + ctx.old * ty
+
+
+def dual(values, tangent):
+    return forward_ad.make_dual(vg.Tensor(values), vg.Tensor(tangent))
+
+
+def tangent_of(tensor):
+    return forward_ad.unpack_dual(tensor).tangent
+
+
+def test_jvp():
+    with forward_ad.dual_level():
+        x, y = dual([1.0, 2.0], [1.0, 10.0]), vg.Tensor([3.0, 4.0])
+        assert_same(tangent_of(DualProduct.apply(x, y)), [3.0, 40.0])
+        assert_same(tangent_of(DualProduct.apply(y, x)), [3.0, 40.0])
+        assert_same(tangent_of(DualProduct.apply(x, x)), [2.0, 40.0])
+        assert tangent_of(DualProduct.apply(y, y)) is None
+        with pytest.raises(NotImplementedError, match="jvp"):
+            Product.apply(x, y)
+
+
+def test_jvp_at_nested_levels():
+    with forward_ad.dual_level():
+        x = dual([1.0, 2.0], [1.0, 10.0])
+        with forward_ad.dual_level():
+            inner = forward_ad.make_dual(x, vg.ones(2))
+            first = tangent_of(DualProduct.apply(inner, DualProduct.apply(inner, inner)))
+        assert_same(first, [3.0, 12.0])
+        assert_same(tangent_of(first), [6.0, 120.0])
+
+
+def test_jvp_of_undefined_tangents():
+    seen = []
+
+    class Watch(Function):
+        materialize = True
+
+        @staticmethod
+        def forward(ctx, x, y, n):
+            ctx.set_materialize_grads(Watch.materialize)
+            return x + y
+
+        @staticmethod
+        def jvp(ctx, tx, ty, n):
+            seen.append((ty, n))
+            return tx
+
+    with forward_ad.dual_level():
+        x = dual([1.0], [2.0])
+        Watch.apply(x, vg.ones(1), 3)
+        Watch.materialize = False
+        Watch.apply(x, vg.ones(1), 3)
+    assert_same(seen[0][0], [0.0])
+    assert seen[1] == (None, None) and seen[0][1] is None
+
+
+def test_jvp_of_views_is_not_that_of_the_base():
+    with forward_ad.dual_level():
+        x = dual([1.0, 2.0, 3.0], [1.0, 10.0, 100.0])
+        for way, expected in ((lambda t: t, [10.0, 100.0, 1000.0]), (lambda t: t[1:], [100.0, 1000.0])):
+            out = DualTenfold.apply(x, way)
+            assert_same(tangent_of(out), expected)
+            assert_same(tangent_of(out[1:]), expected[1:])
+            assert_same(tangent_of(x), [1.0, 10.0, 100.0])
+
+
+def test_jvp_of_dirty_tensors():
+    with forward_ad.dual_level():
+        base = dual([1.0, 2.0, 3.0], [1.0, 10.0, 100.0]) * 1
+        view = base[1:]
+        DualScaleInPlace.apply(view, dual(5.0, 7.0))
+        assert_same(tangent_of(base), [1.0, 64.0, 521.0])
+        assert_same(tangent_of(view), [64.0, 521.0])
+        DualScaleInPlace.apply(base, vg.Tensor(2.0))
+        assert_same(tangent_of(view), [128.0, 1042.0])
+
+        class Forget(Function):
+            @staticmethod
+            def forward(ctx, x):
+                x.zero_()
+                ctx.mark_dirty(x)
+                return x
+
+            @staticmethod
+            def jvp(ctx, t):
+                return None
+
+        Forget.apply(view)
+        assert_same(tangent_of(base), [2.0, 0.0, 0.0])
+
+
+def test_forward_over_reverse():
+    with forward_ad.dual_level():
+        p = leaf(1.0, 2.0)
+        x = forward_ad.make_dual(p, vg.Tensor([1.0, 10.0]))
+        (g,) = grad(DualProduct.apply(x, DualProduct.apply(x, x)).sum(), x)
+        assert_same(g, [3.0, 12.0])
+        assert_same(tangent_of(g), [6.0, 120.0])
+
+
+def test_forward_over_reverse_through_a_saved_output():
+    class DualExp(Exp):
+        @staticmethod
+        def forward(ctx, x):
+            y = Exp.forward(ctx, x)
+            ctx.save_for_forward(y)
+            return y
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * ctx.saved_tensors[0]
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(leaf(0.5, 1.0), vg.Tensor([1.0, 10.0]))
+        (g,) = grad(DualExp.apply(x).sum(), x)
+        assert_same(tangent_of(g), np.exp([0.5, 1.0]) * [1.0, 10.0])
+
+
+def test_forward_over_reverse_through_a_saved_intermediate_is_an_error_and_not_zero():
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            square = x * x
+            ctx.save_for_backward(square)
+            ctx.save_for_forward(square)
+            return square * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0] * 3
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * ctx.saved_tensors[0] * 3
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(leaf(2.0), vg.Tensor([1.0]))
+        y = Cube.apply(x)
+        assert_same(tangent_of(y), [12.0])
+        with pytest.raises(FunctionError, match="neither an input nor an output"):
+            grad(y.sum(), x)
+
+
+def test_wrong_tangents():
+    def returning_tangent(result):
+        class Returns(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx, t):
+                return result(t)
+
+        return Returns
+
+    with forward_ad.dual_level():
+        x = dual([1.0, 2.0], [1.0, 1.0])
+        for result, message in (
+            (lambda t: (t, t), "returned 2 tangents, but forward had 1 outputs"),
+            (lambda t: t[0], r"shape \(\) for output 0"),
+            (lambda t: 3.0, "returned float"),
+        ):
+            with pytest.raises(FunctionError, match=message):
+                returning_tangent(result).apply(x)
 
 
 # -- once_differentiable -----------------------------------------------------------------------------------------------

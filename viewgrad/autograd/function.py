@@ -23,11 +23,21 @@ from ..tensor.modes import ANOMALY, FORWARD, GRAD, PACK, ModeSwitch, current_mod
 from ..tensor.node import MANY, Node, new, next_sequence_nr
 from ..tensor.origins import note
 from ..tensor.storage import RELEASED, Released, SavedTensor, Storage, WritesRefused, save
-from ..tensor.tangents import DualLevel, at_level, open_levels, set_tangent, tangent_of
+from ..tensor.tangents import (
+    DualLevel,
+    DualSaved,
+    TangentRoot,
+    at_level,
+    make_dual_root,
+    open_levels,
+    set_tangent,
+    tangent_of,
+    with_tangents,
+)
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ..views.conform import conform
 from ..views.copy_slices import CopyBackwards, rebase_history
-from ..views.meta import CreationMeta, check_write, move_retained
+from ..views.meta import CreationMeta, DualViewMeta, check_write, move_retained
 from ..views.ops import index_view
 from .graph.saved_hooks import packed
 
@@ -77,6 +87,7 @@ class FunctionCtx:
     def __init__(self) -> None:
         self._open = True  # while forward (and setup_context) runs
         self._recorded = False
+        self._dual = False  # whether an input has a tangent
         self._wanted: list[Wanted] = []
         self._wanted_forward: tuple[Tensor | None, ...] | None = None
         self._kept: list[Kept] = []
@@ -102,10 +113,7 @@ class FunctionCtx:
         """
         self._require_open("save_for_backward")
         self._require_tensors(tensors, "save_for_backward", or_none=True)
-        self._wanted = [
-            Wanted(tensor, save(tensor) if tensor is not None and self._recorded else None, _version(tensor))
-            for tensor in tensors
-        ]
+        self._wanted = [Wanted(tensor, self._saved(tensor), _version(tensor)) for tensor in tensors]
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
@@ -159,6 +167,11 @@ class FunctionCtx:
         self._require_open("set_materialize_grads")
         self._materialize = value
 
+    def _saved(self, tensor: Tensor | None) -> SavedTensor | None:
+        if tensor is None or not self._recorded:
+            return None
+        return with_tangents(save(tensor), tensor) if self._dual else save(tensor)
+
     def _require_open(self, what: str) -> None:
         if not self._open:
             raise FunctionError(
@@ -196,15 +209,18 @@ class FunctionCtx:
         return tensor
 
     def _without_history(self, node: FunctionNode, array: Array) -> Any:
-        if not current_mode() & GRAD or array.dtype.kind not in "fc":
+        mode = current_mode()
+        if not mode & (GRAD | FORWARD) or array.dtype.kind not in "fc":
             return None
-        return delayed_error(
+        message = (
             f"the second derivative of {self._function.__name__} leads through a tensor of shape {array.shape} that "
             "was saved in its forward, but is neither an input nor an output, so that its history is not known; save "
             "inputs and compute it from them in backward, or return it as a further output (if it is a constant, pass "
-            "it to apply(), or put it on ctx as an attribute)",
-            node.edges,
+            "it to apply(), or put it on ctx as an attribute)"
         )
+        if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed at once
+            raise FunctionError(message)
+        return delayed_error(message, node.edges) if mode & GRAD else None
 
     def __repr__(self) -> str:
         return f"<ctx of {self._function.__name__}>"
@@ -413,6 +429,7 @@ class Function:
         tangents = _tangents(args) if mode & FORWARD else ()
         ctx = FunctionCtx()
         ctx._function = cls
+        ctx._dual = bool(tangents)
         ctx._recorded = bool(mode & GRAD) and any(edge is not None for edge in edges)
         needing = iter(edges)
         ctx.needs_input_grad = tuple([isinstance(arg, Tensor) and next(needing) is not None for arg in args])
@@ -440,12 +457,15 @@ class Function:
                 node.argument_count = len(args)
                 ctx._node = weakref.ref(node)
             results = _wrapped(ctx, node, inputs, outputs)
-        if node is not None:
-            ctx._kept = [_kept(ctx, wanted, inputs, versions, outputs, mode) for wanted in ctx._wanted]
-            if mode & ANOMALY:
-                note(node)
         for level, tangents_there in tangents:
             _push_forward(ctx, level, tangents_there, args, results)
+        if node is not None:
+            ctx._kept = [
+                _kept(ctx, wanted, inputs, versions, outputs, results, packing=bool(mode & PACK))
+                for wanted in ctx._wanted
+            ]
+            if mode & ANOMALY:
+                note(node)
         ctx._open = False
         ctx._wanted = []
         ctx._wanted_forward = None
@@ -665,7 +685,13 @@ def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tens
 
 
 def _kept(
-    ctx: FunctionCtx, wanted: Wanted, inputs: tuple[Tensor, ...], versions: list[int], outputs: list[Any], mode: int
+    ctx: FunctionCtx,
+    wanted: Wanted,
+    inputs: tuple[Tensor, ...],
+    versions: list[int],
+    outputs: list[Any],
+    results: list[Any],
+    packing: bool,
 ) -> Kept:
     """What was given to save_for_backward, with where its history comes from."""
     tensor, saved = wanted.tensor, wanted.saved
@@ -682,9 +708,14 @@ def _kept(
             for number, other in enumerate(outputs):
                 if other is tensor:
                     origin = -1 - number
+                    if ctx._dual:
+                        saved = with_tangents(saved.inner if type(saved) is DualSaved else saved, results[number])
                     break
-    if mode & PACK:
-        saved = packed(saved)
+    if packing:
+        if type(saved) is DualSaved:
+            saved.inner = packed(saved.inner)
+        else:
+            saved = packed(saved)
     return Kept(saved, origin, name)
 
 
@@ -718,15 +749,36 @@ def _push_forward(
     if len(results) != len(outputs):
         raise FunctionError(f"{name}: jvp returned {len(results)} tangents, but forward had {len(outputs)} outputs")
     for i, (output, tangent) in enumerate(zip(outputs, results, strict=True)):
-        if tangent is None:
+        if not isinstance(output, Tensor):
+            if tangent is not None:
+                raise FunctionError(f"{name}: jvp returned a tangent for output {i}, which is no tensor")
             continue
-        if not isinstance(output, Tensor) or not isinstance(tangent, Tensor):
-            raise FunctionError(f"{name}: jvp returned {type(tangent).__name__} for {type(output).__name__} {i}")
-        if tangent.shape != output.shape:
+        if tangent is not None and not isinstance(tangent, Tensor):
+            raise FunctionError(
+                f"{name}: jvp returned {type(tangent).__name__} for output {i}, where a Tensor or None is wanted"
+            )
+        if tangent is not None and tangent.shape != output.shape:
             raise FunctionError(
                 f"{name}: jvp returned a tangent of shape {tangent.shape} for output {i}, whose shape is {output.shape}"
             )
-        set_tangent(output, tangent, level)
+        if output.dtype.kind not in "fc" or _is_in(output, ctx._non_differentiable):
+            tangent = None
+        if output._view is not None and not _is_in(output, ctx._dirty):
+            _stand_apart(output)  # what the function says of its output is not said of the base
+            make_dual_root(output, output, tangent, level)
+        else:
+            set_tangent(output, tangent, level)
+
+
+def _stand_apart(output: Tensor) -> None:
+    """Let a view have a tangent of its own."""
+    plain = output._view
+    assert plain is not None
+    if type(plain) is not DualViewMeta or not plain.is_root:
+        view = DualViewMeta.of_view(TangentRoot(output._array, plain, whole=False), ())
+        for name in ("base", "index", "view_fn", "creation", "made_from", "strided", "overlaps_itself"):
+            setattr(view, name, getattr(plain, name))
+        output._view = view
 
 
 # -- around backward ---------------------------------------------------------------------------------------------------
