@@ -16,3 +16,11 @@ def test_a_wrapped_node_that_a_recorded_gradient_leads_to_as_well_runs_twice():
     expected = np.ones((2, 2))
     expected[0] = 2 * np.exp([0.1, 0.2])
     np.testing.assert_allclose(t.grad.numpy(), expected)
+
+
+def test_a_recorded_gradient_keeps_its_history_when_it_is_asked_for_under_no_grad():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x[0] ** 2 * x[1]
+    with vg.no_grad():
+        (gradient,) = vg.autograd.grad(y, x, create_graph=True)
+    assert vg.autograd.grad(gradient.sum(), x)[0].tolist() == [6.0, 2.0]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import autograd, errors, views
+from . import autograd, errors, func, views
 from .autograd.derivatives.composites import COMPOSITES
 from .autograd.derivatives.define import OPERATORS
 from .tensor.creation import (
@@ -87,6 +87,7 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "func",
     "imag",
     "inference_mode",
     "is_grad_enabled",

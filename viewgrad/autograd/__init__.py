@@ -1,9 +1,10 @@
 """The differentiation: nodes, the engine, derivative declarations, custom functions, checks."""
 
 from ..tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from . import derivatives, graph, hooks, indexing, numpy_functions, python_operators
+from . import derivatives, forward_ad, functional, graph, hooks, indexing, numpy_functions, python_operators
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .api import backward, grad
+from .derivatives.codegen import formula_function
 from .derivatives.define import define_op
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
@@ -15,6 +16,9 @@ __all__ = [
     "derivatives",
     "detect_anomaly",
     "enable_grad",
+    "formula_function",
+    "forward_ad",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",

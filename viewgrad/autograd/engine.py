@@ -534,11 +534,11 @@ def run_backward(
                 task.deliver(edge, grad if recorded else grad._array)
         task.run()
         task.finish()
+        if inputs is None:
+            return []
+        return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
     finally:
         MODE.reset(token)
-    if inputs is None:
-        return []
-    return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
 
 
 accumulating: Final = threading.Lock()

@@ -1,0 +1,715 @@
+"""Functional transforms: derivatives of functions as functions, over trees of tensors, and of each other."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import weakref
+
+import attrs
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad import func
+from viewgrad.autograd import functional
+from viewgrad.errors import (
+    DifferentiabilityError,
+    GradientMismatchError,
+    TreeError,
+    UnreachableInputError,
+)
+from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
+
+RNG = np.random.default_rng(11)
+
+
+def tensor(*shape, **options):
+    return vg.Tensor(RNG.normal(size=shape), **options)
+
+
+def close(actual, expected, **options):
+    tolerances = {"rtol": 1e-9, "atol": 1e-9} | options
+    np.testing.assert_allclose(actual._array, getattr(expected, "_array", expected), **tolerances)
+
+
+# -- programs that write to what they are given, through views --------------------------------------------------------
+
+
+def overwritten(x):
+    x[1:] *= x[:-1]
+    x[0] = x[1] * x[-1]
+    row = x[1:3]
+    row += x.sum()
+    return x
+
+
+def recurrence(x):
+    y = vg.zeros(len(x))
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = x[i] * y[i - 1] + x[0]
+    return y
+
+
+def transposed(x):
+    a = x.reshape(-1, 1) * x
+    t = a.T
+    t[0] *= x
+    t[:, 1].exp_()
+    a[[0, 1, 1]] = a[1:4] * 0.5
+    return a.diagonal() * a[0]
+
+
+def replaced(x):
+    y = x.sin()
+    y[::-1] += x * y
+    np.multiply(y, x, out=y)
+    y[1:-1].copy_(x[1:-1] ** 3)
+    x.zero_()
+    return y
+
+
+PROGRAMS = [overwritten, recurrence, transposed, replaced]
+
+
+def scalar_of(program):
+    def scalar(x):
+        y = program(x)
+        return (y * np.cos(np.arange(y.size))).sum() + (y * y).sum()
+
+    return scalar
+
+
+def differences(function, x, step=1e-6):
+    columns = []
+    for place in np.ndindex(*x.shape):
+        up, down = x.copy(), x.copy()
+        up[place] += step
+        down[place] -= step
+        columns.append((function(vg.Tensor(up))._array - function(vg.Tensor(down))._array) / (2 * step))
+    return np.stack(columns, -1).reshape(*columns[0].shape, *x.shape)
+
+
+# -- trees ------------------------------------------------------------------------------------------------------------
+
+
+@attrs.define
+class Layer:
+    weight: object
+    bias: object
+    name: str = "layer"
+    width: int = 3
+
+
+@attrs.frozen
+class Pair:
+    _left: object
+    right: object = attrs.field(kw_only=True, default=None)
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+def test_trees_are_put_together_as_they_were():
+    a, b, c = tensor(2), tensor(3), tensor()
+    tree = {"layers": [Layer(a, (b, None)), Point(1, c)], "other": Pair(2.0, right=np.ones(2)), 3: "text", "none": ()}
+    leaves, structure = flatten(tree)
+    assert leaves[0] is a and leaves[1] is b and leaves[2] is c and leaves[3] == 2.0 and len(leaves) == 5
+    assert paths(structure) == [
+        "['layers'][0].weight",
+        "['layers'][0].bias[0]",
+        "['layers'][1][1]",
+        "['other'].left",
+        "['other'].right",
+    ]
+    again = unflatten(structure, [1, 2, 3, 4, 5])
+    assert again == {
+        "layers": [Layer(1, (2, None)), Point(1, 3)],
+        "other": Pair(4, right=5),
+        3: "text",
+        "none": (),
+    }
+    assert type(again["layers"][1]) is Point
+    assert list(again) == list(tree)
+
+
+def test_a_class_that_holds_no_leaf_is_left_alone():
+    @attrs.define
+    class Counted:
+        value: int
+        made = 0
+
+        def __attrs_post_init__(self):
+            Counted.made += 1
+
+    inside = Counted(3)
+    result = map_leaves(lambda leaf: leaf * 2, {"a": 1.5, "b": inside})
+    assert result == {"a": 3.0, "b": inside} and result["b"] is inside and Counted.made == 1
+
+
+def test_subclasses_of_containers_stay_what_they_are():
+    ordered = collections.OrderedDict(b=1.0, a=2.0)
+    default = collections.defaultdict(list, a=3.0)
+    result = map_leaves(lambda leaf: leaf + 1, (ordered, default))
+    assert result == (collections.OrderedDict(b=2.0, a=3.0), {"a": 4.0})
+    assert type(result[0]) is collections.OrderedDict and result[1].default_factory is list
+    assert ordered["b"] == 1.0
+
+
+def test_trees_that_differ_are_told_apart():
+    _, structure = flatten({"a": [1.0, 2.0], "b": Layer(1.0, 2.0)})
+    assert leaves_like(structure, {"b": Layer(5, None), "a": [3, (4,)]}, "it") == [3, (4,), 5, None]
+    with pytest.raises(TreeError, match=r"it\['a'\] has 1 item where 2 items is expected"):
+        leaves_like(structure, {"a": [1.0], "b": Layer(1, 2)}, "it")
+    with pytest.raises(TreeError, match=r"it\['b'\] is a tuple where a Layer is expected"):
+        leaves_like(structure, {"a": [1.0, 2.0], "b": (1, 2)}, "it")
+    with pytest.raises(TreeError, match="it has 'a', 'c' where 'a', 'b' is expected"):
+        leaves_like(structure, {"a": [1.0, 2.0], "c": 1}, "it")
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_come_in_the_shape_of_the_argument():
+    def loss(params, scale):
+        first, second = params["layers"]
+        hidden = np.tanh(first.weight @ scale + first.bias)
+        return (second.weight @ hidden * second.bias).sum()
+
+    params = {"layers": [Layer(tensor(3, 2), tensor(3)), Layer(tensor(3), tensor(), "last")], "unused": (tensor(2),)}
+    found = func.grad(loss)(params, tensor(2))
+    assert found["layers"][1].name == "last" and found["layers"][0].weight.shape == (3, 2)
+    close(found["unused"][0], np.zeros(2))
+
+    leaves, structure = flatten(params)
+    scale = tensor(2)
+    marked = [leaf.clone().requires_grad_() for leaf in leaves]
+    loss(unflatten(structure, marked), scale).backward()
+    for ours, theirs in zip(flatten(func.grad(loss)(params, scale))[0], marked, strict=True):
+        close(ours, 0.0 if theirs.grad is None else theirs.grad)
+
+
+def test_argnums():
+    f = lambda x, y, *, z: (x * y * z).sum()
+    x, y, z = tensor(3), tensor(3), tensor(3)
+    close(func.grad(f, argnums=1)(x, y, z=z), x * z)
+    close(func.grad(f, argnums=-1)(x, y, z=z), x * z)
+    found = func.grad(f, argnums=(1, 0))(x, y, z=z)
+    assert type(found) is tuple
+    close(found[0], x * z)
+    close(found[1], y * z)
+    with pytest.raises(ValueError, match="no positional argument 2 among 2"):
+        func.grad(f, argnums=2)(x, y, z=z)
+    with pytest.raises(ValueError, match="twice"):
+        func.grad(f, argnums=(0, -2))(x, y, z=z)
+
+
+def test_numbers_and_arrays_stand_for_tensors():
+    assert func.grad(lambda x: x**3)(2.0).item() == 12.0
+    close(func.grad(lambda x: (x**3).sum())(np.array([1.0, 2.0])), [3.0, 12.0])
+    assert func.grad(lambda x: 5.0)(2.0).item() == 0.0
+
+
+def test_aux():
+    def f(x):
+        return (x * x).sum(), {"twice": x * 2, "text": "kept"}
+
+    x = tensor(3)
+    gradient, aux = func.grad(f, has_aux=True)(x)
+    close(gradient, 2 * x)
+    close(aux["twice"], 2 * x)
+    assert aux["text"] == "kept" and not aux["twice"].requires_grad
+    (value, aux), gradient = func.value_and_grad(f, has_aux=True)(x)
+    close(value, (x * x).sum())
+    assert not value.requires_grad and not aux["twice"].requires_grad
+    with pytest.raises(TypeError, match=r"returns \(output, aux\)"):
+        func.grad(lambda x: x.sum(), has_aux=True)(x)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_that_write_to_their_arguments(program):
+    x = tensor(5)
+    before = x._array.copy()
+    f = scalar_of(program)
+    close(func.grad(f)(x), differences(f, before), rtol=1e-5, atol=1e-6)
+    close(func.hessian(f)(x), differences(func.grad(f), before), rtol=1e-5, atol=1e-5)
+    value, _ = func.value_and_grad(f)(x)
+    close(value, f(x.clone()))
+    func.jacfwd(program)(x)
+    func.vjp(program, x)
+    func.linearize(program, x)
+    func.hvp(f, (x,), (x,))
+    functional.jacobian(program, x)
+    functional.hvp(f, x, x)
+    assert x._version == 0 and not x.requires_grad and x.grad is None
+    np.testing.assert_array_equal(x._array, before)
+
+
+def test_other_arguments_may_be_written_to_as_well():
+    def f(x, buffer, array):
+        buffer[0] = x[0]
+        array[0] = 5.0
+        buffer *= x
+        return buffer.sum() * array[0]
+
+    x, buffer, array = tensor(3), tensor(3), np.zeros(3)
+    held = buffer._array.copy()
+    expected = [10 * x[0].item(), *(5 * held[1:])]
+    close(func.grad(f)(x, buffer, array), expected)
+    np.testing.assert_array_equal(buffer._array, held)
+    assert buffer._version == 0 and not array.any()
+    close(func.grad(lambda x, *, buffer: f(x, buffer, np.zeros(1)))(x, buffer=buffer), expected)
+    np.testing.assert_array_equal(buffer._array, held)
+
+
+def test_what_cannot_be_differentiated_is_refused_by_name():
+    with pytest.raises(DifferentiabilityError, match=r"grad: argument 0\['n'\] has dtype int64"):
+        func.grad(lambda p: p["w"])({"w": 1.0, "n": vg.arange(3)})
+    with pytest.raises(DifferentiabilityError, match="argument 0 has no tensor"):
+        func.grad(lambda n: n * 1.0)(3)
+    with pytest.raises(DifferentiabilityError, match=r"one real number, not a tensor of shape \(2,\)"):
+        func.grad(lambda x: x)(vg.ones(2))
+    with pytest.raises(DifferentiabilityError, match=r"one real number, .* complex128"):
+        func.grad(lambda x: x * 1j)(1.0)
+    with pytest.raises(DifferentiabilityError, match="returns one tensor"):
+        func.grad(lambda x: (x, x))(1.0)
+    with pytest.raises(DifferentiabilityError, match="output of dtype int64"):
+        func.jacrev(lambda x: x.astype(int))(vg.ones(2))
+    with pytest.raises(DifferentiabilityError, match="output of dtype int64"):
+        func.jacfwd(lambda x: x.astype(int))(vg.ones(2))
+    indices = vg.Tensor([2, 0])
+    close(func.grad(lambda x, i: x[i].sum())(vg.ones(3), indices), [1.0, 0.0, 1.0])
+
+
+# -- what results can be differentiated with respect to ---------------------------------------------------------------
+
+
+def test_results_have_no_history_of_their_own():
+    x = tensor(4)
+    w = tensor(4)
+    f = lambda x: (x * w).sin().sum()
+    results = [
+        func.value_and_grad(f)(x),
+        func.vjp(f, x)[0],
+        func.vjp(f, x)[1](1.0),
+        func.jvp(f, (x,), (w,)),
+        func.linearize(f, x)[0],
+        func.linearize(f, x)[1](w),
+        func.jacrev(f)(x),
+        func.jacfwd(f)(x),
+        func.hessian(f)(x),
+        func.jacrev(func.jacrev(f))(x),
+        func.grad(lambda x: func.jvp(f, (x,), (w,))[1])(x),
+        func.hvp(f, (x,), (w,)),
+        func.vhp(f, (x,), (w,)),
+    ]
+    for leaf in flatten(results)[0]:
+        assert not leaf.requires_grad
+
+
+def test_results_can_be_differentiated_where_the_argument_can():
+    x = tensor(4, requires_grad=True)
+    f = scalar_of(overwritten)
+    hessian = func.hessian(f)(x.detach())
+    value, gradient = func.value_and_grad(f)(x)
+    close(vg.autograd.grad(value, x, retain_graph=True)[0], gradient)
+    v = tensor(4)
+    close(vg.autograd.grad((gradient * v).sum(), x)[0], hessian @ v)
+    _, pull = func.vjp(overwritten, x)
+    found = vg.autograd.grad((pull(v)[0] * v).sum(), x, retain_graph=True)[0]
+    g = lambda x: (func.jacrev(overwritten)(x) * v.reshape(-1, 1) * v).sum()
+    close(found, func.grad(g)(x.detach()))
+    _, push = func.linearize(overwritten, x)
+    close(vg.autograd.grad((push(v) * v).sum(), x)[0], found)
+    close(vg.autograd.grad((func.jvp(overwritten, (x,), (v,))[1] * v).sum(), x)[0], found)
+    assert x.grad is None and x._version == 0
+
+
+def test_results_can_be_differentiated_with_respect_to_what_the_function_used():
+    x, w = tensor(3), tensor(3, requires_grad=True)
+    gradient = func.grad(lambda x: (x * x * w).sum())(x)
+    close(vg.autograd.grad(gradient.sum(), w)[0], 2 * x)
+    value, gradient = func.value_and_grad(lambda x: (x * w.detach()).sum())(x)
+    assert not value.requires_grad and not gradient.requires_grad
+    (_, aux), _ = func.value_and_grad(lambda x: ((x * w).sum(), x * 2), has_aux=True)(x)
+    assert not aux.requires_grad
+    pull = func.vjp(lambda x: x * 2, x)[1]
+    close(vg.autograd.grad(pull(w * 3)[0].sum(), w)[0], [6.0] * 3)
+    assert func.value_and_grad(lambda x: (w.sum(), w), has_aux=True)(x)[0][1] is w
+
+
+def test_under_no_grad_gradients_are_computed_and_have_no_history():
+    x = tensor(3, requires_grad=True)
+    with vg.no_grad():
+        value, gradient = func.value_and_grad(lambda x: (x**3).sum())(x)
+        hessian = func.hessian(lambda x: (x**3).sum())(x)
+        pushed = func.jvp(func.grad(lambda x: (x**3).sum()), (x,), (x.detach(),))[1]
+    assert not (value.requires_grad or gradient.requires_grad or hessian.requires_grad or pushed.requires_grad)
+    close(gradient, 3 * x.detach() ** 2)
+    close(hessian, np.diag(6 * x.detach()._array))
+    close(pushed, 6 * x.detach() ** 2)
+    inside = func.grad(lambda x: (x * x.detach()).sum())(x.detach())
+    close(inside, x.detach())
+
+    @vg.no_grad()
+    def constant(x):
+        return (x * 2).sum()
+
+    close(func.grad(lambda x: (x * constant(x)).sum())(vg.ones(2)), [4.0, 4.0])
+
+
+def test_inside_inference_mode():
+    with vg.inference_mode():
+        x = vg.Tensor([1.0, 2.0])
+        close(func.grad(lambda x: (x**3).sum())(x), [3.0, 12.0])
+        close(func.jvp(lambda x: x**3, (x,), (x,))[1], [3.0, 24.0])
+
+
+def test_a_transform_lets_go_of_what_it_recorded():
+    seen = []
+
+    def f(x):
+        y = x * x
+        seen.append(weakref.ref(y))
+        seen.append(weakref.ref(y.grad_fn))
+        return y.sum()
+
+    gc.disable()
+    try:
+        func.grad(f)(tensor(3))
+        func.hessian(f)(tensor(3))
+        func.vhp(f, (tensor(3),), (tensor(3),))
+        assert all(reference() is None for reference in seen)
+    finally:
+        gc.enable()
+
+
+# -- transforms of transforms -----------------------------------------------------------------------------------------
+
+
+def test_inner_and_outer_variables_are_not_confused():
+    assert func.grad(lambda x: x * func.grad(lambda y: x + y)(1.0))(1.0).item() == 1.0
+    assert func.grad(lambda x: x * func.jvp(lambda y: x + y, (1.0,), (1.0,))[1])(1.0).item() == 1.0
+    assert func.jvp(lambda x: x * func.jvp(lambda y: x + y, (1.0,), (1.0,))[1], (1.0,), (1.0,))[1].item() == 1.0
+    assert func.jvp(lambda x: x * func.grad(lambda y: x * y)(1.0), (3.0,), (1.0,))[1].item() == 6.0
+    assert func.grad(lambda x: func.grad(lambda y: x * x * y)(x) * x)(2.0).item() == 12.0
+
+
+def test_gradients_of_gradients():
+    f = lambda x: x.sin()
+    derivative = f
+    for expected in (np.cos(0.3), -np.sin(0.3), -np.cos(0.3), np.sin(0.3)):
+        derivative = func.grad(derivative)
+        close(derivative(0.3), expected)
+
+
+def of_jvp(f):
+    """The derivative of a function of one number, by pushing forward."""
+    return lambda x: func.jvp(f, (x,), (vg.ones_like(x),))[1]
+
+
+def of_vjp(f):
+    """By pulling back."""
+    return lambda x: func.vjp(f, x)[1](vg.ones_like(x))[0]
+
+
+def of_linearize(f):
+    """By linearizing."""
+    return lambda x: func.linearize(f, x)[1](vg.ones_like(x))
+
+
+WAYS = [func.grad, func.jacrev, func.jacfwd, of_jvp, of_vjp, of_linearize]
+
+
+@pytest.mark.parametrize("outer", WAYS)
+@pytest.mark.parametrize("middle", WAYS)
+@pytest.mark.parametrize("inner", WAYS)
+def test_three_transforms_in_every_order(inner, middle, outer):
+    def quintic(x):
+        y = vg.ones(6)
+        for i in range(5):
+            y[i + 1] = y[i] * x
+        y[5:] *= 0.5
+        return y[5]
+
+    x = vg.Tensor(1.5)
+    close(outer(middle(inner(quintic)))(x), 0.5 * 60 * 1.5**2)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_jacobians_by_rows_and_by_columns(program):
+    x = tensor(5)
+    expected = differences(program, x._array)
+    for found in (
+        func.jacrev(program)(x),
+        func.jacfwd(program)(x),
+        functional.jacobian(program, x),
+        vg.stack([func.jvp(program, (x,), (direction,))[1] for direction in vg.eye(5)], -1),
+        vg.stack([func.linearize(program, x)[1](direction) for direction in vg.eye(5)], -1),
+        vg.stack([func.vjp(program, x)[1](direction)[0] for direction in vg.eye(5)]),
+    ):
+        close(found, expected, rtol=1e-5, atol=1e-6)
+    close(func.jacfwd(program)(x), func.jacrev(program)(x))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_second_derivatives_by_every_way(program):
+    f = scalar_of(program)
+    x, v = tensor(5), tensor(5)
+    hessian = func.hessian(f)(x)
+    for ways in ((func.jacrev, func.jacrev), (func.jacfwd, func.jacfwd), (func.jacrev, func.jacfwd)):
+        close(ways[0](ways[1](f))(x), hessian)
+    close(func.jacrev(func.grad(f))(x), hessian)
+    close(functional.hessian(f, x), hessian)
+    product = hessian @ v
+    for _, (found,) in (func.hvp(f, (x,), (v,)), func.vhp(f, (x,), (v,))):
+        close(found, product)
+    for _, found in (functional.hvp(f, x, v), functional.vhp(f, x, v)):
+        close(found, product)
+
+
+def test_hessians_of_trees():
+    f = lambda p: (p["a"] ** 2 * p["b"][0]).sum() + p["b"][0] ** 3
+    point = {"a": vg.Tensor([1.0, 2.0]), "b": (vg.Tensor(3.0),)}
+    found = func.hessian(f)(point)
+    close(found["a"]["a"], np.diag([6.0, 6.0]))
+    close(found["a"]["b"][0], [2.0, 4.0])
+    close(found["b"][0]["a"], [2.0, 4.0])
+    close(found["b"][0]["b"][0], 18.0)
+    direction = {"a": vg.Tensor([1.0, 0.0]), "b": (vg.Tensor(2.0),)}
+    for value, (product,) in (func.hvp(f, (point,), (direction,)), func.vhp(f, (point,), (direction,))):
+        close(value, 42.0)
+        close(product["a"], [6 + 4, 8])
+        close(product["b"][0], 2 + 36)
+    by_two = func.hessian(lambda x, y: (x * y).sum(), argnums=(0, 1))(vg.ones(2), vg.ones(2))
+    close(by_two[0][1], np.eye(2))
+    close(by_two[1][1], np.zeros((2, 2)))
+
+
+def test_aux_of_the_other_transforms():
+    x = vg.Tensor([1.0, 2.0])
+    f = lambda x: (x**2, x[0])
+    g = lambda x: ((x**2).sum(), x[0])
+    for jacobian in (func.jacrev, func.jacfwd):
+        found, aux = jacobian(f, has_aux=True)(x)
+        close(found, np.diag([2.0, 4.0]))
+        close(aux, 1.0)
+        assert not aux.requires_grad
+    found, aux = func.hessian(g, has_aux=True)(x)
+    close(found, 2 * np.eye(2))
+    close(aux, 1.0)
+    assert [leaf.tolist() for leaf in func.jvp(f, (x,), (x,), has_aux=True)] == [[1.0, 4.0], [2.0, 8.0], 1.0]
+    output, pull, aux = func.vjp(f, x, has_aux=True)
+    assert (output.tolist(), pull(x)[0].tolist(), aux.tolist()) == ([1.0, 4.0], [2.0, 8.0], 1.0)
+    output, push, aux = func.linearize(f, x, has_aux=True)
+    assert (output.tolist(), push(x).tolist(), aux.tolist()) == ([1.0, 4.0], [2.0, 8.0], 1.0)
+    for product in (func.hvp, func.vhp):
+        value, (found,), aux = product(g, (x,), (x,), has_aux=True)
+        assert (value.tolist(), found.tolist(), aux.tolist()) == (5.0, [2.0, 4.0], 1.0)
+
+
+# -- vjp, jvp, linearize ----------------------------------------------------------------------------------------------
+
+
+def test_a_pull_back_can_be_used_many_times():
+    calls = []
+
+    def f(x, p):
+        calls.append(1)
+        x *= p["s"]
+        return {"product": x, "count": vg.arange(2), "more": [x.sum()]}
+
+    x, s = tensor(3), vg.Tensor(2.0)
+    output, pull = func.vjp(f, x, {"s": s})
+    for cotangent in (tensor(3), tensor(3)):
+        first, second = pull({"product": cotangent, "count": None, "more": [1.0]})
+        close(first, 2 * (cotangent + 1))
+        close(second["s"], (x * (cotangent + 1)).sum())
+    assert len(calls) == 1 and output["count"].tolist() == [0, 1]
+    with pytest.raises(GradientMismatchError, match=r"shape \(2,\)"):
+        pull({"product": vg.ones(2), "count": None, "more": [1.0]})
+    with pytest.raises(TreeError, match="'product'"):
+        pull({"product": vg.ones(3)})
+
+
+def test_a_push_forward_can_be_used_many_times_and_runs_the_function_once():
+    calls = []
+
+    def f(x, y):
+        calls.append(1)
+        x[1:] *= y
+        return x.exp(), vg.arange(2), y * 0.0 + 1.0
+
+    x, y = tensor(3), tensor(2)
+    _, push = func.linearize(f, x, y)
+    for _ in range(3):
+        u, v = tensor(3), tensor(2)
+        pushed, whole, constant = push(u, v)
+        close(pushed, func.jvp(f, (x, y), (u, v))[1][0])
+        assert whole.tolist() == [0, 0] and constant.tolist() == [0.0, 0.0]
+    assert len(calls) == 4
+    close(push(None, v)[0], push(vg.zeros(3), v)[0])
+    with pytest.raises(TypeError, match="takes 2 tangents"):
+        push(u)
+    with pytest.raises(GradientMismatchError, match="shape"):
+        push(v, v)
+
+
+def test_tangents_of_trees():
+    f = lambda p: {"y": p["a"] * p["b"], "n": vg.arange(2)}
+    a, b, u = tensor(3), tensor(3), tensor(3)
+    output, tangent = func.jvp(f, ({"a": a, "b": b},), ({"a": u, "b": None},))
+    close(output["y"], a * b)
+    close(tangent["y"], u * b)
+    assert tangent["n"].tolist() == [0, 0]
+    _, tangent = func.jvp(f, ({"a": a, "b": b},), (None,))
+    close(tangent["y"], np.zeros(3))
+    with pytest.raises(TypeError, match="takes a tuple of arguments, not a Tensor"):
+        func.jvp(f, a, u)
+    with pytest.raises(TypeError, match="1 arguments, but 2 tangents"):
+        func.jvp(f, (a,), (u, u))
+    with pytest.raises(GradientMismatchError, match="dtype complex128"):
+        func.jvp(lambda x: x, (a,), (u * 1j,))
+
+
+def test_a_tangent_that_comes_out_is_not_the_one_put_in():
+    u = tensor(3)
+    _, tangent = func.jvp(lambda x: x, (tensor(3),), (u,))
+    tangent *= 0
+    assert u._array.all() and u._version == 0
+
+
+def test_outputs_of_no_elements():
+    x = vg.ones(3)
+    assert func.jacrev(lambda x: x[3:])(x).shape == (0, 3)
+    assert func.jacfwd(lambda x: x[3:])(x).shape == (0, 3)
+    empty = vg.ones(0)
+    assert func.jacrev(lambda x: x * vg.ones(2, 1))(empty).shape == (2, 0, 0)
+    assert func.jacfwd(lambda x: x * vg.ones(2, 1))(empty).shape == (2, 0, 0)
+    close(func.grad(lambda x: x.sum())(empty), np.zeros(0))
+
+
+# -- complex numbers --------------------------------------------------------------------------------------------------
+
+
+def test_complex_derivatives():
+    z = vg.Tensor([1 + 2j, 0.5 - 1j])
+    for jacobian in (func.jacrev, func.jacfwd):
+        close(jacobian(lambda z: z**3)(z), np.diag(3 * z._array**2))
+        close(jacobian(lambda x: x.exp() * (1 + 2j))(vg.Tensor([0.5])), [[np.exp(0.5) * (1 + 2j)]])
+        close(jacobian(lambda z: (z * z.conj()).real)(z), np.diag(2 * z._array))
+        with pytest.raises(DifferentiabilityError, match="not holomorphic"):
+            jacobian(lambda z: z * z.conj())(z)
+    close(func.grad(lambda z: (z * z.conj()).real.sum())(z), 2 * z)
+    v = vg.Tensor([1j, 2.0])
+    _, tangent = func.jvp(lambda z: z * z.conj(), (z,), (v,))
+    close(tangent, 2 * (z * v.conj()).real + 0j)
+    close(func.linearize(lambda z: z * z.conj(), z)[1](v), tangent)
+    f = lambda z: (z * z.conj() * z.real).real.sum()
+    close(func.hvp(f, (z,), (v,))[1][0], func.vhp(f, (z,), (v,))[1][0])
+    step = 1e-6
+    nearby = (func.grad(f)(z + step * v) - func.grad(f)(z - step * v)) / (2 * step)
+    close(func.hvp(f, (z,), (v,))[1][0], nearby, rtol=1e-6, atol=1e-6)
+
+
+# -- autograd.functional ----------------------------------------------------------------------------------------------
+
+
+def test_results_are_shaped_after_inputs_and_outputs():
+    x, y = vg.Tensor([1.0, 2.0]), vg.Tensor([3.0, 4.0])
+    f = lambda x, y: (x * y, y.sum())
+    rows = functional.jacobian(f, (x, y))
+    close(rows[0][0], np.diag([3.0, 4.0]))
+    close(rows[0][1], np.diag([1.0, 2.0]))
+    close(rows[1][0], [0.0, 0.0])
+    close(rows[1][1], [1.0, 1.0])
+    output, product = functional.vjp(f, (x, y), (vg.ones(2), vg.ones(())))
+    assert [part.tolist() for part in (*output, *product)] == [[3.0, 8.0], 7.0, [3.0, 4.0], [2.0, 3.0]]
+    output, product = functional.jvp(f, (x, y), (vg.ones(2), vg.zeros(2)))
+    assert [part.tolist() for part in product] == [[3.0, 4.0], 0.0]
+    g = lambda x, y: (x * x * y).sum()
+    blocks = functional.hessian(g, (x, y))
+    close(blocks[0][0], np.diag([6.0, 8.0]))
+    close(blocks[0][1], np.diag([2.0, 4.0]))
+    close(blocks[1][1], np.zeros((2, 2)))
+    for products in (functional.hvp, functional.vhp):
+        value, (first, second) = products(g, (x, y), (vg.ones(2), vg.zeros(2)))
+        assert (value.item(), first.tolist(), second.tolist()) == (19.0, [6.0, 8.0], [2.0, 4.0])
+
+
+def test_vectors_may_be_left_out_where_there_is_one_element():
+    x = vg.Tensor([2.0])
+    assert functional.vjp(lambda x: x**2, x)[1].tolist() == [4.0]
+    assert functional.jvp(lambda x: x**2, x)[1].tolist() == [4.0]
+    assert functional.hvp(lambda x: x**3, x)[1].tolist() == [12.0]
+    assert functional.vhp(lambda x: x**3, x)[1].tolist() == [12.0]
+    for function in (functional.jvp, functional.vjp):
+        with pytest.raises(DifferentiabilityError, match="single element"):
+            function(lambda x: x**2, vg.ones(2))
+    with pytest.raises(GradientMismatchError, match="shape"):
+        functional.vjp(lambda x: x**2, vg.ones(2), vg.ones(3))
+    with pytest.raises(DifferentiabilityError, match="has 2 tensors"):
+        functional.vjp(lambda x: x**2, vg.ones(2), (vg.ones(2), vg.ones(2)))
+    with pytest.raises(DifferentiabilityError, match="one real number"):
+        functional.hessian(lambda x: x**2, vg.ones(2))
+    with pytest.raises(DifferentiabilityError, match="input 1 has dtype int64"):
+        functional.jacobian(lambda x, n: x, (vg.ones(2), vg.arange(2)))
+    with pytest.raises(TypeError, match="item 0 is a float"):
+        functional.jacobian(lambda x: x, 2.0)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x, v, **options: functional.jacobian(overwritten, x, **options),
+        lambda x, v, **options: functional.vjp(overwritten, x, v, **options)[1],
+        lambda x, v, **options: functional.jvp(overwritten, x, v, **options)[1],
+        lambda x, v, **options: functional.hessian(scalar_of(overwritten), x, **options),
+        lambda x, v, **options: functional.vhp(scalar_of(overwritten), x, v, **options)[1],
+        lambda x, v, **options: functional.hvp(scalar_of(overwritten), x, v, **options)[1],
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_create_graph(run, strict):
+    x, v = tensor(4, requires_grad=True), tensor(4)
+    plain = run(x, v, strict=strict)
+    assert not plain.requires_grad
+    with vg.no_grad():
+        recorded = run(x, v, create_graph=True, strict=strict)
+    assert recorded.requires_grad
+    close(recorded, plain)
+    weights = tensor(*plain.shape)
+    expected = differences(lambda x: (run(x, v) * weights).sum(), x._array)
+    close(vg.autograd.grad((recorded * weights).sum(), x)[0], expected, rtol=1e-5, atol=1e-5)
+    assert not run(x.detach(), v, create_graph=True, strict=strict).requires_grad
+
+
+def test_strict_refuses_what_is_independent():
+    x, y = vg.ones(2), vg.ones(2)
+    v = vg.ones(2)
+    second = lambda x, y: y * 2
+    for call in (
+        lambda: functional.jacobian(second, (x, y), strict=True),
+        lambda: functional.vjp(second, (x, y), v, strict=True),
+        lambda: functional.jvp(second, (x, y), (v, v), strict=True),
+        lambda: functional.hessian(lambda x, y: (y**3).sum(), (x, y), strict=True),
+        lambda: functional.vhp(lambda x, y: (y**3).sum(), (x, y), (v, v), strict=True),
+        lambda: functional.hvp(lambda x, y: (y**3).sum(), (x, y), (v, v), strict=True),
+    ):
+        with pytest.raises(UnreachableInputError, match=r"does not depend on input 0 \(strict"):
+            call()
+    with pytest.raises(UnreachableInputError, match="output 1 depends on none of the inputs"):
+        functional.jacobian(lambda x: (x * 2, vg.ones(2)), x, strict=True)
+    functional.vjp(lambda x: x * 2, x, v, strict=True)
+    for call in (functional.vjp, functional.jvp):
+        with pytest.raises(UnreachableInputError, match="cannot be differentiated"):
+            call(lambda x: x * 2, x, v, strict=True, create_graph=True)
+    with pytest.raises(UnreachableInputError, match="cannot be differentiated"):
+        functional.jacobian(lambda x: x * 2, x, strict=True, create_graph=True)
+    for call in (functional.vhp, functional.hvp):
+        with pytest.raises(UnreachableInputError, match="gradient with respect to input 0 is constant"):
+            call(lambda x: x.sum(), x, v, strict=True)
+    with pytest.raises(UnreachableInputError, match="depends on none of the inputs"):
+        functional.hessian(lambda x: x.sum(), x, strict=True)
+    close(functional.hessian(lambda x: x.sum(), x), np.zeros((2, 2)))

@@ -1,0 +1,366 @@
+"""Derivatives of functions of one tensor or of several: Jacobians, Hessians, and their products with vectors.
+
+The functions here have the names, arguments and results of `torch.autograd.functional`; `viewgrad.func` has transforms
+that return functions and take nested arguments. The function that is differentiated gets copies of its inputs, which it
+may write to.
+
+What they share: `inputs` is one tensor or a tuple of tensors, and the results are shaped after it. `func` takes as many
+arguments and returns a tensor or a tuple of tensors. With `create_graph=True` the results can be differentiated again
+with respect to the inputs, otherwise they have no history. Where a derivative is zero because something does not depend
+on something else, `strict=True` has an `UnreachableInputError` raised instead of returning zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DifferentiabilityError, UnreachableInputError
+from ..tensor.creation import ones_like, zeros_like
+from ..tensor.modes import GRAD, ModeSwitch
+from ..tensor.tangents import set_tangent, tangent_of
+from ..tensor.tensor import Tensor, from_array
+from .forward_ad import dual_level
+from .primals import Transform, as_gradient
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+Function = Callable[..., Any]
+
+
+def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """A vector times the Jacobian of a function.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        v: the vector, shaped like the output; may be left out for an output of one element.
+        create_graph, strict: see the module.
+
+    Returns:
+        `(output, product)`, the product shaped like `inputs`.
+
+    Raises:
+        DifferentiabilityError: for inputs of integer or bool dtype, or a vector that is missing.
+        GradientMismatchError: for a vector that is not like the output.
+        UnreachableInputError: see the module.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.functional.vjp(lambda x: x**2, vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 1.0]))
+        (Tensor([1., 4.]), Tensor([2., 4.]))
+    """
+    with _recording(create_graph):
+        run = Run(func, inputs, strict, create_graph)
+        vectors = _vectors(v, run.outputs, "the output", "v")
+        return run.output(), run.like_inputs(run.products(run.outputs, vectors, "the output"))
+
+
+def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The Jacobian of a function times a vector.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        v: the vector, shaped like `inputs`; may be left out for an input of one element.
+        create_graph, strict: see the module.
+
+    Returns:
+        `(output, product)`, the product shaped like the output.
+
+    Raises:
+        DifferentiabilityError: for inputs of integer or bool dtype, or a vector that is missing.
+        GradientMismatchError: for a vector that is not like the inputs.
+        UnreachableInputError: see the module.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.functional.jvp(lambda x: x**2, vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0]))
+        (Tensor([1., 4.]), Tensor([2., 0.]))
+    """
+    with _recording(create_graph):
+        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
+        with dual_level() as level:
+            run = Run(func, inputs, strict, create_graph, lambda i, copied: set_tangent(copied, vectors[i], level))
+            pushed = [tangent_of(output, level) for output in run.outputs]
+            if strict:
+                run.require_all_reached(run.outputs, "the output")
+        products = [
+            zeros_like(output) if tangent is None else tangent.clone()
+            for tangent, output in zip(pushed, run.outputs, strict=True)
+        ]
+        if strict and create_graph:
+            run.require_dependent(products)
+        return run.output(), run.like_output([run.transform.result(product) for product in products])
+
+
+def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+    """The Jacobian of a function, a row at a time.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        create_graph, strict: see the module.
+
+    Returns:
+        For each output and each input a tensor of shape `(*output.shape, *input.shape)`: a tuple, over the outputs, of
+        tuples, over the inputs, each level left out where there is one tensor instead of a tuple.
+
+    Raises:
+        DifferentiabilityError: for inputs or outputs of integer or bool dtype, and for a complex output that is not
+            holomorphic in a complex input.
+        UnreachableInputError: see the module.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.functional.jacobian(lambda x, y: x * y, (vg.Tensor([1.0, 2.0]), vg.Tensor([3.0])))
+        (Tensor([[3., 0.],
+                [0., 3.]]), Tensor([[1.],
+                [2.]]))
+    """
+    with _recording(create_graph):
+        run = Run(func, inputs, strict, create_graph)
+        rows = []
+        for i, output in enumerate(run.outputs):
+            if strict:
+                run.require_all_reached([output], f"output {i}")
+            found = run.transform.jacobian(output, record=strict and create_graph)
+            if strict and create_graph:
+                run.require_dependent(found)
+                found = [run.transform.result(derivative) for derivative in found]
+            rows.append(run.like_inputs(found))
+        return run.like_output(rows)
+
+
+def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
+    """The second derivatives of a function of which the output is one real number.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        create_graph, strict: see the module.
+
+    Returns:
+        For each pair of inputs a tensor of shape `(*first.shape, *second.shape)`: a tuple of tuples, or a tensor where
+        `inputs` is one.
+
+    Raises:
+        DifferentiabilityError: for inputs of integer or bool dtype, or an output that is not one real number.
+        UnreachableInputError: see the module.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.functional.hessian(lambda x: x[0] ** 2 * x[1], vg.Tensor([1.0, 2.0]))
+        Tensor([[4., 2.],
+                [2., 0.]])
+    """
+
+    def gradient(*given: Tensor) -> Any:
+        run = Run(func, given, strict, True)
+        found = run.products([run.number()], [ones_like(run.outputs[0])], "the output")
+        return tuple(found) if isinstance(inputs, tuple) else found[0]
+
+    return jacobian(gradient, inputs, create_graph, strict)
+
+
+def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """A vector times the matrix of second derivatives of a function of which the output is one real number.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        v: the vector, shaped like `inputs`; may be left out for an input of one element.
+        create_graph, strict: see the module.
+
+    Returns:
+        `(output, product)`, the product shaped like `inputs`.
+
+    Raises:
+        DifferentiabilityError: for inputs of integer or bool dtype, an output that is not one real number, or a vector
+            that is missing.
+        GradientMismatchError: for a vector that is not like the inputs.
+        UnreachableInputError: see the module.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.functional.vhp(lambda x: x[0] ** 2 * x[1], vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0]))
+        (Tensor(2.), Tensor([4., 2.]))
+    """
+    with _recording(create_graph):
+        run = Run(func, inputs, strict, create_graph)
+        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
+        first = run.gradient()
+        return run.output(), run.like_inputs(run.products(first, vectors, "the gradient"))
+
+
+def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """The matrix of second derivatives of a function of which the output is one real number, times a vector.
+
+    It is computed forward over reverse, and costs less than `vhp`.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        v: the vector, shaped like `inputs`; may be left out for an input of one element.
+        create_graph, strict: see the module.
+
+    Returns:
+        `(output, product)`, the product shaped like `inputs`.
+
+    Raises:
+        DifferentiabilityError, GradientMismatchError, UnreachableInputError: as `vhp`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.autograd.functional.hvp(lambda x: x[0] ** 2 * x[1], vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0]))
+        (Tensor(2.), Tensor([4., 2.]))
+    """
+    with _recording(create_graph):
+        vectors = _vectors(v, _as_tuple(inputs, "inputs"), "the input", "v")
+        with dual_level() as level:
+            run = Run(func, inputs, strict, create_graph, lambda i, copied: set_tangent(copied, vectors[i], level))
+            first = run.gradient()
+            pushed = [tangent_of(grad, level) for grad in first]
+            if strict:
+                run.require_all_reached(first, "the gradient")
+        products = [
+            from_array(np.zeros_like(array)) if tangent is None else tangent.clone()
+            for tangent, array in zip(pushed, run.transform.arrays, strict=True)
+        ]
+        if strict and create_graph:
+            run.require_dependent(products)
+        return run.output(), run.like_inputs([run.transform.result(product) for product in products])
+
+
+# -- one run ----------------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """A function that has been run on copies of its inputs.
+
+    Arguments:
+        func: the function.
+        inputs: its arguments.
+        strict: whether what is independent is refused.
+        create_graph: whether what is computed is going to be differentiated.
+        prepare: what to do with each copy, given its number, before the function gets it.
+    """
+
+    def __init__(
+        self,
+        func: Function,
+        inputs: Any,
+        strict: bool,
+        create_graph: bool,
+        prepare: Callable[[int, Tensor], None] | None = None,
+    ) -> None:
+        self.transform = Transform()
+        self._strict = strict
+        self._create_graph = create_graph
+        self._several_inputs = isinstance(inputs, (tuple, list))
+        given = []
+        for i, tensor in enumerate(_as_tuple(inputs, "inputs")):
+            if tensor.dtype.kind not in "fc":
+                raise DifferentiabilityError(
+                    f"input {i} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and "
+                    "complex numbers only"
+                )
+            if prepare is not None:
+                tensor = self.transform.copy(tensor)
+                prepare(i, tensor)
+            given.append(self.transform.primal(tensor))
+        with self.transform:
+            returned = func(*given)
+        self._several_outputs = isinstance(returned, (tuple, list))
+        self.outputs = _as_tuple(returned, "the output of the function")
+        if strict:
+            for i, output in enumerate(self.outputs):
+                if not self.transform.reached([output]):
+                    raise UnreachableInputError(f"output {i} depends on none of the inputs (strict=True)")
+
+    def output(self) -> Any:
+        """What the function has returned, as the caller is to have it."""
+        return self.like_output([self.transform.result(output) for output in self.outputs])
+
+    def like_output(self, parts: Sequence[Any]) -> Any:
+        """What belongs to the outputs, in a tuple if they were."""
+        return tuple(parts) if self._several_outputs else parts[0]
+
+    def like_inputs(self, parts: Sequence[Any]) -> Any:
+        """What belongs to the inputs, in a tuple if they were."""
+        return tuple(parts) if self._several_inputs else parts[0]
+
+    def number(self) -> Tensor:
+        """The only output, which must be one real number."""
+        if len(self.outputs) != 1 or self.outputs[0].size != 1 or self.outputs[0].dtype.kind != "f":
+            told = ", ".join(f"{output.dtype}{list(output.shape)}" for output in self.outputs)
+            raise DifferentiabilityError(f"the function must return one real number, not {told}")
+        return self.outputs[0]
+
+    def gradient(self) -> list[Tensor]:
+        """The gradient of the only output, to be differentiated."""
+        number = self.number()
+        if self._strict:
+            self.require_all_reached([number], "the output")
+        found = self.transform.gradients([number], [ones_like(number)], record=True)
+        if self._strict:
+            for i, grad in enumerate(found):
+                if grad is None or not self.transform.reached([grad]):
+                    raise UnreachableInputError(f"the gradient with respect to input {i} is constant (strict=True)")
+        return self._materialized(found)
+
+    def products(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor], what: str) -> list[Tensor]:
+        """Vectors times the derivative of `outputs`, which are called `what`."""
+        if self._strict:
+            self.require_all_reached(outputs, what)
+        strictly = self._strict and self._create_graph
+        found = self._materialized(self.transform.gradients(outputs, vectors, record=strictly, retain=True))
+        if strictly:
+            self.require_dependent(found)
+            found = [self.transform.result(grad) for grad in found]
+        return found
+
+    def require_all_reached(self, tensors: Sequence[Tensor], what: str) -> None:
+        """Refuse inputs on which none of `tensors` depends."""
+        missing = set(range(len(self.transform.primals))) - self.transform.reached(tensors)
+        if missing:
+            raise UnreachableInputError(f"{what} does not depend on input {min(missing)} (strict=True)")
+
+    def require_dependent(self, derivatives: Sequence[Tensor]) -> None:
+        """Refuse derivatives that are constant, and so cannot be differentiated in their turn."""
+        for i, derivative in enumerate(derivatives):
+            if not self.transform.reached([derivative]):
+                raise UnreachableInputError(
+                    f"derivative {i} depends on none of the inputs, and cannot be differentiated (strict=True, "
+                    "create_graph=True)"
+                )
+
+    def _materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
+        pairs = zip(grads, self.transform.arrays, strict=True)
+        return [from_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
+
+
+def _recording(create_graph: bool) -> ModeSwitch:
+    return ModeSwitch(on=GRAD) if create_graph else ModeSwitch(off=GRAD)
+
+
+def _as_tuple(value: Any, what: str) -> tuple[Tensor, ...]:
+    tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    for i, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{what} must be a tensor or a tuple of tensors, but item {i} is a {type(tensor).__name__}")
+    return tensors
+
+
+def _vectors(v: Any, likes: Sequence[Tensor], what: str, name: str) -> list[Tensor]:
+    """The vector supplied for tensors, as tensors; ones where it may be left out."""
+    if v is None:
+        if len(likes) != 1 or likes[0].size != 1:
+            raise DifferentiabilityError(f"{name} can be left out only where {what} is a single element")
+        return [ones_like(likes[0])]
+    vectors = tuple(v) if isinstance(v, (tuple, list)) else (v,)
+    if len(vectors) != len(likes):
+        raise DifferentiabilityError(f"{name} has {len(vectors)} tensors, but {what} has {len(likes)}")
+    return [as_gradient(vector, like, name) for vector, like in zip(vectors, likes, strict=True)]

@@ -1,0 +1,5 @@
+"""Functional transforms: derivatives of functions, as functions."""
+
+from .transforms import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
+
+__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]

@@ -1,0 +1,138 @@
+"""The arguments of a function that is transformed: copied, and with the differentiated ones picked out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..autograd.primals import Transform
+from ..errors import DifferentiabilityError
+from ..tensor.tensor import Tensor
+from .tree import Leaf, Structure, flatten, map_leaves, paths, unflatten
+
+__all__ = ["Argnums", "Differentiated", "Output", "copies", "differentiated", "scalar", "split_output"]
+
+Argnums = int | Sequence[int]
+
+
+@attrs.define(eq=False)
+class Differentiated:
+    """The trees with respect to which a function is differentiated.
+
+    Arguments:
+        structures: of each tree.
+        single: whether there is one, and results are not to be wrapped in a tuple.
+    """
+
+    structures: list[Structure]
+    single: bool
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """What belongs to the leaves of all the trees, in their places."""
+        trees = []
+        start = 0
+        for structure in self.structures:
+            trees.append(unflatten(structure, leaves[start : start + structure.count]))
+            start += structure.count
+        return trees[0] if self.single else tuple(trees)
+
+
+@attrs.define(eq=False)
+class Output:
+    """What a function has returned: `leaves` are tensors."""
+
+    leaves: list[Tensor]
+    structure: Structure
+    aux: Any = None
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """What belongs to the leaves, in their places."""
+        return unflatten(self.structure, leaves)
+
+    @property
+    def differentiable(self) -> list[int]:
+        """The numbers of the leaves that can have a derivative."""
+        return [i for i, leaf in enumerate(self.leaves) if leaf._array.dtype.kind in "fc"]
+
+
+def copies(
+    transform: Transform,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    argnums: Argnums,
+    name: str,
+    make: Callable[[Tensor], Tensor],
+) -> tuple[tuple[Any, ...], dict[str, Any], Differentiated]:
+    """The arguments as the function is to get them.
+
+    In those numbered by `argnums`, `make(tensor)` takes the place of each leaf; in the others, tensors and arrays are
+    copied.
+    """
+    numbers = [_position(number, len(args), name) for number in ([argnums] if isinstance(argnums, int) else argnums)]
+    if len(set(numbers)) != len(numbers):
+        raise ValueError(f"{name}: argnums {tuple(numbers)} names an argument twice")
+    copy = functools.partial(_copy, transform)
+    given = [None if i in numbers else map_leaves(copy, arg) for i, arg in enumerate(args)]
+    structures = []
+    for number in numbers:
+        given[number], structure = differentiated(args[number], f"{name}: argument {number}", make)
+        structures.append(structure)
+    others = {key: map_leaves(copy, value) for key, value in kwargs.items()}
+    return tuple(given), others, Differentiated(structures, isinstance(argnums, int))
+
+
+def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tuple[Any, Structure]:
+    """A tree with `make(tensor)` in the place of each leaf, and its structure."""
+    leaves, structure = flatten(tree)
+    if not leaves:
+        raise DifferentiabilityError(f"{what} has no tensor, array or floating-point number in it to differentiate")
+    tensors = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
+    for i, tensor in enumerate(tensors):
+        if tensor.dtype.kind not in "fc":
+            raise DifferentiabilityError(
+                f"{what}{paths(structure)[i]} has dtype {tensor.dtype}, and derivatives exist with respect to "
+                "floating-point and complex numbers only; convert it, or pass it as an argument that argnums leaves out"
+            )
+    return unflatten(structure, [make(tensor) for tensor in tensors]), structure
+
+
+def split_output(returned: Any, has_aux: bool, name: str) -> Output:
+    """What a function has returned, taken apart."""
+    aux = None
+    if has_aux:
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise TypeError(f"{name} with has_aux=True needs a function that returns (output, aux)")
+        returned, aux = returned
+    leaves, structure = flatten(returned)
+    return Output([leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves], structure, aux)
+
+
+def scalar(output: Output, name: str) -> Tensor:
+    """The only tensor of an output, which must be one real number."""
+    if not isinstance(output.structure, Leaf):
+        raise DifferentiabilityError(
+            f"{name} needs a function that returns one tensor; has_aux=True lets it return (output, aux)"
+        )
+    (value,) = output.leaves
+    if value.size != 1 or value.dtype.kind != "f":
+        raise DifferentiabilityError(
+            f"{name} needs a function that returns one real number, not a tensor of shape {value.shape} and dtype "
+            f"{value.dtype}; see jacrev and vjp for others"
+        )
+    return value
+
+
+def _position(number: int, count: int, name: str) -> int:
+    if not -count <= number < count:
+        raise ValueError(f"{name}: there is no positional argument {number} among {count}")
+    return number % count
+
+
+def _copy(transform: Transform, leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        return transform.copy(leaf)
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf

@@ -1,0 +1,492 @@
+"""The transforms: from a function to the function that computes its derivative.
+
+All of them hand copies of the arguments to the function, which may write to them, in place and through views; the
+caller's tensors keep their values. Arguments and outputs are trees (see `func/tree.py`) of tensors; arrays and
+floating-point numbers stand for tensors. Transforms can be applied to each other's results, to any depth.
+
+Results have no history, unless there is something outside that they can be differentiated with respect to: an argument
+that requires grad or was computed from one that does, such a tensor that the function uses without being given it, or
+another transform around this one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd.forward_ad import dual_level
+from ..autograd.primals import Transform, as_gradient, from_columns, one_hot
+from ..errors import DifferentiabilityError
+from ..tensor.creation import ones_like, zeros_like
+from ..tensor.tangents import set_tangent, tangent_of
+from ..tensor.tensor import Tensor, from_array
+from .arguments import Argnums, Output, copies, differentiated, scalar, split_output
+from .tree import Structure, leaves_like, map_leaves, unflatten
+
+__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
+
+Function = Callable[..., Any]
+
+
+def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the gradient of `f`, which returns one real number.
+
+    Arguments:
+        f: the function to differentiate.
+        argnums: the positional argument, or a sequence of them, with respect to which.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        A function of the same arguments. It returns a tree like the argument (a tuple of them where `argnums` is a
+        sequence) with the gradient in the place of each tensor, zeros where it was not used; with `has_aux` it returns
+        `(gradient, aux)`.
+
+    Raises:
+        DifferentiabilityError: by that function, for an argument of integer or bool dtype, or an output that is not one
+            real number.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> def power(x, n):
+        ...     y = vg.ones(n + 1)
+        ...     for i in range(n):
+        ...         y[i + 1] = y[i] * x
+        ...     return y[n]
+        >>> vg.func.grad(power)(2.0, 3)
+        Tensor(12.)
+        >>> vg.func.grad(vg.func.grad(power))(2.0, 3)
+        Tensor(12.)
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, result = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes both the value and the gradient of `f`; see `grad`.
+
+    Arguments:
+        f, argnums, has_aux: as for `grad`.
+
+    Returns:
+        A function of the same arguments that returns `(value, gradient)`; with `has_aux`, `((value, aux), gradient)`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> loss = lambda w: (w["a"] * w["b"]).sum()
+        >>> vg.func.value_and_grad(loss)({"a": vg.ones(2), "b": vg.full(2, 3.0)})
+        (Tensor(6.), {'a': Tensor([3., 3.]), 'b': Tensor([1., 1.])})
+    """
+
+    @functools.wraps(f, updated=())
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        transform = Transform()
+        given, others, wanted = copies(transform, args, kwargs, argnums, "grad", transform.primal)
+        with transform:
+            output = split_output(f(*given, **others), has_aux, "grad")
+        value = scalar(output, "grad")
+        found = transform.gradients([value], [ones_like(value)])
+        value = transform.result(value)
+        gradient = wanted.tree(_materialized(transform, found))
+        return ((value, _results(transform, output.aux)) if has_aux else value), gradient
+
+    return value_and_gradient
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `f`, and the function that pulls gradients of its output back to gradients of its arguments.
+
+    Arguments:
+        f: the function to differentiate.
+        primals: its arguments, all of which are differentiated.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        `(output, vjp_fn)`, or `(output, vjp_fn, aux)`. `vjp_fn` takes a tree like the output with the gradient of each
+        tensor (whatever it has for one of integer or bool dtype is ignored), and returns a tuple with a tree like each
+        argument. It can be called many times.
+
+    Raises:
+        DifferentiabilityError: for an argument of integer or bool dtype.
+        TreeError, GradientMismatchError: by `vjp_fn`, for gradients that are not like the output.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> output, pull = vg.func.vjp(lambda x, y: x * y, vg.Tensor([1.0, 2.0]), vg.Tensor([3.0, 4.0]))
+        >>> output
+        Tensor([3., 8.])
+        >>> pull(vg.Tensor([1.0, 0.0]))
+        (Tensor([3., 0.]), Tensor([1., 0.]))
+    """
+    transform = Transform()
+    given, structures = _differentiated(primals, "vjp", transform.primal)
+    with transform:
+        output = split_output(f(*given), has_aux, "vjp")
+    del given
+
+    def vjp_fn(cotangents: Any) -> Any:
+        pulled = transform.gradients(output.leaves, _gradients_like(output, cotangents, "the gradient"), retain=True)
+        return _by_argument(structures, _materialized(transform, pulled))
+
+    value = output.tree([transform.result(leaf) for leaf in output.leaves])
+    return (value, vjp_fn, _results(transform, output.aux)) if has_aux else (value, vjp_fn)
+
+
+def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `f`, and the function that pushes tangents of its arguments forward, without running `f` again.
+
+    Where one direction is wanted, `jvp` costs less.
+
+    Arguments:
+        f: the function to differentiate.
+        primals: its arguments, all of which are differentiated.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        `(output, jvp_fn)`, or `(output, jvp_fn, aux)`. `jvp_fn` takes a tree like each argument, with the tangents, and
+        returns a tree like the output (zeros for tensors of integer or bool dtype). It can be called many times.
+
+    Raises:
+        DifferentiabilityError: for an argument of integer or bool dtype.
+        TreeError, GradientMismatchError: by `jvp_fn`, for tangents that are not like the arguments.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> output, push = vg.func.linearize(lambda x: x**3, 2.0)
+        >>> output, push(1.0), push(10.0)
+        (Tensor(8.), Tensor(12.), Tensor(120.))
+    """
+    # Pulling back is linear, so that its own pull-back is what it is the transpose of: pushing forward.
+    transform = Transform()
+    given, structures = _differentiated(primals, "linearize", transform.primal)
+    with transform:
+        output = split_output(f(*given), has_aux, "linearize")
+    del given
+    pull = Transform(after=transform)
+    numbers = output.differentiable
+    cotangents = [pull.primal(zeros_like(output.leaves[i])) for i in numbers]
+    with pull:
+        pulled = transform.gradients([output.leaves[i] for i in numbers], cotangents)
+    likes = [from_array(array) for array in transform.arrays]
+    del cotangents
+
+    def jvp_fn(*tangents: Any) -> Any:
+        _require_count(tangents, structures, "jvp_fn")
+        supplied = _tangents_like(structures, likes, tangents, "jvp_fn")
+        pairs = [(u, v) for u, v in zip(pulled, supplied, strict=True) if u is not None and v is not None]
+        pushed = pull.gradients([u for u, _ in pairs], [v for _, v in pairs], retain=True)
+        found = dict(zip(numbers, pushed, strict=True))
+        return output.tree([_or_zeros(found.get(i), leaf) for i, leaf in enumerate(output.leaves)])
+
+    value = output.tree([transform.result(leaf) for leaf in output.leaves])
+    return (value, jvp_fn, _results(transform, output.aux)) if has_aux else (value, jvp_fn)
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of `f`, and its derivative in one direction.
+
+    Arguments:
+        f: the function to differentiate.
+        primals: a tuple of its arguments, all of which are differentiated.
+        tangents: a tuple of trees like the arguments, with the direction; None stands for zeros.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        `(output, tangent)`, or `(output, tangent, aux)`; the tangent is a tree like the output.
+
+    Raises:
+        DifferentiabilityError: for an argument of integer or bool dtype.
+        TreeError, GradientMismatchError: for tangents that are not like the arguments.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.func.jvp(lambda x: x**3, (2.0,), (1.0,))
+        (Tensor(8.), Tensor(12.))
+    """
+    _require_sequence(primals, tangents, "jvp")
+    transform = Transform()
+    copied: list[Tensor] = []
+    given, structures = _differentiated(primals, "jvp", _kept(transform.copy, copied))
+    supplied = _tangents_like(structures, copied, tangents, "jvp")
+    output, pushed = _push_forward(transform, lambda: split_output(f(*given), has_aux, "jvp"), copied, supplied)
+    value = output.tree([transform.result(leaf) for leaf in output.leaves])
+    tangent = output.tree([_or_zeros(grad, leaf) for grad, leaf in zip(pushed, output.leaves, strict=True)])
+    return (value, tangent, _results(transform, output.aux)) if has_aux else (value, tangent)
+
+
+def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the Jacobian of `f`, a row at a time: `f` is run once, and back once for each output.
+
+    Arguments:
+        f: the function to differentiate; it returns a tree of tensors.
+        argnums: the positional argument, or a sequence of them, with respect to which.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        A function of the same arguments. It returns a tree like the output with, in the place of each tensor, a tree
+        like the argument (a tuple of them where `argnums` is a sequence) of tensors of shape
+        `(*output.shape, *argument.shape)`; with `has_aux`, that and aux. Of a complex output, this is the complex
+        derivative; of a real output, with respect to a complex argument, the gradient as `grad` has it.
+
+    Raises:
+        DifferentiabilityError: by that function, for an argument or output of integer or bool dtype, and where a
+            complex output is not holomorphic in a complex argument.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.func.jacrev(lambda x: x**2)(vg.Tensor([1.0, 2.0]))
+        Tensor([[2., 0.],
+                [0., 4.]])
+    """
+
+    @functools.wraps(f, updated=())
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        transform = Transform()
+        given, others, wanted = copies(transform, args, kwargs, argnums, "jacrev", transform.primal)
+        with transform:
+            output = split_output(f(*given, **others), has_aux, "jacrev")
+        result = output.tree([wanted.tree(transform.jacobian(leaf)) for leaf in output.leaves])
+        return (result, _results(transform, output.aux)) if has_aux else result
+
+    return jacobian
+
+
+def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the Jacobian of `f`, a column at a time; see `jacrev`.
+
+    Arguments:
+        f, argnums, has_aux: as for `jacrev`.
+
+    Returns:
+        What `jacrev` returns. It costs less where there are fewer elements in the argument than in the output.
+
+    Raises:
+        DifferentiabilityError: as `jacrev`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.func.jacfwd(lambda x: x**2)(vg.Tensor([1.0, 2.0]))
+        Tensor([[2., 0.],
+                [0., 4.]])
+    """
+
+    @functools.wraps(f, updated=())
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        transform = Transform()
+        output: Output | None = None
+
+        def push(direction: Tensor, number: int) -> list[Tensor]:
+            nonlocal output
+            copied: list[Tensor] = []
+            make = _kept(transform.copy, copied)
+            given, others, _ = copies(transform, args, kwargs, argnums, "jacfwd", make)
+            tangents = [direction if i == number else None for i in range(len(copied))]
+            output, pushed = _push_forward(
+                transform, lambda: split_output(f(*given, **others), has_aux, "jacfwd"), copied, tangents
+            )
+            return [_or_zeros(grad, leaf) for grad, leaf in zip(pushed, output.leaves, strict=True)]
+
+        inputs: list[Tensor] = []
+        given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", _kept(transform.copy, inputs))
+        arrays = [tensor._array.copy() for tensor in inputs]
+        columns = [[push(direction, number) for direction in one_hot(array)] for number, array in enumerate(arrays)]
+        if output is None:  # no input has an element
+            output = split_output(f(*given, **others), has_aux, "jacfwd")
+        trees = []
+        for i, leaf in enumerate(output.leaves):
+            if leaf.dtype.kind not in "fc":
+                raise DifferentiabilityError(f"jacfwd: an output of dtype {leaf.dtype} has no derivative")
+            parts = zip(columns, arrays, strict=True)
+            trees.append(wanted.tree([from_columns([c[i] for c in column], leaf, array) for column, array in parts]))
+        return (output.tree(trees), _results(transform, output.aux)) if has_aux else output.tree(trees)
+
+    return jacobian
+
+
+def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that computes the second derivatives of `f`: `jacfwd(jacrev(f))`.
+
+    Arguments:
+        f: the function to differentiate; it returns a tree of tensors.
+        argnums: the positional argument, or a sequence of them, with respect to which.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        A function of the same arguments. It returns what `jacrev` would, with such trees in the places of its tensors:
+        tensors of shape `(*output.shape, *argument.shape, *argument.shape)`.
+
+    Raises:
+        DifferentiabilityError: as `jacrev`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.func.hessian(lambda x: x[0] ** 2 * x[1])(vg.Tensor([1.0, 2.0]))
+        Tensor([[4., 2.],
+                [2., 0.]])
+    """
+    return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
+
+
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of `f`, and its second derivative times a direction, forward over reverse: no Hessian is made.
+
+    Arguments:
+        f: the function to differentiate; it returns one real number.
+        primals: a tuple of its arguments, all of which are differentiated.
+        tangents: a tuple of trees like the arguments, with the direction; None stands for zeros.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        `(value, product)`, or `(value, product, aux)`; the product is a tuple of trees like the arguments.
+
+    Raises:
+        DifferentiabilityError, TreeError, GradientMismatchError: as `grad` and `jvp`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.func.hvp(lambda x: x[0] ** 2 * x[1], (vg.Tensor([1.0, 2.0]),), (vg.Tensor([1.0, 0.0]),))
+        (Tensor(2.), (Tensor([4., 2.]),))
+    """
+    _require_sequence(primals, tangents, "hvp")
+    both = value_and_grad(f, tuple(range(len(primals))), has_aux)
+
+    def gradient(*args: Any) -> Any:
+        value, result = both(*args)
+        return result, value
+
+    _, product, value = jvp(gradient, primals, tangents, has_aux=True)
+    return (value[0], product, value[1]) if has_aux else (value, product)
+
+
+def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of `f`, and a direction times its second derivative, reverse over reverse: no Hessian is made.
+
+    The same as `hvp` where the second derivative is symmetric, by other means.
+
+    Arguments:
+        f: the function to differentiate; it returns one real number.
+        primals: a tuple of its arguments, all of which are differentiated.
+        cotangents: a tuple of trees like the arguments, with the direction.
+        has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
+
+    Returns:
+        `(value, product)`, or `(value, product, aux)`; the product is a tuple of trees like the arguments.
+
+    Raises:
+        DifferentiabilityError, TreeError, GradientMismatchError: as `grad` and `vjp`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.func.vhp(lambda x: x[0] ** 2 * x[1], (vg.Tensor([1.0, 2.0]),), (vg.Tensor([1.0, 0.0]),))
+        (Tensor(2.), (Tensor([4., 2.]),))
+    """
+    _require_sequence(primals, cotangents, "vhp")
+    both = value_and_grad(f, tuple(range(len(primals))), has_aux)
+
+    def gradient(*args: Any) -> Any:
+        value, result = both(*args)
+        return result, value
+
+    _, pull, value = vjp(gradient, *primals, has_aux=True)
+    product = pull(tuple(cotangents))
+    return (value[0], product, value[1]) if has_aux else (value, product)
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------------
+
+
+def _push_forward(
+    transform: Transform, call: Callable[[], Output], copied: Sequence[Tensor], tangents: Sequence[Tensor | None]
+) -> tuple[Output, list[Tensor | None]]:
+    """Call a function of copies that have tangents: its output, and the tangents of its leaves, None for zero."""
+    with dual_level() as level:
+        for tensor, tangent in zip(copied, tangents, strict=True):
+            if tangent is not None:
+                set_tangent(tensor, tangent, level)
+        output = call()
+        found = [tangent_of(leaf, level) for leaf in output.leaves]
+    # Copied, since what was supplied as a tangent may be what comes out.
+    return output, [None if tangent is None else transform.result(tangent.clone()) for tangent in found]
+
+
+def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Tensor], Tensor]:
+    """`make`, with what it makes appended to a list."""
+
+    def make_and_keep(tensor: Tensor) -> Tensor:
+        made = make(tensor)
+        into.append(made)
+        return made
+
+    return make_and_keep
+
+
+# -- trees of results --------------------------------------------------------------------------------------------------
+
+
+def _results(transform: Transform, tree: Any) -> Any:
+    """What a function has returned beside its output, as the caller is to have it."""
+    return map_leaves(lambda leaf: transform.result(leaf) if isinstance(leaf, Tensor) else leaf, tree)
+
+
+def _materialized(transform: Transform, grads: Sequence[Tensor | None]) -> list[Tensor]:
+    return [_or_zeros(grad, from_array(array)) for grad, array in zip(grads, transform.arrays, strict=True)]
+
+
+def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:
+    return zeros_like(like) if grad is None else grad
+
+
+def _differentiated(
+    args: Sequence[Any], name: str, make: Callable[[Tensor], Tensor]
+) -> tuple[list[Any], list[Structure]]:
+    """All arguments, with `make(tensor)` in the place of each of their leaves, and their structures."""
+    made = [differentiated(arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
+    return [tree for tree, _ in made], [structure for _, structure in made]
+
+
+def _by_argument(structures: Sequence[Structure], leaves: Sequence[Any]) -> tuple[Any, ...]:
+    trees = []
+    start = 0
+    for structure in structures:
+        trees.append(unflatten(structure, leaves[start : start + structure.count]))
+        start += structure.count
+    return tuple(trees)
+
+
+def _gradients_like(output: Output, tree: Any, what: str) -> list[Tensor]:
+    """The gradients supplied for an output, one for each of its leaves."""
+    grads = leaves_like(output.structure, tree, what)
+    return [
+        as_gradient(grad, leaf, what) if leaf.dtype.kind in "fc" else leaf
+        for grad, leaf in zip(grads, output.leaves, strict=True)
+    ]
+
+
+def _tangents_like(
+    structures: Sequence[Structure], likes: Sequence[Tensor], trees: Sequence[Any], name: str
+) -> list[Tensor | None]:
+    """The tangents supplied for arguments, one for each leaf; None for zero."""
+    found: list[Any] = []
+    for number, (structure, tree) in enumerate(zip(structures, trees, strict=True)):
+        found += [None] * structure.count if tree is None else leaves_like(structure, tree, f"{name}: tangent {number}")
+    what = f"{name}: a tangent"
+    return [None if leaf is None else as_gradient(leaf, like, what) for leaf, like in zip(found, likes, strict=True)]
+
+
+def _require_count(trees: Sequence[Any], structures: Sequence[Structure], name: str) -> None:
+    if len(trees) != len(structures):
+        raise TypeError(f"{name} takes {len(structures)} tangents, one for each argument, not {len(trees)}")
+
+
+def _require_sequence(primals: Any, tangents: Any, name: str) -> None:
+    for what, value in (("arguments", primals), ("tangents", tangents)):
+        if not isinstance(value, (tuple, list)):
+            raise TypeError(f"{name} takes a tuple of {what}, not a {type(value).__name__}")
+    if len(primals) != len(tangents):
+        raise TypeError(f"{name} got {len(primals)} arguments, but {len(tangents)} tangents")

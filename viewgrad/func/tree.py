@@ -1,0 +1,201 @@
+"""Trees: nested tuples, lists, dicts and attrs classes, taken apart into their leaves and put together again.
+
+The leaves are what can be differentiated, or could be if its dtype were another: tensors, arrays, and floating-point
+and complex numbers. Everything else (None, strings, integers, functions) belongs to the structure, and is found
+unchanged in what is put together.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from ..errors import TreeError
+from ..tensor.tensor import Tensor
+
+__all__ = ["Structure", "flatten", "leaves_like", "map_leaves", "paths", "unflatten"]
+
+LEAF_TYPES: Final = (Tensor, np.ndarray, np.inexact, float, complex)
+
+
+@attrs.frozen
+class Structure:
+    """How a tree is put together from its leaves.
+
+    Attributes:
+        count: how many leaves there are.
+    """
+
+    count: ClassVar[int]
+
+
+@attrs.frozen
+class Leaf(Structure):
+    """The place of a leaf."""
+
+    count = 1
+
+
+@attrs.frozen
+class Fixed(Structure):
+    """What is no leaf and has none inside."""
+
+    value: Any
+
+    count = 0
+
+
+@attrs.frozen
+class Branch(Structure):
+    """A container.
+
+    Arguments:
+        kind: its type.
+        template: the container that was taken apart, where more of it is kept than its children.
+        keys: by what its children are reached: positions, keys of a dict, or names of fields.
+        children: how each of these is put together.
+        count: how many leaves there are.
+    """
+
+    kind: type
+    template: Any
+    keys: tuple[Any, ...]
+    children: tuple[Structure, ...]
+    count: int  # type: ignore[misc]
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves of a tree, and its structure."""
+    leaves: list[Any] = []
+    return leaves, _flatten_into(leaves, tree)
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """A tree of the given structure, with `leaves` (of any type: trees, for example) in the places of its leaves."""
+    return _build(structure, iter(leaves))
+
+
+def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
+    """The tree with `function(leaf)` in the place of each leaf."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [function(leaf) for leaf in leaves])
+
+
+def paths(structure: Structure) -> list[str]:
+    """For each leaf, how it is reached, as Python would write it: `['layers'][0].weight`."""
+    found: list[str] = []
+    _paths_into(found, structure, "")
+    return found
+
+
+def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
+    """What stands in `tree` where a tree of the given structure has its leaves.
+
+    Arguments:
+        structure: the structure expected.
+        tree: what is to have it; where the structure has no leaves, it may have anything.
+        what: what it is, for the message.
+
+    Raises:
+        TreeError: where the tree has another structure.
+    """
+    found: list[Any] = []
+    _match_into(found, structure, tree, "", what)
+    return found
+
+
+# -- the kinds of containers -------------------------------------------------------------------------------------------
+
+
+def _children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
+    """The keys of a container and what is found there; None for what is no container."""
+    kind = type(tree)
+    if isinstance(tree, dict):
+        return tuple(tree), list(tree.values())
+    if isinstance(tree, list) or kind is tuple or (isinstance(tree, tuple) and hasattr(kind, "_fields")):
+        return tuple(range(len(tree))), list(tree)
+    if attrs.has(kind):
+        fields = [field for field in attrs.fields(kind) if field.init]
+        return tuple(field.alias for field in fields), [getattr(tree, field.name) for field in fields]
+    return None
+
+
+def _container(branch: Branch, children: list[Any]) -> Any:
+    """A container like that of `branch`, with other children."""
+    kind = branch.kind
+    if issubclass(kind, dict):
+        result = {} if kind is dict else copy.copy(branch.template)
+        result.update(zip(branch.keys, children, strict=True))
+        return result
+    if kind is tuple or issubclass(kind, list):
+        return kind(children)
+    if issubclass(kind, tuple):  # a namedtuple
+        return kind(*children)
+    changed = zip(branch.keys, children, branch.children, strict=True)
+    return attrs.evolve(branch.template, **{key: child for key, child, structure in changed if structure.count})
+
+
+def _step(branch: Branch, key: Any) -> str:
+    return f"[{key!r}]" if issubclass(branch.kind, (dict, list, tuple)) else f".{key}"
+
+
+# -- walking -----------------------------------------------------------------------------------------------------------
+
+
+def _flatten_into(leaves: list[Any], tree: Any) -> Structure:
+    if isinstance(tree, LEAF_TYPES):
+        leaves.append(tree)
+        return Leaf()
+    found = _children(tree)
+    if found is None:
+        return Fixed(tree)
+    keys, values = found
+    before = len(leaves)
+    children = tuple([_flatten_into(leaves, value) for value in values])
+    kind = type(tree)
+    template = None if kind is dict or isinstance(tree, (list, tuple)) else tree
+    return Branch(kind, template, keys, children, len(leaves) - before)
+
+
+def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
+    if isinstance(structure, Leaf):
+        return next(leaves)
+    if isinstance(structure, Fixed):
+        return structure.value
+    assert isinstance(structure, Branch)
+    if not structure.count and attrs.has(structure.kind):
+        return structure.template
+    return _container(structure, [_build(child, leaves) for child in structure.children])
+
+
+def _paths_into(found: list[str], structure: Structure, path: str) -> None:
+    if isinstance(structure, Leaf):
+        found.append(path)
+    elif isinstance(structure, Branch):
+        for key, child in zip(structure.keys, structure.children, strict=True):
+            _paths_into(found, child, path + _step(structure, key))
+
+
+def _match_into(found: list[Any], structure: Structure, tree: Any, path: str, what: str) -> None:
+    if isinstance(structure, Leaf):
+        found.append(tree)
+    elif isinstance(structure, Branch) and structure.count:
+        children = _children(tree)
+        if children is None or not isinstance(tree, structure.kind):
+            raise TreeError(f"{what}{path} is a {type(tree).__name__} where a {structure.kind.__name__} is expected")
+        keys, values = children
+        if len(keys) != len(structure.keys) or set(keys) != set(structure.keys):
+            raise TreeError(f"{what}{path} has {_told(keys)} where {_told(structure.keys)} is expected")
+        values_by_key = dict(zip(keys, values, strict=True))
+        for key, child in zip(structure.keys, structure.children, strict=True):
+            _match_into(found, child, values_by_key[key], path + _step(structure, key), what)
+
+
+def _told(keys: tuple[Any, ...]) -> str:
+    if keys == tuple(range(len(keys))):
+        return f"{len(keys)} item{'s' * (len(keys) != 1)}"
+    return ", ".join(map(repr, keys))
