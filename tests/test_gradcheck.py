@@ -106,6 +106,14 @@ def test_works_under_no_grad():
         assert gradcheck(lambda x: x * x, leaf(1.0, 2.0))
 
 
+def test_forward_mode_too():
+    x, z = leaf(0.5, 2.0, 3.0), leaf(0.5 + 1j, -1.5 + 0.25j)
+    assert gradcheck(cumulate, x, check_forward_ad=True)
+    assert gradgradcheck(cumulate, x, check_forward_ad=True)
+    assert gradcheck(lambda x, z: (x[:2] * z, z.real, x), (x, z), check_forward_ad=True)
+    assert gradgradcheck(lambda x, z: (x[:2] * z, z.real, x), (x, z), check_forward_ad=True)
+
+
 # -- what fails ------------------------------------------------------------------------------------------------------
 
 
@@ -136,8 +144,21 @@ def test_report_of_a_complex_gradient_names_the_parts():
 
 
 def test_a_missing_gradient_is_said_to_be_missing():
-    with pytest.raises(GradcheckError, match="the backward pass says no gradient at all, finite differences say 2"):
+    with pytest.raises(GradcheckError, match="the backward pass says that there is none, finite differences say 2"):
         gradcheck(lambda x: (x, vg.Tensor(x.tolist()) * 2.0), leaf(1.0))
+
+
+def test_a_wrong_forward_formula():
+    fn = operator(
+        "tilted",
+        forward=lambda a, b: a * b,
+        derivatives={"self": "grad * other", "other": "grad * self"},
+        forward_derivative="self_t * other_p + 3 * self_p * other_t",
+    )
+    inputs = (leaf(1.0, 2.0), leaf(3.0, 4.0))
+    assert gradcheck(fn, inputs)
+    with pytest.raises(GradcheckError, match=r"with respect to input 1\[1\]: forward mode says 6, finite"):
+        gradcheck(fn, inputs, check_forward_ad=True)
 
 
 def test_nan_is_wrong_even_where_both_numbers_are_nan():

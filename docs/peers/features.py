@@ -669,6 +669,51 @@ def _(lib: Any) -> str:
     return f"yes: packed {packed}, gradient {listed(x.grad)}"
 
 
+# -- forward mode ----------------------------------------------------------------------------------------------------
+
+
+@feature("forward_mode", "PyTorch", MyGrad="has no forward mode")
+def _(lib: Any) -> str:
+    torch = lib.module
+    fw = torch.autograd.forward_ad
+    with fw.dual_level():
+        base = fw.make_dual(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0]))
+        base[1:] *= base[:1]
+        return f"yes: {listed(fw.unpack_dual(base).tangent)}"
+
+
+@feature("forward_mode", "autograd")
+def _(lib: Any) -> str:
+    from autograd import make_jvp
+
+    def f(x: Any) -> Any:
+        x[1:] *= x[:1]
+        return x
+
+    return f"yes: {listed(make_jvp(f)(np.array([1.0, 2.0, 3.0]))(np.array([1.0, 10.0, 100.0]))[1])}"
+
+
+@feature("forward_mode", "JAX")
+def _(lib: Any) -> str:
+    def f(x: Any) -> Any:
+        x[1:] *= x[:1]
+        return x
+
+    jnp = lib.jnp
+    return f"yes: {listed(lib.module.jvp(f, (jnp.array([1.0, 2.0, 3.0]),), (jnp.array([1.0, 10.0, 100.0]),))[1])}"
+
+
+@feature("forward_view_tangent", "PyTorch", MyGrad="has no forward mode", autograd=NO_WRITES, JAX=NO_WRITES)
+def _(lib: Any) -> str:
+    torch = lib.module
+    fw = torch.autograd.forward_ad
+    with fw.dual_level():
+        base = torch.zeros(3)
+        view = base[1:]
+        view += fw.make_dual(torch.tensor([2.0, 3.0]), torch.tensor([10.0, 100.0]))
+        return f"yes: the base's tangent is {listed(fw.unpack_dual(base).tangent)}"
+
+
 # -- debugging -------------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from ..errors import GradcheckError
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor, from_array
 from .api import grad
+from .forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
@@ -36,6 +37,7 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
+    check_forward_ad: bool = False,
 ) -> bool:
     """Check the gradients of `fn` at `inputs` against central differences.
 
@@ -52,6 +54,7 @@ def gradcheck(
         raise_exception: False returns False where a check fails.
         nondet_tol: how far apart two runs of `fn`, and two runs of its backward pass, may be.
         check_undefined_grad: whether to check that an output without gradient counts as one whose gradient is zero.
+        check_forward_ad: whether to check forward mode as well.
 
     Returns:
         True.
@@ -80,7 +83,13 @@ def gradcheck(
         numerical = _numerical(program, outputs, eps)
         for j, output in enumerate(outputs):
             for k, leaf in enumerate(leaves):
-                _compare(program.positions[k], j, leaf, output, numerical[k][j], analytical[j][k], atol, rtol)
+                pair = Pair(program.positions[k], leaf, j, output)
+                _compare(pair, numerical[k][j], analytical[j][k], "the backward pass", atol, rtol)
+        if check_forward_ad:
+            for k, row in enumerate(_forward(program, outputs)):
+                for j, tangents in enumerate(row):
+                    pair = Pair(program.positions[k], leaves[k], j, outputs[j])
+                    _compare(pair, numerical[k][j], tangents, "forward mode", atol, rtol)
         _check_release(leaves, outputs, nondet_tol)
     except GradcheckError:
         if raise_exception:
@@ -100,6 +109,7 @@ def gradgradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
+    check_forward_ad: bool = False,
 ) -> bool:
     """Check the second derivatives of `fn`: the gradients of its gradients, against central differences of these.
 
@@ -107,6 +117,7 @@ def gradgradcheck(
         fn, inputs: as for `gradcheck`.
         grad_outputs: at which gradients of the outputs; drawn at random (always the same) where left out.
         eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad: as for `gradcheck`.
+        check_forward_ad: whether to check forward mode over the backward pass as well.
 
     Returns:
         True.
@@ -155,6 +166,7 @@ def gradgradcheck(
             rtol=rtol,
             nondet_tol=nondet_tol,
             check_undefined_grad=check_undefined_grad,
+            check_forward_ad=check_forward_ad,
         )
     except GradcheckError as error:
         if raise_exception:
@@ -203,16 +215,22 @@ class Program:
                 )
         return cls(fn, arguments, positions)
 
-    def run(self, number: int | None = None, array: Array | None = None) -> tuple[list[Tensor], list[Tensor]]:
-        """The leaves and the outputs of a run on fresh clones, with `array` for leaf `number` where one is given."""
+    def run(
+        self, number: int | None = None, array: Array | None = None, tangent: Array | None = None
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The leaves and the outputs of a run on fresh clones, with an array, or a tangent too, for leaf `number`."""
         leaves: list[Tensor] = []
         handed = list(self.arguments)
         with enable_grad():
             for k, argument in enumerate(self.arguments):
                 if k in self.positions:
-                    changed = array is not None and number == len(leaves)
-                    leaves.append(Tensor(array if changed else argument, requires_grad=True))
-                    handed[k] = leaves[-1].clone()
+                    changed = number == len(leaves)
+                    leaf = Tensor(array if changed else argument, requires_grad=True)
+                    leaves.append(leaf)
+                    if changed and tangent is not None:
+                        handed[k] = make_dual(leaf, from_array(tangent)).clone()
+                    else:
+                        handed[k] = leaf.clone()
                 elif isinstance(argument, Tensor):
                     handed[k] = Tensor(argument)
             return leaves, _differentiable(self.fn(*handed))
@@ -277,6 +295,34 @@ def _numerical(program: Program, outputs: list[Tensor], eps: float) -> list[list
     return jacobians
 
 
+def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]]:
+    """For each leaf and each output the same matrix, row by row from tangents; None: no output has a tangent."""
+    jacobians: list[list[Array | None]] = []
+    for number, position in enumerate(program.positions):
+        array = program.arguments[position]._array
+        rows: list[list[Array | None]] = [[] for _ in outputs]
+        for component in range(_components(array).size):
+            with dual_level():
+                _, found = program.run(number, array, tangent=_basis(array, component))
+                tangents = [unpack_dual(output).tangent for output in found]
+            for j, (row, output, tangent) in enumerate(zip(rows, outputs, tangents, strict=True)):
+                if tangent is not None and (tangent.shape != output.shape or tangent.dtype != output.dtype):
+                    raise GradcheckError(
+                        f"the tangent of output {j} has shape {tangent.shape} and dtype {tangent.dtype}; the output "
+                        f"has shape {output.shape} and dtype {output.dtype}"
+                    )
+                row.append(None if tangent is None else _components(tangent._array))
+        jacobians.append(
+            [
+                None
+                if all(entry is None for entry in row)
+                else np.array([np.zeros(_components(x._array).size) if entry is None else entry for entry in row])
+                for row, x in zip(rows, outputs, strict=True)
+            ]
+        )
+    return jacobians
+
+
 def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: Array) -> list[Tensor]:
     _, found = program.run(number, array)
     shapes, others = [(x.shape, x.dtype) for x in outputs], [(x.shape, x.dtype) for x in found]
@@ -329,16 +375,19 @@ def _as_tensor(start: Any) -> Tensor:
 # -- the comparisons -------------------------------------------------------------------------------------------------
 
 
-def _compare(
-    position: int,
-    j: int,
-    leaf: Tensor,
-    output: Tensor,
-    numerical: Array,
-    analytical: Array | None,
-    atol: float,
-    rtol: float,
-) -> None:
+@attrs.frozen
+class Pair:
+    """An input and an output, with the numbers under which the user knows them."""
+
+    position: int
+    leaf: Tensor
+    number: int
+    output: Tensor
+
+
+def _compare(pair: Pair, numerical: Array, analytical: Array | None, who: str, atol: float, rtol: float) -> None:
+    """Hold a matrix of derivatives against that of finite differences."""
+    position, leaf, j, output = pair.position, pair.leaf, pair.number, pair.output
     found = np.zeros_like(numerical) if analytical is None else analytical
     tolerance = atol + rtol * np.abs(numerical)
     difference = np.abs(numerical - found)
@@ -349,11 +398,11 @@ def _compare(
     row, column = np.unravel_index(int(np.argmax(np.where(wrong, excess, -1.0))), wrong.shape)
     of = _element(f"output {j}", output, int(column))
     by = _element(f"input {position}", leaf, int(row))
-    said = "no gradient at all" if analytical is None else f"{found[row, column]:.8g}"
+    said = "that there is none" if analytical is None else f"{found[row, column]:.8g}"
     raise GradcheckError(
         f"the gradient of output {j} (shape {output.shape}) with respect to input {position} (shape {leaf.shape}) is "
         f"wrong in {int(wrong.sum())} of {wrong.size} entries. The worst is the derivative of {of} with respect to "
-        f"{by}: the backward pass says {said}, finite differences say {numerical[row, column]:.8g}; they differ by "
+        f"{by}: {who} says {said}, finite differences say {numerical[row, column]:.8g}; they differ by "
         f"{difference[row, column]:.3g}, where {tolerance[row, column]:.3g} is allowed (atol={atol:g}, rtol={rtol:g})",
         input=position,
         output=j,
