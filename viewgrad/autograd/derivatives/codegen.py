@@ -504,9 +504,13 @@ class FunctionWriter:
         lines = []
         if self.listed is not None:
             lines.append(f"    {self.listed.name} = [as_operand(tensor) for tensor in {self.listed.name}]")
-        elif self.operator.elementwise and len(names) > 1:
-            test = " or ".join(f"type({name}) is not Tensor" for name in names)
-            lines += [f"    if {test}:", f"        {', '.join(names)} = operands({', '.join(names)})"]
+        elif self.operator.elementwise and len(arguments) > 1:
+            tests = [
+                f"({name} is not None and type({name}) is not Tensor)" if optional else f"type({name}) is not Tensor"
+                for name, optional in ((argument.name, argument.optional) for argument in arguments)
+            ]
+            together = ", ".join(argument.name for argument in arguments)
+            return [f"    if {' or '.join(tests)}:", f"        {together} = operands({together})"]
         else:
             for name in names:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]

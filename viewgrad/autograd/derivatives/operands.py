@@ -39,8 +39,8 @@ def as_operand(value: Any) -> Tensor:
     raise TypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
-def operands(*values: Any) -> Sequence[Tensor]:
-    """Values that are to be combined element by element, as tensors.
+def operands(*values: Any) -> Sequence[Any]:
+    """Values that are to be combined element by element, as tensors; None for an optional one that is not given.
 
     Python numbers adapt to the dtype of the others (NEP 50).
     """
@@ -54,9 +54,14 @@ def operands(*values: Any) -> Sequence[Tensor]:
     dtypes = [value._array.dtype for value in values if isinstance(value, Tensor)]
     dtypes += [value.dtype for value in values if isinstance(value, (np.ndarray, np.generic))]
     if not dtypes:
-        return [as_operand(value) for value in values]
+        return [None if value is None else as_operand(value) for value in values]
     dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
-    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+    return [
+        constant(value, dtype)
+        if type(value) in (float, int, complex)
+        else None if value is None else as_operand(value)
+        for value in values
+    ]
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
@@ -97,10 +102,7 @@ def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
                 if other is not None and np.may_share_memory(array, other):
                     return array.copy()
         return array
-    for given in inputs:
-        if array is given:
-            return array.copy()
-    return array
+    return array.copy() if any(array is given for given in inputs) else array
 
 
 def overwrite(target: Array, result: Any) -> None:

@@ -123,21 +123,22 @@ row(
 
 
 def index_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
-    out = self.astype(np.result_type(self, source))
+    out = self.copy()
     places: Any = (slice(None),) * (axis % self.ndim) + (index,)
-    np.add.at(out, places, source)
+    np.add.at(out, places, source.astype(self.dtype, casting="same_kind"))
     return out
 
 
 def scatter_forward(self: Array, axis: int, index: Array, source: Any) -> Array:
     out = self.copy()
-    out[places_along_axis(index, axis, self.shape)] = np.asarray(source).astype(self.dtype, casting="same_kind")
+    values = np.asarray(source)  # the formula puts a plain 0
+    out[places_along_axis(index, axis, self.shape)] = values.astype(self.dtype, casting="same_kind")
     return out
 
 
-def scatter_add_forward(self: Array, axis: int, index: Array, source: Any) -> Array:
-    out = self.astype(np.result_type(self, source))
-    np.add.at(out, places_along_axis(index, axis, self.shape), source)
+def scatter_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
+    out = self.copy()
+    np.add.at(out, places_along_axis(index, axis, self.shape), source.astype(self.dtype, casting="same_kind"))
     return out
 
 
