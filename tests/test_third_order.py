@@ -12,7 +12,7 @@ from viewgrad import func
 
 COEFFICIENTS = np.array([0.7, -1.3, 0.4, 2.0, -0.6, 0.25])
 TERMS = 9
-POINTS = np.array([-1.1, 0.3, 0.8, 1.4])
+POINTS = np.array([-1.1, 0.3, 1.4])
 
 
 def powers(x):
