@@ -714,6 +714,33 @@ def _(lib: Any) -> str:
         return f"yes: the base's tangent is {listed(fw.unpack_dual(base).tangent)}"
 
 
+# -- transforms ------------------------------------------------------------------------------------------------------
+
+
+def _mutating(x: Any) -> Any:
+    x[1:] *= x[0]
+    return (x * x).sum()
+
+
+@feature("hessian", "PyTorch")
+def _(lib: Any) -> str:
+    found = lib.module.func.hessian(lambda x: _mutating(x.clone()))(lib.module.tensor([1.0, 2.0, 3.0]))
+    return f"yes: {listed(found)}"
+
+
+@feature("hessian", "autograd")
+def _(lib: Any) -> str:
+    return f"yes: {listed(lib.module.hessian(_mutating)(np.array([1.0, 2.0, 3.0])))}"
+
+
+@feature("hessian", "JAX")
+def _(lib: Any) -> str:
+    return f"yes: {listed(lib.module.hessian(_mutating)(lib.jnp.array([1.0, 2.0, 3.0])))}"
+
+
+FEATURES.setdefault("hessian", {})["MyGrad"] = "has no higher order"
+
+
 # -- debugging -------------------------------------------------------------------------------------------------------
 
 
