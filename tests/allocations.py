@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import pytest
 
 __all__ = ["allocations"]
 
@@ -18,10 +16,9 @@ __all__ = ["allocations"]
 GET_HANDLER, SET_HANDLER = 305, 304
 HANDLER_NAME: Final = b"mem_handler"
 
-Malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-Calloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
-Realloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-Free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+MALLOC = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+CALLOC = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t
+REALLOC = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
 
 
 class Handler(ctypes.Structure):
@@ -31,57 +28,69 @@ class Handler(ctypes.Structure):
         ("name", ctypes.c_char * 127),
         ("version", ctypes.c_uint8),
         ("context", ctypes.c_void_p),
-        ("malloc", Malloc),
-        ("calloc", Calloc),
-        ("realloc", Realloc),
-        ("free", Free),
+        ("malloc", ctypes.c_void_p),
+        ("calloc", ctypes.c_void_p),
+        ("realloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
     )
 
 
 class Counter:
-    """An allocator that notes what it is asked for; never thrown away, since arrays return their memory to it."""
+    """An allocator that notes what it is asked for, and gets it from NumPy's own.
+
+    Arrays return their memory to the allocator that it is from, at the latest when the interpreter has gone. So to free
+    is left to NumPy's own function, and what the arrays refer to is never taken down.
+    """
 
     def __init__(self) -> None:
         self.sizes: list[int] | None = None
-        libc = ctypes.CDLL(None)
-        libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-        libc.calloc.argtypes, libc.calloc.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
-        libc.realloc.argtypes, libc.realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
-        libc.free.argtypes, libc.free.restype = [ctypes.c_void_p], None
+        table = _c_interface()
+        get_handler = ctypes.PYFUNCTYPE(ctypes.py_object)(table[GET_HANDLER])
+        self.set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[SET_HANDLER])
+        own = ctypes.cast(_pointer(get_handler(), HANDLER_NAME), ctypes.POINTER(Handler)).contents
+        # NumPy's own functions are called with the interpreter's lock held, as NumPy does.
+        own_malloc = ctypes.PYFUNCTYPE(*MALLOC)(own.malloc)
+        own_calloc = ctypes.PYFUNCTYPE(*CALLOC)(own.calloc)
+        own_realloc = ctypes.PYFUNCTYPE(*REALLOC)(own.realloc)
 
         def note(size: int) -> None:
             if self.sizes is not None:
                 self.sizes.append(size)
 
-        def malloc(_: Any, size: int) -> Any:
+        def malloc(context: Any, size: int) -> Any:
             note(size)
-            return libc.malloc(size)
+            return own_malloc(context, size)
 
-        def calloc(_: Any, number: int, size: int) -> Any:
+        def calloc(context: Any, number: int, size: int) -> Any:
             note(number * size)
-            return libc.calloc(number, size)
+            return own_calloc(context, number, size)
 
-        def realloc(_: Any, memory: Any, size: int) -> Any:
+        def realloc(context: Any, memory: Any, size: int) -> Any:
             note(size)
-            return libc.realloc(memory, size)
+            return own_realloc(context, memory, size)
 
-        def free(_: Any, memory: Any, __: int) -> None:
-            libc.free(memory)
-
-        self.handler = Handler(b"counting", 1, None, Malloc(malloc), Calloc(calloc), Realloc(realloc), Free(free))
+        self.functions = (
+            ctypes.PYFUNCTYPE(*MALLOC)(malloc),
+            ctypes.PYFUNCTYPE(*CALLOC)(calloc),
+            ctypes.PYFUNCTYPE(*REALLOC)(realloc),
+        )
+        addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in self.functions]
+        handler = Handler(b"counting", own.version, own.context, *addresses, own.free)
         new_capsule = ctypes.pythonapi.PyCapsule_New
         new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         new_capsule.restype = ctypes.py_object
-        self.capsule = new_capsule(ctypes.addressof(self.handler), HANDLER_NAME, None)
-        table = _c_interface()
-        self.set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[SET_HANDLER])
+        self.capsule = new_capsule(ctypes.addressof(handler), HANDLER_NAME, None)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(handler))
+
+
+def _pointer(capsule: Any, name: bytes | None) -> Any:
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.argtypes, get_pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    return get_pointer(capsule, name)
 
 
 def _c_interface() -> Any:
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-    capsule = np._core._multiarray_umath._ARRAY_API
-    return ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.cast(_pointer(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
 
 
 _counter: Counter | None = None
@@ -90,8 +99,6 @@ _counter: Counter | None = None
 @contextlib.contextmanager
 def allocations() -> Iterator[list[int]]:
     """The sizes, in bytes, of all memory that NumPy allocates inside the block for elements of arrays."""
-    if sys.platform == "win32":
-        pytest.skip("counts allocations by means of the C library's own functions")
     global _counter
     if _counter is None:
         _counter = Counter()
