@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor, from_array
+from ...tensor.tensor import FUNCTIONS, Tensor, from_array, has_tangent
 from ...views.conform import Like
 from .codegen import formula_function
 from .define import row
@@ -40,7 +40,7 @@ def is_known_zero(grad: Any) -> bool:
     What an undefined gradient was replaced by is; what depends on something and merely happens to be zero is not.
     """
     if isinstance(grad, Tensor):
-        if grad.requires_grad or getattr(grad, "_tangent", None) is not None:
+        if grad.requires_grad or has_tangent(grad):
             return False
         grad = grad._array
     return not np.any(grad)
