@@ -27,7 +27,17 @@ from ...views.copy_slices import CopyBackwards, rebase_history
 from ...views.meta import check_write
 from .checker import BUILTINS
 from .declaration import Argument, Formula, Operator, local_names
-from .operands import as_operand, checked_gradient, fresh, geometry_of, operands, overwrite, refuse_tensor
+from .operands import (
+    MUTABLE,
+    as_operand,
+    checked_gradient,
+    fresh,
+    geometry_of,
+    operands,
+    overwrite,
+    refuse_tensor,
+    settled,
+)
 from .special import run_special, run_special_inplace
 
 __all__ = ["ARRAY_FUNCTIONS", "TENSOR_FUNCTIONS", "formula_function", "generate", "is_formula_function"]
@@ -37,6 +47,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
     "GRAD": GRAD,
+    "MUTABLE": MUTABLE,
     "Node": Node,
     "RELEASED": RELEASED,
     "SavedTensor": SavedTensor,
@@ -60,6 +71,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "run_special": run_special,
     "run_special_inplace": run_special_inplace,
     "save": save,
+    "settled": settled,
     "tensor_like": tensor_like,
 }
 # What a name that a formula calls means: on arrays in the first-order backward pass, on tensors in a recorded one. The
@@ -418,11 +430,12 @@ class FunctionWriter:
             if ufunc:
                 lines += [f"    if type(r{i}) is not ndarray:", f"        r{i} = asarray(r{i})"]
             else:
-                arrays = ", ".join(self._array_name(argument.name) for argument in self.tensors)
-                lines += [
-                    f"    if type(r{i}) is not ndarray or r{i}.base is not None:",
-                    f"        r{i} = fresh(r{i}, ({arrays},))",
-                ]
+                others = [self._array_name(argument.name) for argument in self.tensors]
+                test = f"    if type(r{i}) is not ndarray or r{i}.base is not None"
+                if operator.user_defined:  # which may return an input itself, or one array twice
+                    others += [f"r{j}" for j in range(i)]
+                    test += "".join(f" or r{i} is {other}" for other in others)
+                lines += [f"{test}:", f"        r{i} = fresh(r{i}, ({', '.join(others)},))"]
             lines += [
                 f"    out{i} = new(Tensor)",
                 f"    out{i}._array = r{i}",
@@ -610,7 +623,7 @@ class FunctionWriter:
             body = [f"node.saved_{slot} = {self._metadata(name, attribute)}"]
             lines += self._when_needed(indent, readers, body)
         for name in dict.fromkeys(read for formula in self.formulas for read in formula.plain):
-            body = [f"node.saved_{name} = {name}"]
+            body = [f"node.saved_{name} = settled({name}) if type({name}) in MUTABLE else {name}"]
             lines += self._when_needed(indent, [f for f in self.formulas if name in f.plain], body)
         return lines
 

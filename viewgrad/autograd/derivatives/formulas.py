@@ -254,7 +254,7 @@ def split_gradient(grad: Any, shapes: list[tuple[int, ...]], axis: int | None) -
 @formula_function
 def roll_back(grad: Any, shift: Any, axis: Any) -> Any:
     """Rolled the other way."""
-    return np.roll(grad, tuple(-n for n in shift) if isinstance(shift, tuple) else -shift, axis)
+    return np.roll(grad, -shift if isinstance(shift, (int, np.integer)) else tuple(-int(n) for n in shift), axis)
 
 
 @formula_function

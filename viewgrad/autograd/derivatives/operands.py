@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
@@ -13,10 +14,22 @@ from ...tensor.tensor import Tensor, from_array
 from ...views.conform import Like, conform
 from ...views.geometry import TensorGeometry
 
-__all__ = ["as_operand", "checked_gradient", "fresh", "geometry_of", "operands", "overwrite", "refuse_tensor"]
+__all__ = [
+    "MUTABLE",
+    "as_operand",
+    "checked_gradient",
+    "fresh",
+    "geometry_of",
+    "operands",
+    "overwrite",
+    "refuse_tensor",
+    "settled",
+]
 
 Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096
+# Options of these types may change between the forward and the backward pass: nodes keep copies.
+MUTABLE: Final = frozenset({dict, list, np.ndarray, set, tuple})
 
 # Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
@@ -121,6 +134,16 @@ def overwrite(target: Array, result: Any) -> None:
 def geometry_of(tensor: Tensor) -> TensorGeometry:
     """Sizes, strides and offset of a tensor in its base."""
     return TensorGeometry.of(tensor._array, tensor._array if tensor._view is None else tensor._view.base._array)
+
+
+def settled(option: Any) -> Any:
+    """An option of an operator as it is now, whatever its owner may do to it later."""
+    if type(option) is tuple:
+        for item in option:
+            if type(item) in MUTABLE:
+                return tuple(settled(item) for item in option)
+        return option
+    return option.copy() if type(option) is np.ndarray else copy.deepcopy(option) if type(option) in MUTABLE else option
 
 
 def refuse_tensor(operator: str, argument: str) -> NoReturn:
