@@ -39,7 +39,7 @@ from ..views.conform import conform
 from ..views.copy_slices import CopyBackwards, rebase_history
 from ..views.meta import CreationMeta, DualViewMeta, check_write, move_retained
 from ..views.ops import index_view
-from .graph.saved_hooks import packed
+from .saved_hooks import packed
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -94,6 +94,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
         self._materialize = True
+        self._wrote: dict[int, int] = {}  # which output is which tensor argument, written over
         self._function: type[Function] = Function
         self._node: weakref.ref[FunctionNode] | None = None
 
@@ -638,6 +639,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
         if _is_in(output, ctx._dirty) and _is_in(output, inputs) and not _is_in(output, outputs[:i]):
             if node is not None:
                 _rebase(output, edges[i])
+                ctx._wrote[i] = next(number for number, tensor in enumerate(inputs) if tensor is output)
         elif isinstance(output, Tensor):
             results[i] = None
     for i, output in enumerate(outputs):

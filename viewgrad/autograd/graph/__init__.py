@@ -1,8 +1,10 @@
 """Looking at the graph and at what it saves: hooks on saved values and on several tensors, drawings, explanations."""
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
+from ..saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
+from .drawing import to_dot, to_mermaid
+from .explain import explain
 from .multi_grad import register_multi_grad_hook
-from .saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
 from .saved_windows import PreservedWindow, forbid_mutation_on_saved_tensors, increment_version, preserved
 
 __all__ = [
@@ -12,10 +14,13 @@ __all__ = [
     "PreservedWindow",
     "RemovableHandle",
     "disable_saved_tensors_hooks",
+    "explain",
     "forbid_mutation_on_saved_tensors",
     "increment_version",
     "preserved",
     "register_multi_grad_hook",
     "save_on_disk",
     "saved_tensors_hooks",
+    "to_dot",
+    "to_mermaid",
 ]

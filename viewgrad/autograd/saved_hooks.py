@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import HookError
-from ...tensor.modes import GRAD, PACK, ModeSwitch
-from ...tensor.storage import SavedTensor
-from ...tensor.tensor import Tensor, from_array
-from ..derivatives.special import Call, feature
+from ..errors import HookError
+from ..tensor.modes import GRAD, PACK, ModeSwitch
+from ..tensor.storage import SavedTensor
+from ..tensor.tensor import Tensor, from_array
+from .derivatives.special import Call, feature
 
 __all__ = ["disable_saved_tensors_hooks", "packed", "save_on_disk", "saved_tensors_hooks"]
 

@@ -1,0 +1,153 @@
+"""What drawings and explanations say of the parts of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...tensor.node import AccumulateGrad, Node, node_of
+from ...tensor.storage import LostTensor, Released, SavedTensor
+from ...tensor.tangents import DualSaved
+from ...views.copy_slices import CopySlices
+from ...views.meta import Chain, Index, Strided
+from ...views.nodes import ViewBackward
+from ..function import FunctionNode
+from ..indexing import IndexAccumulateBackward, IndexBackward, IndexPutBackward
+from ..saved_hooks import PackedTensor
+
+__all__ = ["SavedValue", "nodes_from", "saved_values", "shape_text", "window_of", "window_text"]
+
+
+@attrs.frozen
+class SavedValue:
+    """One value that a node keeps for its backward.
+
+    Arguments:
+        name: the argument or output that it is.
+        text: its shape, dtype and size, or what has become of it.
+        nbytes: how many bytes it holds; 0 where it holds none itself.
+    """
+
+    name: str
+    text: str
+    nbytes: int
+
+
+def nodes_from(edges: Iterable[Any]) -> list[Node]:
+    """All nodes that `edges` lead to, directly or not, the newest first; leaves come last, in order of their use."""
+    seen: dict[Node, None] = {}
+    stack = [node_of(edge) for edge in edges if edge is not None]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen[node] = None
+            stack.extend(node_of(edge) for edge in reversed(node.edges) if edge is not None)
+    return sorted(seen, key=lambda node: -node.sequence_nr)
+
+
+def saved_values(node: Node) -> list[SavedValue]:
+    """What `node` keeps for its backward; of a `CopySlices`, see the node that it wraps."""
+    entries: list[tuple[str, Any]]
+    if isinstance(node, FunctionNode):
+        entries = [(str(i), kept.saved) for i, kept in enumerate(node.ctx._kept) if kept.saved is not None]
+    else:
+        entries = [(name, getattr(node, f"saved_{name}", None)) for name in node.saved_names]
+    values = []
+    for name, saved in entries:
+        if isinstance(saved, list | tuple):
+            values += [_saved_value(f"{name}[{i}]", item) for i, item in enumerate(saved)]
+        elif saved is not None:
+            values.append(_saved_value(name, saved))
+    return values
+
+
+def _saved_value(name: str, saved: Any) -> SavedValue:
+    if isinstance(saved, DualSaved):
+        saved = saved.inner
+    if isinstance(saved, Released):
+        return SavedValue(name, "released", 0)
+    if isinstance(saved, LostTensor):
+        return SavedValue(name, "overwritten from outside", 0)
+    if isinstance(saved, PackedTensor):
+        return SavedValue(name, f"{shape_text(saved.shape, saved.dtype)}, packed by a hook", 0)
+    if isinstance(saved, SavedTensor):
+        array = saved.array
+        return SavedValue(name, f"{shape_text(array.shape, array.dtype)}, {array.nbytes} bytes", array.nbytes)
+    return SavedValue(name, type(saved).__name__, 0)
+
+
+def shape_text(shape: tuple[int, ...], dtype: Any) -> str:
+    """A shape and a dtype, as in `float64 (2, 3)`."""
+    return f"{dtype} {shape}"
+
+
+def window_of(node: Node, name: str) -> str | None:
+    """The window of `name` that a view's node takes or a writing node writes to, as an expression; None for others."""
+    if isinstance(node, ViewBackward | CopySlices):
+        return window_text(name, node.index, node.view_fn)
+    if isinstance(node, IndexBackward | IndexPutBackward | IndexAccumulateBackward):
+        return window_text(name, node.index, None)
+    return None
+
+
+def window_text(name: str, index: Any, view_fn: Callable[[Any], Any] | None) -> str:
+    """The expression that takes a window from something called `name`."""
+    return f"{name}{_index_text(index)}" if view_fn is None else f"{name}{_step_text(view_fn)}"
+
+
+def _step_text(step: Any) -> str:
+    if isinstance(step, Chain):
+        return "".join(_step_text(inner) for inner in step.steps)
+    if isinstance(step, Strided):
+        return _step_text(step.view_fn)
+    if isinstance(step, Index):
+        return _index_text(step.index)
+    text = STEPS.get(type(step).__name__)
+    return f".{type(step).__name__}" if text is None else text(step)
+
+
+# By name, since the view functions are nobody else's business.
+STEPS: dict[str, Callable[[Any], str]] = {
+    "Permuted": lambda step: f".transpose{step.order}",
+    "Reshaped": lambda step: f".reshape{step.shape}",
+    "Broadcast": lambda step: f".broadcast_to({step.shape})",
+    "Diagonal": lambda step: f".diagonal({step.offset}, {step.axis1}, {step.axis2})",
+    "Windows": lambda step: f".unfold({step.dim}, {step.size}, {step.step})",
+    "StridedWindow": lambda step: (
+        f".as_strided({step.geometry.sizes}, {step.geometry.strides}, {step.geometry.storage_offset})"
+    ),
+    "RealPart": lambda step: ".real",
+    "ImaginaryPart": lambda step: ".imag",
+    "AsReal": lambda step: ".view_as_real()",
+    "AsComplex": lambda step: ".view_as_complex()",
+}
+
+
+def _index_text(index: Any) -> str:
+    items = index if type(index) is tuple else (index,)
+    if len(items) > 1 and items[-1] is Ellipsis:  # which changes nothing but that a window is taken of one element
+        items = items[:-1]
+    return f"[{', '.join(_item_text(item) for item in items)}]"
+
+
+def _item_text(item: Any) -> str:
+    if item is Ellipsis:
+        return "..."
+    if type(item) is slice:
+        start, stop = ("" if bound is None else str(bound) for bound in (item.start, item.stop))
+        return f"{start}:{stop}" + ("" if item.step is None else f":{item.step}")
+    if isinstance(item, np.ndarray):
+        if item.size <= 6 and item.dtype.kind != "b":
+            return str(item.tolist())
+        return f"<{'mask' if item.dtype.kind == 'b' else 'indices'} of shape {item.shape}>"
+    return str(item)
+
+
+def leaf_text(node: AccumulateGrad) -> str:
+    """What the leaf of an `AccumulateGrad` is."""
+    tensor = node.variable
+    text = f"leaf, {shape_text(node.shape, node.dtype)}"
+    return f"{text}, gone" if tensor is None else f"{text}, version {tensor._version}"
