@@ -283,7 +283,8 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
     source = src._array
-    if self is src:
+    is_itself = src is self
+    if is_itself:
         return self
     prepare_write(self, "copy_")
     array[...] = source

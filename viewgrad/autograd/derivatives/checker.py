@@ -24,7 +24,16 @@ from .declaration import (
     parse_formula,
 )
 
-__all__ = ["BUILTINS", "Place", "check_functions", "check_signature", "excuse", "read_formulas", "refuse"]
+__all__ = [
+    "BUILTINS",
+    "Place",
+    "check_count",
+    "check_functions",
+    "check_signature",
+    "excuse",
+    "read_formulas",
+    "refuse",
+]
 
 # What of Python's own functions a formula may call.
 BUILTINS: Final = frozenset(
@@ -154,6 +163,7 @@ def read_formulas(
             formula = parse_formula(text, inputs, signature, silent)
         except SyntaxError as error:
             raise place.error(error.offset or 1, f"syntax error: {error.msg}") from None
+        check_count(formula.tree, inputs, "gradient", place)
         _check_names(signature, formula, place)
         _check_metadata(signature, formula, place, inplace)
         if not formula.is_implemented:
@@ -162,6 +172,15 @@ def read_formulas(
         formulas.append(formula)
     _check_gradients(signature, formulas, silent)
     return tuple(formulas)
+
+
+def check_count(tree: ast.expr, wanted: Sequence[str], what: str, place: Place) -> None:
+    """Check that a formula that is written as a tuple has as many parts as it is for."""
+    parts = len(tree.elts) if isinstance(tree, ast.Tuple) else None
+    if parts is not None and (parts != len(wanted) or parts == 1):
+        raise place.error(
+            1, f"a tuple of {parts} where {len(wanted)} {what}{'s are' if len(wanted) > 1 else ' is'} wanted"
+        )
 
 
 def excuse(tree: ast.expr, what: str) -> ast.expr:

@@ -292,19 +292,25 @@ class _Reader(ast.NodeTransformer):
             if name in self.kinds:
                 node.func = self.visit(node.func)
             else:
+                parts = self._metadata_of_call(node, name)
+                if parts:
+                    return parts[0] if len(parts) == 1 else ast.Call(ast.Name("zeros_of", ast.Load()), parts, [])
                 self.functions[name] = None
                 self._use("function", name, node.func)
-                if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
-                    (argument,) = node.args
-                    if isinstance(argument, ast.Name) and self.kinds.get(argument.id) == "tensor":
-                        parts = [self._metadata(argument, argument.id, part) for part in METADATA_CALLS[name]]
-                        return parts[0] if len(parts) == 1 else ast.Call(ast.Name("zeros_of", ast.Load()), parts, [])
         else:
             node.func = self.visit(node.func)
         node.args = [self.visit(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
         return node
+
+    def _metadata_of_call(self, node: ast.Call, name: str) -> list[ast.expr]:
+        """The metadata that stand for the call of `name` on an argument, where they do."""
+        if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
+            (argument,) = node.args
+            if isinstance(argument, ast.Name) and self.kinds.get(argument.id) == "tensor":
+                return [self._metadata(argument, argument.id, part) for part in METADATA_CALLS[name]]
+        return []
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         if isinstance(node.value, ast.Name) and node.value.id == "grads" and "grads" not in self.kinds:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from .checker import Place, excuse, refuse
+from .checker import Place, check_count, excuse, refuse
 from .declaration import (
     NOT_DIFFERENTIABLE,
     NOT_IMPLEMENTED,
@@ -412,6 +412,7 @@ def _explicit(
         raise place.error(error.offset or 1, f"syntax error: {error.msg}") from None
     reader = _ForwardReader(signature, differentiable, text, place, local_names(tree), inplace)
     tree = reader.visit(tree)
+    check_count(tree, outputs, "tangent", place)
     if any(use.name == NOT_IMPLEMENTED for use in reader.uses):
         tree = excuse(tree, f"the tangent of {' and '.join(outputs)} of operator {signature.name!r}")
     return ForwardFormula(outputs, tree, tuple(reader.uses), place)
