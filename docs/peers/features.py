@@ -627,6 +627,144 @@ def _(lib: Any) -> str:
     return "no error"
 
 
+@feature("function_outputs", "PyTorch", MyGrad="has one output per operation")
+def _(lib: Any) -> str:
+    torch = lib.module
+    seen = []
+
+    class Divided(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(a: Any, b: Any) -> Any:
+            return a / b, a * b, torch.floor(a / b)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.mark_non_differentiable(output[2])
+            ctx.set_materialize_grads(False)
+
+        @staticmethod
+        def backward(ctx: Any, grad_quotient: Any, grad_product: Any, grad_floor: Any) -> Any:
+            seen.append((ctx.needs_input_grad, grad_product))
+            return grad_quotient / ctx.saved_tensors[1], None
+
+    x = torch.tensor([7.0, 8.0], requires_grad=True)
+    quotient, product, floor = Divided.apply(x, torch.tensor([2.0, 2.0]))
+    quotient.sum().backward()
+    return f"yes: {product.requires_grad}, {floor.requires_grad}; wanted {seen[0][0]}, of the product {seen[0][1]}"
+
+
+@feature("function_outputs", "autograd")
+def _(lib: Any) -> str:
+    from autograd.extend import defvjp, primitive
+
+    seen = []
+
+    @primitive
+    def divided(a: Any, b: Any) -> Any:
+        return a / b, a * b, np.floor(a / b)
+
+    def backward(ans: Any, a: Any, b: Any) -> Any:
+        return lambda grads: (seen.append(listed(grads[1])), grads[0] / b)[1]
+
+    defvjp(divided, backward, argnums=[0])
+    lib.module.grad(lambda a: divided(a, np.array([2.0, 2.0]))[0].sum())(np.array([7.0, 8.0]))
+    return f"several outputs, with zeros for those that are not used: of the product {seen[0]}"
+
+
+@feature("function_outputs", "JAX")
+def _(lib: Any) -> str:
+    jax, jnp = lib.module, lib.jnp
+    seen = []
+
+    @jax.custom_vjp
+    def divided(a: Any, b: Any) -> Any:
+        return a / b, a * b, jnp.floor(a / b)
+
+    def backward(b: Any, grads: Any) -> Any:
+        seen.append(listed(grads[1]))
+        return grads[0] / b, jnp.zeros_like(b)
+
+    divided.defvjp(lambda a, b: (divided(a, b), b), backward)
+    jax.grad(lambda a: divided(a, jnp.array([2.0, 2.0]))[0].sum())(jnp.array([7.0, 8.0]))
+    return f"several outputs, with zeros for those that are not used: of the product {seen[0]}"
+
+
+@feature("function_jvp", "PyTorch", MyGrad="has no forward mode")
+def _(lib: Any) -> str:
+    torch = lib.module
+
+    class Squared(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return 2.0 * grad * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return 2.0 * tangent * ctx.saved_tensors[0]
+
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+    return "yes" if torch.autograd.gradcheck(Squared.apply, x, check_forward_ad=True) else "no"
+
+
+@feature("function_jvp", "autograd")
+def _(lib: Any) -> str:
+    from autograd import make_jvp
+    from autograd.extend import defjvp, primitive
+
+    @primitive
+    def squared(x: Any) -> Any:
+        return x * x
+
+    defjvp(squared, lambda t, ans, x: 2.0 * t * x)
+    return f"yes, by defjvp: {listed(make_jvp(squared)(np.array([0.5, 2.0]))(np.ones(2))[1])}"
+
+
+@feature("function_jvp", "JAX")
+def _(lib: Any) -> str:
+    jax, jnp = lib.module, lib.jnp
+
+    @jax.custom_jvp
+    def squared(x: Any) -> Any:
+        return x * x
+
+    squared.defjvp(lambda primals, tangents: (squared(primals[0]), 2.0 * tangents[0] * primals[0]))
+    found = jax.jvp(squared, (jnp.array([0.5, 2.0]),), (jnp.ones(2),))[1]
+    return f"yes, by custom_jvp, from which it makes the reverse mode too: {listed(found)}"
+
+
+@feature(
+    "function_once_differentiable",
+    "PyTorch",
+    MyGrad="has no higher order",
+    autograd="has nothing of the kind",
+    JAX="has nothing of the kind",
+)
+def _(lib: Any) -> str:
+    torch = lib.module
+
+    class Sine(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return torch.sin(x)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, grad: Any) -> Any:
+            return torch.from_numpy(grad.numpy() * np.cos(ctx.saved_tensors[0].numpy()))
+
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    (first,) = torch.autograd.grad(Sine.apply(x).sum(), x, create_graph=True)
+    return f"no error: {torch.autograd.grad(first.sum(), x)}"
+
+
 # -- hooks -----------------------------------------------------------------------------------------------------------
 
 
@@ -654,6 +792,28 @@ def _(lib: Any) -> str:
     base.register_hook(lambda g: seen.append(("base", g.tolist())))
     row.register_hook(lambda g: seen.append(("row", g.tolist())))
     (row.sum() + base.sum()).backward()
+    return f"yes: {seen}"
+
+
+@feature("node_hooks", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    x = lib.module.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3.0
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: seen.append("before"))
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append("after"))
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append(f"accumulated {listed(leaf.grad)}"))
+    y.sum().backward()
+    return f"yes: {', '.join(seen)}"
+
+
+@feature("multi_grad_hook", "PyTorch", MyGrad="has no hooks", autograd="has no hooks", JAX="has no hooks")
+def _(lib: Any) -> str:
+    torch = lib.module
+    a, b = torch.tensor([1.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+    seen = []
+    torch.autograd.graph.register_multi_grad_hook([a, b], lambda grads: seen.append([g.tolist() for g in grads]))
+    (a * b).sum().backward()
     return f"yes: {seen}"
 
 
