@@ -209,68 +209,6 @@ def _vecdot(x1: Any, x2: Any, axis: int = -1, out: Any = None) -> Tensor:
 UFUNCS[np.vecdot, "__call__"] = _vecdot
 FUNCTIONS[np.linalg.vecdot] = lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis)
 
-
-def _multiplied(signature: str, first: str, second: str, first_gradient: str, samples: Any, doc: str) -> None:
-    """Rows for `beta * self + alpha * (first @ second)`."""
-    first_t, second_t = f"matmul({first}_t, {second}_p)", f"matmul({first}_p, {second}_t)"
-    row(
-        signature,
-        lambda a, x, y, *, beta=1, alpha=1: beta * a + alpha * np.matmul(x, y),
-        {
-            "self": "grad * conjugate(beta)",
-            first: f"{first_gradient} * conjugate(alpha)",
-            second: f"matmul(adjoint({first}), grad) * conjugate(alpha)",
-        },
-        forward_derivative=f"beta * self_t + alpha * ({first_t} + {second_t})",
-        inplace=True,
-        kinds="fc",
-        samples=samples,
-        reference=lambda a, x, y, *, beta=1, alpha=1: beta * a + alpha * (x @ y),
-        doc=doc,
-    )
-
-
-@formula_function
-def conjugate(value: Any) -> Any:
-    """The complex conjugate of a Python number."""
-    return value.conjugate() if isinstance(value, complex) else value
-
-
-_multiplied(
-    "addmm(self, mat1, mat2, *, beta=1, alpha=1)",
-    "mat1",
-    "mat2",
-    "matmul(grad, adjoint(mat2))",
-    draws(
-        case((2, 4), (2, 3), (3, 4)),
-        case((2, 4), (2, 3), (3, 4), beta=0.5, alpha=-2),
-        case((4,), (2, 3), (3, 4)),
-        case((2, 4), (2, 0), (0, 4)),
-    ),
-    "A matrix, times `beta`, plus the product of two matrices, times `alpha`.",
-)
-_multiplied(
-    "baddbmm(self, batch1, batch2, *, beta=1, alpha=1)",
-    "batch1",
-    "batch2",
-    "matmul(grad, adjoint(batch2))",
-    draws(
-        case((2, 2, 4), (2, 2, 3), (2, 3, 4)),
-        case((2, 1, 4), (2, 2, 3), (2, 3, 4), beta=0.5, alpha=3),
-        case((0, 2, 4), (0, 2, 3), (0, 3, 4)),
-    ),
-    "A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`.",
-)
-_multiplied(
-    "addmv(self, mat, vec, *, beta=1, alpha=1)",
-    "mat",
-    "vec",
-    "outer_products(grad, vec, True)",
-    draws(case((2,), (2, 3), (3,)), case((), (2, 3), (3,), beta=0.5, alpha=-2), case((2,), (2, 0), (0,))),
-    "A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`.",
-)
-
-
 # -- inverses and systems ----------------------------------------------------------------------------------------------
 
 row(

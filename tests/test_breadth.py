@@ -1,0 +1,426 @@
+"""What the generated tests of the rows cannot reach: phases, degenerate matrices, missing values, state, NumPy's spellings."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
+from viewgrad.errors import DifferentiabilityError
+
+
+def leaf(array):
+    return vg.Tensor(array, requires_grad=True)
+
+
+def complex_matrix(*shape, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+
+def adjoint(a):
+    return np.conj(a.mT)
+
+
+# -- decompositions of complex matrices, up to phases -----------------------------------------------------------------
+
+
+def projectors(vectors):
+    """What does not depend on the phases of vectors in columns: the projectors on them."""
+    return vectors.mT[..., :, None] * np.conj(vectors.mT)[..., None, :]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda u, s, vh: s,
+        lambda u, s, vh: projectors(u),
+        lambda u, s, vh: projectors(adjoint(vh)),
+        lambda u, s, vh: (u * (s**3)[..., None, :]) @ vh,
+        lambda u, s, vh: u @ vh,
+    ],
+)
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 3)])
+def test_svd_of_complex_matrices(of, shape):
+    a = leaf(complex_matrix(*shape))
+    assert gradcheck(lambda a: of(*np.linalg.svd(a, full_matrices=False)), a)
+    assert gradgradcheck(lambda a: of(*np.linalg.svd(a, full_matrices=False)), a, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "of", [lambda w, v: w, lambda w, v: projectors(v), lambda w, v: (v * np.exp(w)[..., None, :]) @ adjoint(v)]
+)
+@pytest.mark.parametrize("triangle", ["L", "U"])
+def test_eigh_of_complex_matrices(of, triangle):
+    a = leaf(complex_matrix(3, 3) + np.diag([0, 3, 6]))
+    assert gradcheck(lambda a: of(*np.linalg.eigh(a, triangle)), a)
+    assert gradgradcheck(lambda a: of(*np.linalg.eigh(a, triangle)), a, atol=1e-4)
+
+
+@pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0].real.sum(), lambda a: np.linalg.eigh(a)[1].real.sum()])
+def test_losses_that_depend_on_phases_are_refused(of):
+    loss = of(leaf(complex_matrix(3, 3)))
+    with pytest.raises(DifferentiabilityError, match="depends on the phases"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0], lambda a: np.linalg.eigh(a)[1]])
+def test_vectors_of_equal_values_have_no_derivative(of):
+    with pytest.raises(DifferentiabilityError, match="values are equal"):
+        of(leaf(np.eye(3)))[0, 1].backward()
+
+
+def test_equal_values_themselves_have_one():
+    for of in (np.linalg.svdvals, np.linalg.eigvalsh, lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.eigh(a)[0]):
+        a = leaf(np.eye(3))
+        of(a).sum().backward()
+        np.testing.assert_allclose(a.grad, np.eye(3), atol=1e-15)
+
+
+def test_svd_with_more_vectors_than_values():
+    a = leaf(np.random.default_rng(0).standard_normal((4, 2)))
+    u, s, vh = np.linalg.svd(a)
+    assert u.shape == (4, 4)
+    (wanted,) = grad((np.linalg.svd(a, full_matrices=False)[0][:, 0] ** 3).sum() + s.sum(), a, retain_graph=True)
+    (found,) = grad((u[:, 0] ** 3).sum() + s.sum(), a, retain_graph=True)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+    with pytest.raises(DifferentiabilityError, match="full_matrices=False"):
+        u[:, 3].sum().backward()
+    assert np.linalg.svd(a, compute_uv=False).grad_fn.name() == "SvdvalsBackward"
+    with pytest.raises(TypeError, match="hermitian"):
+        np.linalg.svd(a, hermitian=True)
+
+
+def test_tangent_of_a_gradient_that_is_zero_reaches_it():
+    """Forward over reverse: a gradient of vectors that happens to be zero, but has a tangent."""
+    matrix = np.diag([3.0, 2.0, 1.0]) + 0.1
+
+    def gradient(t):
+        a = leaf(matrix)
+        w, v = np.linalg.eigh(a)
+        return grad(w[0] + (v[:, 0] * (t - 1.0)).sum() * 2.0, a, create_graph=True)[0]
+
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(gradient(forward_ad.make_dual(vg.Tensor(1.0), vg.Tensor(1.0)))).tangent
+    step = 1e-6
+    difference = (gradient(vg.Tensor(1 + step)).detach().numpy() - gradient(vg.Tensor(1 - step)).detach().numpy()) / (2 * step)
+    np.testing.assert_allclose(tangent.detach(), difference, atol=1e-7)
+
+
+# -- singular matrices ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[1.0, 2.0], [2.0, 4.0]],
+        [[0.0, 0.0], [0.0, 0.0]],
+        [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]],
+        [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
+    ],
+)
+def test_determinant_of_a_singular_matrix(matrix):
+    matrix = np.array(matrix)
+    a = leaf(matrix)
+    np.linalg.det(a).backward()
+    n = len(matrix)
+    cofactors = [
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(matrix, i, 0), j, 1)) for j in range(n)] for i in range(n)
+    ]
+    np.testing.assert_allclose(a.grad, cofactors, atol=1e-12)
+
+
+def test_least_squares_of_vectors_and_residuals():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((5, 2)), rng.standard_normal(5)
+    x, residuals, rank, values = np.linalg.lstsq(leaf(a), leaf(b))
+    wanted = np.linalg.lstsq(a, b)
+    for found, each in zip((x, residuals, rank, values), wanted):
+        np.testing.assert_allclose(found.detach(), each)
+    assert rank.dtype.kind == "i" and not rank.requires_grad
+    tall, wide = leaf(complex_matrix(4, 2)), leaf(complex_matrix(2, 4))
+    assert gradcheck(lambda a, b: np.linalg.lstsq(a, b)[:2], (tall, leaf(complex_matrix(4, seed=1))))
+    assert gradcheck(lambda a, b: np.linalg.lstsq(a, b)[0], (wide, leaf(complex_matrix(2, 3, seed=1))))
+
+
+def test_only_the_triangle_that_is_read_has_a_gradient():
+    a = leaf(np.diag([4.0, 5.0, 6.0]) + 1)
+    np.linalg.cholesky(a).sum().backward()
+    assert ((a.grad.numpy() != 0) == np.tri(3)).all()
+    a = leaf(np.diag([4.0, 5.0, 6.0]) + 1)
+    (np.linalg.eigh(a, "U")[0] ** 2).sum().backward()
+    assert ((a.grad.numpy() != 0) == np.tri(3).T).all()
+
+
+# -- missing values, ties and kinks -----------------------------------------------------------------------------------
+
+
+def test_missing_values_have_no_gradient():
+    x = np.array([[1.0, np.nan, 5.0, 2.0], [np.nan, np.nan, 3.0, 4.0]])
+    expected = {
+        np.nansum: [[1, 0, 1, 1], [0, 0, 1, 1]],
+        np.nanmean: [[1 / 3, 0, 1 / 3, 1 / 3], [0, 0, 0.5, 0.5]],
+        np.nanmedian: [[0, 0, 0, 1], [0, 0, 0.5, 0.5]],
+        lambda a, axis: np.nanquantile(a, 0.25, axis=axis): [[0.5, 0, 0, 0.5], [0, 0, 0.75, 0.25]],
+    }
+    for function, wanted in expected.items():
+        a = leaf(x)
+        function(a, axis=1).sum().backward()
+        np.testing.assert_allclose(a.grad, wanted)
+    a = leaf([1.0, np.nan, np.inf, -np.inf])
+    result = np.nan_to_num(a, nan=7.0)
+    np.testing.assert_array_equal(result.detach(), np.nan_to_num(a.detach().numpy(), nan=7.0))
+    result.sum().backward()
+    assert a.grad.tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_equal_values():
+    cases = [
+        (lambda a: np.ptp(a), [3.0, 1.0, 3.0, 1.0], [0.5, -0.5, 0.5, -0.5]),
+        (lambda a: np.median(a), [2.0, 2.0, 2.0], [0.0, 1.0, 0.0]),
+        (lambda a: vg.topk(a, 1)[0].sum(), [2.0, 3.0, 3.0], [0.0, 1.0, 0.0]),
+        (lambda a: vg.kthvalue(a, 1)[0], [2.0, 1.0, 1.0], [0.0, 1.0, 0.0]),
+        (lambda a: vg.cummax(a, 0)[0].sum(), [1.0, 3.0, 3.0, 2.0], [1.0, 1.0, 2.0, 0.0]),
+        (lambda a: vg.cummin(a, 0)[0].sum(), [3.0, 1.0, 1.0, 2.0], [1.0, 1.0, 2.0, 0.0]),
+        (lambda a: vg.max_pool1d(a, 2)[0].sum(), [3.0, 3.0, 1.0, 2.0], [1.0, 0.0, 0.0, 1.0]),
+    ]
+    for function, values, wanted in cases:
+        a = leaf(values)
+        function(a).backward()
+        assert a.grad.tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("function", "places", "wanted"),
+    [
+        (lambda a: vg.leaky_relu(a, 0.25), [0.0], [0.25]),
+        (lambda a: vg.hardtanh(a), [-1.0, 1.0], [0.0, 0.0]),
+        (lambda a: vg.relu6(a), [0.0, 6.0], [0.0, 0.0]),
+        (lambda a: vg.hardsigmoid(a), [-3.0, 3.0], [0.0, 0.0]),
+        (lambda a: vg.hardswish(a), [-3.0, 3.0], [0.0, 1.0]),
+        (lambda a: vg.softshrink(a), [-0.5, 0.5], [0.0, 0.0]),
+        (lambda a: vg.hardshrink(a), [-0.5, 0.5], [0.0, 0.0]),
+        (lambda a: vg.threshold(a, 1.0, 5.0), [1.0], [0.0]),
+        (lambda a: vg.elu(a, 0.5), [0.0], [0.5]),
+        (lambda a: np.interp(a, [0.0, 1.0, 3.0], [0.0, 1.0, 5.0]), [0.0, 1.0, 3.0, 4.0], [1.0, 2.0, 2.0, 0.0]),
+    ],
+)
+def test_kinks(function, places, wanted):
+    a = leaf(places)
+    function(a).sum().backward()
+    np.testing.assert_allclose(a.grad, wanted)
+
+
+def test_sinc_at_zero_to_any_order():
+    x = leaf(np.zeros(1))
+    y = np.sinc(x)
+    for wanted in (0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5):
+        (y,) = grad(y.sum(), x, create_graph=True)
+        np.testing.assert_allclose(y.detach(), wanted, atol=1e-13)
+
+
+def test_step_has_the_gradient_of_its_value_at_zero():
+    x, h = leaf([-1.0, 0.0, 2.0]), leaf([5.0, 6.0, 7.0])
+    np.heaviside(x, h).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+    assert h.grad.tolist() == [0.0, 1.0, 0.0]
+
+
+# -- state ------------------------------------------------------------------------------------------------------------
+
+
+def test_running_statistics_are_updated_in_place():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((6, 3, 2)) * 2 + 1
+    mean, var = vg.zeros(3), vg.ones(3)
+    seen = mean.detach()
+    weight, bias = leaf(np.ones(3)), leaf(np.zeros(3))
+    result = vg.batch_norm(vg.Tensor(x), mean, var, weight, bias, training=True, momentum=0.25)
+    np.testing.assert_allclose(result.detach().numpy().mean(axis=(0, 2)), 0, atol=1e-12)
+    np.testing.assert_allclose(seen, 0.25 * x.mean(axis=(0, 2)))
+    np.testing.assert_allclose(var, 0.75 + 0.25 * x.var(axis=(0, 2), ddof=1))
+    assert mean._version == var._version == 1
+    assert not mean.requires_grad
+    calm = vg.batch_norm(vg.Tensor(x), mean, var, weight, bias)
+    np.testing.assert_allclose(
+        calm.detach(), (x - mean.numpy()[:, None]) / np.sqrt(var.numpy() + 1e-5)[:, None], rtol=1e-12
+    )
+    assert mean._version == 1
+    with pytest.raises(ValueError, match="more than one value"):
+        vg.batch_norm(vg.ones(1, 3), mean, var, training=True)
+    with pytest.raises(ValueError, match="running_mean"):
+        vg.batch_norm(vg.ones(2, 3))
+
+
+def test_what_was_computed_with_running_statistics_keeps_its_gradient():
+    x = leaf(np.random.default_rng(0).standard_normal((4, 2)))
+    mean, var = vg.zeros(2), vg.Tensor([4.0, 9.0])
+    calm = vg.batch_norm(x, mean, var, eps=0.0)
+    vg.batch_norm(x, mean, var, training=True)  # writes over what was saved
+    calm.sum().backward()
+    np.testing.assert_allclose(x.grad, np.broadcast_to([1 / 2, 1 / 3], (4, 2)))
+
+
+def test_dropout_draws_from_its_generator_only():
+    x = leaf(np.ones((100, 50)))
+    first = vg.dropout(x, 0.2, generator=np.random.default_rng(3))
+    again = vg.dropout(x, 0.2, generator=np.random.default_rng(3))
+    np.testing.assert_array_equal(first.detach(), again.detach())
+    kept = first.detach().numpy() != 0
+    assert 0.75 < kept.mean() < 0.85
+    first.sum().backward()
+    np.testing.assert_allclose(x.grad, kept / 0.8)
+    assert vg.dropout(x, training=False) is x
+    with pytest.raises(TypeError, match="generator"):
+        vg.dropout(x)
+
+
+def test_cross_entropy():
+    rng = np.random.default_rng(0)
+    logits, classes, weight = rng.standard_normal((5, 3)), np.array([0, 2, 1, 1, -100]), np.array([1.0, 2.0, 0.5])
+    logarithms = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    losses = -logarithms[np.arange(4), classes[:4]]
+    weights = weight[classes[:4]]
+    wanted = {
+        (None, "mean"): losses.mean(),
+        (None, "sum"): losses.sum(),
+        ("w", "mean"): (losses * weights).sum() / weights.sum(),
+        ("w", "sum"): (losses * weights).sum(),
+    }
+    for (w, reduction), value in wanted.items():
+        given = None if w is None else weight
+        assert gradcheck(lambda x, given=given, r=reduction: vg.cross_entropy(x, classes, given, reduction=r), leaf(logits))
+        found = vg.cross_entropy(vg.Tensor(logits), classes, given, reduction=reduction)
+        np.testing.assert_allclose(found, value)
+    smooth = vg.cross_entropy(vg.Tensor(logits[:4]), classes[:4], label_smoothing=0.3)
+    np.testing.assert_allclose(smooth, 0.7 * losses.mean() + 0.3 * -logarithms[:4].mean())
+    probabilities = rng.dirichlet(np.ones(3), 5)
+    found = vg.cross_entropy(vg.Tensor(logits), vg.Tensor(probabilities))
+    np.testing.assert_allclose(found, -(probabilities * logarithms).sum(1).mean())
+
+
+# -- NumPy's and SciPy's spellings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda a: np.vecdot(a, a, axis=0),
+        lambda a: np.linalg.vecdot(a, a),
+        lambda a: np.linalg.trace(a[None], offset=1),
+        lambda a: np.cross(a, a[::-1], axis=0),
+        lambda a: np.cross(a, a[::-1], axisa=0, axisb=1, axisc=0),
+        lambda a: np.linalg.cross(a, a[::-1]),
+        lambda a: np.diff(a, prepend=0.0),
+        lambda a: np.diff(a, axis=0, append=a[:1]),
+        lambda a: np.percentile(a, [20, 50], axis=1),
+        lambda a: np.quantile(a, 0.3, method="lower"),
+        lambda a: np.nanpercentile(a, 40),
+        lambda a: np.cov(a),
+        lambda a: np.cov(a, rowvar=False, ddof=0),
+        lambda a: np.corrcoef(a),
+        lambda a: np.average(a, axis=0, weights=np.array([1.0, 2.0, 3.0])),
+        lambda a: np.average(a, axis=1, weights=a),
+        lambda a: np.diag(a[0]),
+        lambda a: np.diag(a, 1),
+        lambda a: np.fft.rfft(a, 5, norm="ortho"),
+        lambda a: np.fft.fftn(a, axes=(0,)),
+        lambda a: np.nan_to_num(a, copy=True, nan=1.0),
+        lambda a: np.trapezoid(a, dx=0.5, axis=0),
+        lambda a: np.convolve(a[0], a[1], "same"),
+        lambda a: np.linalg.matrix_power(a, 2),
+        lambda a: np.bincount(np.array([0, 2, 2]), a[0]),
+        lambda a: np.bincount(np.array([0, 2, 2]), weights=a[0], minlength=4),
+    ],
+)
+def test_numpy_functions_on_tensors(program):
+    x = np.random.default_rng(1).uniform(0.5, 2, (3, 3))
+    result = program(leaf(x))
+    np.testing.assert_allclose(result.detach(), program(x), rtol=1e-12)
+    assert result.dtype == program(x).dtype
+    assert gradcheck(program, leaf(x))
+
+
+def test_numpy_functions_without_gradients():
+    x = np.array([[3.0, 1.0], [1.0, 0.0]])
+    t = leaf(x)
+    pairs = [
+        (np.argmax(t, axis=1), np.argmax(x, axis=1)),
+        (np.searchsorted(t[1, ::-1], 0.5), np.searchsorted(x[1, ::-1], 0.5)),
+        (np.searchsorted(np.array([0.0, 1.0]), t, side="right"), np.searchsorted(np.array([0.0, 1.0]), x, side="right")),
+        (np.isin(t, [1.0, 3.0]), np.isin(x, [1.0, 3.0])),
+        (np.digitize(t, np.array([0.5, 2.0])), np.digitize(x, np.array([0.5, 2.0]))),
+        (np.bincount(vg.Tensor(np.array([0, 2, 2]))), np.array([1, 0, 2])),
+        (np.linalg.matrix_rank(t), np.linalg.matrix_rank(x)),
+        (np.unique(t), np.unique(x)),
+        *zip(np.unique(t, return_index=True, return_counts=True), np.unique(x, return_index=True, return_counts=True)),
+        *zip(np.unique_all(t), np.unique_all(x)),
+    ]
+    for found, wanted in pairs:
+        assert not found.requires_grad
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_scipy_ufuncs_on_tensors():
+    special = pytest.importorskip("scipy.special")
+    x = leaf(np.array([0.25, 0.5, 0.75]))
+    for name in ("erf", "gammaln", "digamma", "psi", "expit", "logit", "ndtr"):
+        result = getattr(special, name)(x)
+        assert result.requires_grad
+        np.testing.assert_allclose(result.detach(), getattr(special, name)(x.detach().numpy()))
+    assert gradcheck(lambda x: special.xlogy(x, x + 1), x)
+
+
+def test_xlogy_where_the_first_value_is_zero():
+    special = pytest.importorskip("scipy.special")
+    x, y = leaf([0.0, 0.0, 2.0]), leaf([3.0, 0.0, 3.0])
+    special.xlogy(x, y).sum().backward()
+    np.testing.assert_allclose(x.grad, [np.log(3), 0.0, np.log(3)])
+    np.testing.assert_allclose(y.grad, [0.0, 0.0, 2 / 3])
+
+
+def test_without_scipy():
+    program = """
+import sys
+sys.modules["scipy"] = None  # what importing it then raises is what a missing module raises
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name.partition(".")[0] == "scipy" else find(name, *rest)
+import numpy as np, viewgrad as vg
+assert "erf" not in vg.autograd.derivatives.OPERATORS and not hasattr(vg, "gammaln")
+x = vg.Tensor([0.5, -1.0], requires_grad=True)
+vg.gelu(x).sum().backward()
+np.testing.assert_allclose(x.grad, [0.86749509, -0.08331547], rtol=1e-6)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "message"),
+    [
+        (lambda: np.linalg.qr(vg.ones(3, 2), mode="complete"), ValueError, "mode='reduced'"),
+        (lambda: vg.cross(vg.ones(2), vg.ones(2)), ValueError, "three elements"),
+        (lambda: np.fft.fftn(vg.ones(2, 2), axes=(0, 0)), ValueError, "every dimension once"),
+        (lambda: vg.topk(vg.ones(3), 4), ValueError, "between 0 and 3"),
+        (lambda: vg.kthvalue(vg.ones(3), 0), ValueError, "between 1 and 3"),
+        (lambda: vg.gelu(vg.ones(3), approximate="yes"), ValueError, "approximate"),
+        (lambda: vg.conv1d(vg.ones(1, 2, 3), vg.ones(1, 3, 2)), ValueError, "shape"),
+        (lambda: vg.conv1d(vg.ones(1, 2, 3), vg.ones(1, 2, 5)), ValueError, "does not fit"),
+        (lambda: vg.conv2d(vg.ones(1, 2, 3), vg.ones(1, 2, 1)), ValueError, "4 dimensions"),
+        (lambda: vg.max_pool1d(vg.ones(4), 2, padding=2), ValueError, "half"),
+        (lambda: vg.layer_norm(vg.ones(2, 3), 2), ValueError, "layer_norm over"),
+        (lambda: vg.mse_loss(vg.ones(2), vg.ones(2), "average"), ValueError, "reduction"),
+        (lambda: vg.nll_loss(vg.ones(2, 3), np.array([0, 1, 2])), ValueError, "class for each example"),
+        (lambda: vg.one_hot(vg.Tensor(np.array([0, 3])), 3), ValueError, "classes"),
+        (lambda: vg.matrix_exp(vg.ones(2, 3)), ValueError, "square"),
+        (lambda: np.interp(vg.ones(2), [0.0, 1.0], [0.0, 1.0], period=1.0), TypeError, "period"),
+    ],
+)
+def test_what_is_refused(program, error, message):
+    with pytest.raises(error, match=message):
+        program()
