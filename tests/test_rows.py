@@ -160,6 +160,12 @@ def second_gradients(leaves, grads, directions):
     return [g.numpy() for g in weighted_gradients(outputs, weights, flat(leaves))]
 
 
+@over(DIFFERENTIABLE)
+def test_samples_reach_every_argument(operator):
+    reached = {name for sample in samples_of(operator) for name in sample.differentiable()}
+    assert reached == set(operator.differentiable)
+
+
 # -- values ------------------------------------------------------------------------------------------------------------
 
 

@@ -62,6 +62,8 @@ PAIRS = {
     "logaddexp far out": (vg.logaddexp, [1000.0, -1000.0], [-1000.0, 1000.0], [1, 0], [0, 1]),
     "remainder of negative numbers": (vg.remainder, [5.0, -5.0], [3.0, 3.0], [1, 1], [-1, 2]),
     "fmod of negative numbers": (vg.fmod, [5.0, -5.0], [3.0, 3.0], [1, 1], [-1, 1]),
+    "fmax leaves out what is no number": (vg.fmax, [math.nan, 1.0, 2.0], [1.0, math.nan, 2.0], [0, 1, 1], [1, 0, 0]),
+    "fmin leaves out what is no number": (vg.fmin, [math.nan, 1.0, 2.0], [1.0, math.nan, 3.0], [0, 1, 1], [1, 0, 0]),
     "copysign": (vg.copysign, [1.0, -1.0, 0.0], [-1.0, 1.0, 1.0], [-1, -1, 0], [0, 0, 0]),
 }
 

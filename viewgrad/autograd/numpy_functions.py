@@ -127,6 +127,63 @@ def meshgrid(*tensors: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
+# -- choosing and evaluating -------------------------------------------------------------------------------------------
+
+
+@composite(np.select, method=False)
+def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """For each element the choice of the first condition that is true, or `default`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"select got {len(condlist)} conditions for {len(choicelist)} choices")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
+        result = where(condition, choice, result)
+    return result
+
+
+@composite(np.extract, method=False)
+def extract(condition: Any, self: Any) -> Any:
+    """The elements, in row order, where the condition is true."""
+    return as_operand(self).ravel()[np.ravel(plain(condition)) != 0]
+
+
+@composite(np.compress)
+def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
+    """The slices along `axis` where the condition, which has one dimension, is true."""
+    places = np.flatnonzero(plain(condition))
+    return as_operand(self).take(places, axis)
+
+
+@composite(np.polyval, method=False)
+def polyval(p: Any, x: Any) -> Any:
+    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    p, x = as_operand(p), as_operand(x)
+    value = creation.zeros_like(x)
+    for coefficient in p:
+        value = value * x + coefficient
+    return value
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.fill_diagonal)
+def fill_diagonal(self: Any, val: Any) -> None:
+    """In place: write `val` over the main diagonal of a matrix."""
+    if self.ndim != 2:
+        raise ValueError(f"fill_diagonal takes a matrix, not {self.ndim} dimensions")
+    self.diagonal().copy_(val)
+
+
+@composite(np.putmask, method=False)
+def putmask(self: Any, mask: Any, values: Any) -> None:
+    """In place: write `values`, of the same shape or a number, where the mask is true."""
+    values = as_operand(values)
+    if values.ndim and values.shape != self.shape:
+        raise ValueError(f"putmask of a tensor of shape {self.shape} takes values of that shape, not {values.shape}")
+    self.copy_where_(values, plain(mask))
+
+
 # -- what NumPy's functions mean ---------------------------------------------------------------------------------------
 
 
@@ -188,8 +245,23 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     return on_arrays
 
 
+def _pieces_along(dim: int) -> Callable[..., Any]:
+    def pieces(ary: Any, indices_or_sections: Any) -> Any:
+        along = 0 if dim == 1 and ary.ndim == 1 else dim
+        return np.split(ary, indices_or_sections, along)
+
+    return pieces
+
+
 FUNCTIONS.update(
     {
+        np.around: FUNCTIONS[np.round],
+        np.hsplit: _pieces_along(1),
+        np.vsplit: _pieces_along(0),
+        np.dsplit: _pieces_along(2),
+        np.tril_indices_from: lambda arr, k=0: np.tril_indices(arr.shape[-2], k, arr.shape[-1]),
+        np.triu_indices_from: lambda arr, k=0: np.triu_indices(arr.shape[-2], k, arr.shape[-1]),
+        np.diag_indices_from: lambda arr: np.diag_indices(arr.shape[0], arr.ndim),
         np.where: _where,
         np.copyto: _copyto,
         np.zeros_like: _like(creation.zeros_like),
@@ -207,5 +279,7 @@ FUNCTIONS.update(
 for _function in (np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.iscomplexobj, np.isrealobj,
                   np.may_share_memory, np.shares_memory):  # fmt: skip
     FUNCTIONS[_function] = _on_arrays(_function)
+if hasattr(np, "astype"):  # NumPy 2.1
+    FUNCTIONS[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy)
 UFUNCS[np.add, "at"] = _add_at
 UFUNCS[np.subtract, "at"] = _subtract_at

@@ -178,6 +178,16 @@ binary("minimum", np.minimum,
         "masked_fill(where(self == other, grad / 2, grad), other > self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, where(self_p > other_p, other_t, self_t))",
        "The lesser of two; where they are equal, each gets half of the gradient.")
+binary("fmax", np.fmax,
+       ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
+        "masked_fill(grad, first_chosen(self >= other, self, other), 0)"),
+       "where(first_chosen(self_p >= other_p, self_p, other_p), self_t, other_t)",
+       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.")
+binary("fmin", np.fmin,
+       ("masked_fill(grad, logical_not(first_chosen(self <= other, self, other)), 0)",
+        "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
+       "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
+       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.")
 binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
        "self_t * sign(self_p) * copysign(sign(self_p), other_p)",
        "The magnitude of the first with the sign of the second; gradient 0 at 0.")

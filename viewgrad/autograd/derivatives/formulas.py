@@ -73,6 +73,12 @@ def over_square(value: Any, other: Any) -> Any:
 
 
 @formula_function
+def first_chosen(better: Any, first: Any, second: Any) -> Any:
+    """Of pairs in which what is not a number is left out, where the first is chosen: it is better, or alone."""
+    return better | np.isnan(second)
+
+
+@formula_function
 def outside(value: Any, low: Any, high: Any) -> Any:
     """Where a value is clipped."""
     if low is None or high is None:
