@@ -22,7 +22,7 @@ from ..errors import FunctionError
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, PACK, ModeSwitch, current_mode
 from ..tensor.node import MANY, Node, new, next_sequence_nr
 from ..tensor.origins import note
-from ..tensor.storage import RELEASED, Released, SavedTensor, Storage, WritesRefused, save
+from ..tensor.storage import RELEASED, SavedTensor, Storage, WritesRefused, save
 from ..tensor.tangents import (
     DualLevel,
     DualSaved,
@@ -61,7 +61,7 @@ class Kept:
         saved_by: the name of the node.
     """
 
-    saved: SavedTensor | Released | None
+    saved: Any  # SavedTensor | Released | None
     origin: int | None
     saved_by: str
 
@@ -193,20 +193,17 @@ class FunctionCtx:
         saved = kept.saved
         if saved is None:
             return None
-        array = saved.array  # raises where it has been released
-        assert isinstance(saved, SavedTensor)
-        node = None if self._node is None else self._node()
-        edge = None
-        if node is not None:
-            if kept.origin is UNKNOWN:
-                edge = self._without_history(node, array)
-            elif kept.origin >= 0:
-                edge = node.edges[kept.origin]
-            else:
-                edge = edge_to(node, -1 - kept.origin)
-        tensor = tensor_like(saved, edge)
+        tensor = tensor_like(saved, None)  # raises where it has been released
         assert tensor._storage is not None
         tensor._storage.windows = SAVED_REFUSES_WRITES
+        node = None if self._node is None else self._node()
+        if node is not None:
+            if kept.origin is UNKNOWN:
+                tensor._edge = self._without_history(node, tensor._array)
+            elif kept.origin >= 0:
+                tensor._edge = node.edges[kept.origin]
+            else:
+                tensor._edge = edge_to(node, -1 - kept.origin)
         return tensor
 
     def _without_history(self, node: FunctionNode, array: Array) -> Any:

@@ -203,8 +203,21 @@ class Storage(VersionCounter):
                     for saved in touched:  # the write is not going to happen
                         windows.add(saved, None)
                     raise StrictMutationError(_strict_message(touched, writer))
-                for saved in touched:
-                    self._copy(saved, writer)
+                if len(touched) == 1:
+                    self._copy(touched[0], writer)
+                else:
+                    self._copy_each_once(touched, writer)
+
+    def _copy_each_once(self, touched: list[SavedTensor], writer: str) -> None:
+        windows = [saved.array for saved in touched]  # kept, so that each goes on having an identity of its own
+        copies: dict[int, Array] = {}
+        for saved, window in zip(touched, windows, strict=True):
+            copied = copies.get(id(window))  # a view that is multiplied by itself is saved twice
+            if copied is None:
+                self._copy(saved, writer)
+                copies[id(window)] = saved.array
+            else:
+                saved.array = copied
 
     def _copy(self, saved: SavedTensor, writer: str) -> None:
         window = saved.array
