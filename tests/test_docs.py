@@ -6,6 +6,7 @@ session with `>>>`, or plain code; what plain code prints is shown in a block fe
 
 import contextlib
 import doctest
+import functools
 import importlib
 import inspect
 import io
@@ -15,6 +16,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import viewgrad
@@ -144,6 +146,23 @@ def test_here_every_program_gives_the_gradient_or_the_documented_error(peers):
     assert refused["write_to_exported_array"] == "ValueError: assignment destination is read-only"
     assert refused["write_to_broadcast"].startswith("OverlappingWriteError")
     assert refused["write_to_input"].startswith("LeafInPlaceError")
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_here_every_program_has_second_derivatives_and_tangents(peers, replay):
+    from libraries import Viewgrad
+
+    library = Viewgrad()
+    for key, (program, inputs) in peers["PROGRAMS"].items():
+        if key in ("long_chain", "write_to_exported_array", "write_to_broadcast"):  # too long, or refused
+            continue
+        single = any(x.dtype == np.float32 for x in inputs)
+        coarse = {"eps": 1e-2, "atol": 2e-2, "rtol": 2e-2} if single else {}
+        leaves = [viewgrad.Tensor(x, requires_grad=True) for x in inputs]
+        with viewgrad.view_replay(replay):
+            check = functools.partial(program, library)
+            assert viewgrad.autograd.gradcheck(check, leaves, check_forward_ad=True, **coarse)
+            assert viewgrad.autograd.gradgradcheck(check, leaves, check_forward_ad=True, **coarse)
 
 
 # -- what the documentation and the code say of each other -----------------------------------------------------------
