@@ -418,6 +418,34 @@ def test_anomaly_finds_nan(name):
     assert x.grad is None
 
 
+def test_anomaly_notes_where_every_kind_of_node_was_made():
+    x = vg.Tensor(np.ones((3, 3)), requires_grad=True)
+    value = x[0] * 1
+    written = {
+        "view": lambda t: t[1:],
+        "view of a view": lambda t: t.T[1:],
+        "gather": lambda t: t[vg.Tensor([0, 0])],
+        "operator": lambda t: t * 2,
+        "list": lambda t: vg.stack([t, t]),
+        "in place": lambda t: t.mul_(2),
+        "in place through a view": lambda t: t[0].mul_(2),
+        "assignment": lambda t: t.__setitem__(1, value),
+        "assignment of a number": lambda t: t.__setitem__(1, 2.0),
+        "assignment through a view": lambda t: t[1:].__setitem__(0, value),
+        "copy_": lambda t: t.copy_(value),
+        "index_put": lambda t: t.__setitem__(vg.Tensor([0, 2]), value),
+        "index_accumulate_": lambda t: t.index_accumulate_(vg.Tensor([0, 2]), value),
+        "custom": lambda t: Product.apply(t, t),
+    }
+    with detect_anomaly():
+        for name, step in written.items():
+            base = x * 1
+            result = step(base)
+            for tensor in (base, result):
+                if isinstance(tensor, vg.Tensor):
+                    assert __file__ in "".join(tensor.grad_fn.metadata["traceback"]), name
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_anomaly_says_when_the_gradient_was_bad_already():
     with detect_anomaly():

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.modes import FORWARD, GRAD, current_mode
-from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, current_mode
+from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr, node_of
+from ..tensor.origins import note
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tangents import (
     at_level,
@@ -140,13 +141,23 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         node.shape = array.shape
         node.dtype = array.dtype
         out._edge = node
+    if mode > GRAD:
+        _after_read(self, out, index, mode)
+    return out
+
+
+def _after_read(self: Tensor, out: Tensor, index: Any, mode: int) -> None:
+    """What is to be done about `out`, read as `self[index]` by arrays, while features are on."""
+    if mode & ANOMALY and out._edge is not None:
+        note(out._edge)
+    if mode & INFERENCE:
+        storage_of(out).inference = True
     if mode & FORWARD:
         for level in open_levels():
             tangent = tangent_of(self, level)
             if tangent is not None:
                 with at_level(level.outer):
                     new_tangent(out, tangent[index], level)
-    return out
 
 
 def _normalised(index: Any) -> tuple[Any, bool]:
@@ -240,8 +251,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if recorded:
         same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
         record_copy(self, index, edge, None if same else (value.shape, value.dtype))
-    if mode & FORWARD:
-        write_tangents(self, source, index)
+    if mode > GRAD:
+        _after_write(self, source, index, mode, recorded)
 
 
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
@@ -296,9 +307,20 @@ def copy_(self: Tensor, src: Any) -> Tensor:
         same = source.shape == array.shape and source.dtype is array.dtype
         node.like = None if edge is None or same else (source.shape, source.dtype)
         rebase_history(self, node)
-    if current_mode() & FORWARD:
-        write_tangents(self, src)
+    mode = current_mode()
+    if mode > GRAD:
+        _after_write(self, src, None, mode, recorded)
     return self
+
+
+def _after_write(
+    self: Tensor, value: Tensor, index: Any, mode: int, recorded: Any, last: Array | None = None
+) -> None:
+    """What is to be done about a write to `self`, or to `self[index]`, while features are on."""
+    if mode & ANOMALY and recorded:
+        note(node_of(self._edge if self._view is None else self._view.base._edge))
+    if mode & FORWARD:
+        write_tangents(self, value, index, last)
 
 
 @method
@@ -356,8 +378,9 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     array[index] = source
     if node is not None:
         rebase_history(self, node)
-    if forward:
-        write_tangents(self, value, index, last)
+    mode = current_mode()
+    if mode > GRAD:
+        _after_write(self, value, index, mode, recorded, last)
 
 
 def _last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
@@ -404,7 +427,10 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
     np.add.at(array, index, source)
     if node is not None:
         rebase_history(self, node)
-    if current_mode() & FORWARD and array.dtype.kind in "fc":
+    mode = current_mode()
+    if mode & ANOMALY and node is not None:
+        note(node_of(self._edge if self._view is None else self._view.base._edge))
+    if mode & FORWARD and array.dtype.kind in "fc":
         for level in open_levels():
             tangent = tangent_of(values, level)
             with at_level(level.outer):
