@@ -472,6 +472,40 @@ def test_in_place(operator, layout):
             assert_close(actual, [of_leaf, *(wanted[name] for name in others)], f"{sample} in place")
 
 
+@over([operator for operator in DIFFERENTIABLE if operator.has_inplace])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tangents_in_place(operator, layout):
+    """The in-place form changes the tangent of what it writes to, and of nothing else."""
+    for sample in samples_of(operator):
+        target = operator.signature.tensors[0].name
+        old = np.asarray(sample.bound()[target])
+        (value,) = call(sample)
+        if value.shape != old.shape or not np.can_cast(value.dtype, old.dtype, "same_kind"):
+            continue
+        shape, window = LAYOUTS[layout](old.shape)
+        rng = rng_of(operator)
+        for tangents in directions_for(sample):
+            before = np.array(rng.uniform(*operator.domain, shape))
+            window(before)[...] = old
+            direction = np.array(rng.standard_normal(shape))
+            if target in tangents:
+                window(direction)[...] = tangents[target]
+            else:
+                direction[...] = 0
+            with forward_ad.dual_level():
+                leaves = leaves_of(sample)
+                (output,) = call(sample, leaves | dual_leaves(leaves, tangents))
+                wanted = direction.copy()
+                window(wanted)[...] = tangent_or_zeros(output)
+            with forward_ad.dual_level():
+                leaves = leaves_of(sample)
+                duals = leaves | dual_leaves(leaves, tangents)
+                base = forward_ad.make_dual(vg.Tensor(before), vg.Tensor(direction)).clone()
+                written = sample.replace(**duals | {target: window(base)})
+                operator.inplace(*written.args, **written.kwargs)
+                assert_close([tangent_or_zeros(base)], [wanted], f"{sample} in place, tangents of {list(tangents)}")
+
+
 # -- what is saved -----------------------------------------------------------------------------------------------------
 
 

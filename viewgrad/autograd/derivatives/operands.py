@@ -108,7 +108,9 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
     """What a forward returned, as an array that shares no memory with its inputs."""
-    array = np.asarray(result)
+    array: Array = np.asarray(result)
+    if isinstance(result, np.generic):
+        return array
     if array.base is not None or array is not result:
         for given in inputs:
             for other in given if isinstance(given, list) else (given,):

@@ -56,7 +56,7 @@ def with_zeros(rng: np.random.Generator) -> list[Call]:
 def mean_forward(self: Array, axis: Any = None, keepdims: bool = False) -> Any:
     if self.dtype.kind not in "fc" or self.dtype.itemsize == 2:
         return np.mean(self, axis=axis, keepdims=keepdims)
-    return add_reduce(self, axis=axis, keepdims=keepdims) / reduced_count(self.shape, axis)
+    return add_reduce(self, axis, None, None, keepdims) / reduced_count(self.shape, axis)
 
 
 def logsumexp_forward(self: Array, axis: Any = None, keepdims: bool = False) -> Any:
@@ -69,7 +69,7 @@ def logsumexp_forward(self: Array, axis: Any = None, keepdims: bool = False) -> 
 
 row(
     "sum(self, axis=None, keepdims=False)",
-    lambda self, axis=None, keepdims=False: add_reduce(self, axis=axis, keepdims=keepdims),
+    lambda self, axis=None, keepdims=False: add_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims)"},
     forward_derivative=LINEAR, kinds="fc", samples=REDUCED, numpy=[np.sum, (np.add, "reduce")],
     doc="The sum of all elements, or of those along `axis`.",
@@ -141,7 +141,7 @@ def scanned_step_by_step(self: Array, coefficients: Array, axis: int = -1) -> Ar
 
 row(
     "prod(self, axis=None, keepdims=False)",
-    lambda self, axis=None, keepdims=False: multiply_reduce(self, axis=axis, keepdims=keepdims),
+    lambda self, axis=None, keepdims=False: multiply_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
     forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
     kinds="fc", samples=lambda rng: [*with_zeros(rng), *REDUCED(rng)], numpy=[np.prod, (np.multiply, "reduce")],
@@ -169,7 +169,7 @@ row(
 
 row(
     "max(self, axis=None, keepdims=False)",
-    lambda self, axis=None, keepdims=False: maximum_reduce(self, axis=axis, keepdims=keepdims),
+    lambda self, axis=None, keepdims=False: maximum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
     samples=REDUCED, numpy=[np.max, np.amax, (np.maximum, "reduce")],
@@ -177,7 +177,7 @@ row(
 )
 row(
     "min(self, axis=None, keepdims=False)",
-    lambda self, axis=None, keepdims=False: minimum_reduce(self, axis=axis, keepdims=keepdims),
+    lambda self, axis=None, keepdims=False: minimum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
     samples=REDUCED, numpy=[np.min, np.amin, (np.minimum, "reduce")],
