@@ -177,6 +177,21 @@ def test_missing_values_have_no_gradient():
     assert a.grad.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    "function",
+    [np.nanmax, np.nanmin, np.nanprod, np.nanvar, np.nanstd, np.nancumsum, np.nancumprod, np.nanargmax, np.nanargmin],
+    ids=lambda function: function.__name__,
+)
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_reductions_that_pass_over_missing_values(function, axis):
+    x = np.random.default_rng(0).standard_normal((3, 4))
+    there = np.array([[True, False, True, True], [True, True, False, True], [False, True, True, True]])
+    holed = np.where(there, x, np.nan)
+    np.testing.assert_allclose(function(leaf(holed), axis=axis).detach(), function(holed, axis=axis))
+    if function not in (np.nanargmax, np.nanargmin):
+        assert gradcheck(lambda x: function(np.where(there, x, np.nan), axis=axis), leaf(x))
+
+
 def test_equal_values():
     cases = [
         (lambda a: np.ptp(a), [3.0, 1.0, 3.0, 1.0], [0.5, -0.5, 0.5, -0.5]),
@@ -335,6 +350,25 @@ def test_cross_entropy():
         lambda a: np.linalg.matrix_power(a, 2),
         lambda a: np.bincount(np.array([0, 2, 2]), a[0]),
         lambda a: np.bincount(np.array([0, 2, 2]), weights=a[0], minlength=4),
+        lambda a: np.gradient(a)[1],
+        lambda a: np.gradient(a, 0.5, axis=0),
+        lambda a: np.gradient(a, 0.3, edge_order=2)[0],
+        lambda a: np.gradient(a, np.array([0.0, 0.5, 2.0]), axis=1),
+        lambda a: np.gradient(a, 0.3, np.array([0.0, 0.5, 2.0]), edge_order=2)[1],
+        lambda a: np.ediff1d(a),
+        lambda a: np.unwrap(a * 9),
+        lambda a: np.fft.hfft(a),
+        lambda a: np.fft.hfft(a, 5, 0, "ortho"),
+        lambda a: np.fft.ihfft(a),
+        lambda a: np.linalg.multi_dot([a[:2], a.T, a[:, 0]]),
+        lambda a: np.linalg.multi_dot([a[0], a.T, a, a[:, :2]]),
+        lambda a: np.linalg.cond(a),
+        lambda a: np.linalg.cond(a, 1),
+        lambda a: np.linalg.diagonal(a, offset=1),
+        lambda a: np.linalg.outer(a[0], a[1]),
+        lambda a: np.linalg.tensordot(a, a, axes=((0,), (0,))),
+        lambda a: np.linalg.matmul(a, a.T),
+        lambda a: np.linalg.matrix_transpose(a),
     ],
 )
 def test_numpy_functions_on_tensors(program):

@@ -13,12 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from .codegen import formula_function
+from .composites import composite
 from .define import row
 from .linear_algebra import real_dtype
+from .operands import as_operand
 from .samples import case, draws
 from .scattering import zeros_beside
 
-__all__: list[str] = []
+__all__ = ["hfft", "ihfft"]
 
 Array = np.ndarray[Any, Any]
 
@@ -209,3 +211,17 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
         doc="The dimensions rolled so that the lowest frequency comes "
         + ("to the middle." if _name == "fftshift" else "back to the front."),
     )
+
+
+@composite(np.fft.hfft, method=False)
+def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
+    """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+    self = as_operand(self)
+    length = 2 * (self.shape[axis] - 1) if n is None else n
+    return np.fft.irfft(np.conj(self), length, axis, TURNED[norm])
+
+
+@composite(np.fft.ihfft, method=False)
+def ihfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
+    """The inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+    return np.conj(np.fft.rfft(as_operand(self), n, axis, TURNED[norm]))

@@ -19,12 +19,14 @@ import numpy as np
 
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .codegen import formula_function
+from .composites import composite
 from .define import row
 from .formulas import call
 from .numpy_protocol import write_out
+from .operands import as_operand
 from .samples import Call, case, draws
 
-__all__: list[str] = []
+__all__ = ["cond", "multi_dot"]
 
 Array = np.ndarray[Any, Any]
 
@@ -541,3 +543,60 @@ row(
     samples=draws(case((3, 2)), case((2, 3, 3)), case((2, 3), 0.5)),
     doc="The number of singular values above a tolerance.",
 )
+
+# -- NumPy's other spellings -------------------------------------------------------------------------------------------
+
+
+@composite(np.linalg.multi_dot, method=False)
+def multi_dot(arrays: Any) -> Any:
+    """The product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
+    tensors = [as_operand(array) for array in arrays]
+    if len(tensors) < 2:
+        raise ValueError("multi_dot takes at least two arrays")
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if first:
+        tensors[0] = tensors[0][None, :]
+    if last:
+        tensors[-1] = tensors[-1][:, None]
+    product = _chain(tensors, 0, len(tensors) - 1, _cheapest([tensor.shape for tensor in tensors]))
+    if first:
+        product = product[0]
+    return product[..., 0] if last else product
+
+
+def _cheapest(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:
+    """Where to divide each part of a chain of matrix products, so that there is the least to multiply."""
+    cost = {(i, i): 0 for i in range(len(shapes))}
+    divide: dict[tuple[int, int], int] = {}
+    for length in range(1, len(shapes)):
+        for i in range(len(shapes) - length):
+            j = i + length
+            options = {k: cost[i, k] + cost[k + 1, j] + shapes[i][0] * shapes[k][1] * shapes[j][1] for k in range(i, j)}
+            divide[i, j] = min(options, key=options.__getitem__)
+            cost[i, j] = options[divide[i, j]]
+    return divide
+
+
+def _chain(tensors: list[Any], i: int, j: int, divide: dict[tuple[int, int], int]) -> Any:
+    if i == j:
+        return tensors[i]
+    k = divide[i, j]
+    return _chain(tensors, i, k, divide) @ _chain(tensors, k + 1, j, divide)
+
+
+@composite(np.linalg.cond, method=False)
+def cond(self: Any, p: Any = None) -> Any:
+    """The condition numbers of matrices, by the norm of order `p`; by singular values where left out."""
+    self = as_operand(self)
+    if p in (None, 2, -2):
+        values = self.svdvals()
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    return np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
+
+
+FUNCTIONS[np.linalg.diagonal] = lambda x, /, *, offset=0: x.diagonal(offset, -2, -1)
+FUNCTIONS[np.linalg.outer] = lambda x1, x2, /: np.outer(x1, x2)
+FUNCTIONS[np.linalg.tensordot] = lambda x1, x2, /, *, axes=2: np.tensordot(x1, x2, axes)
+FUNCTIONS[np.linalg.matmul] = lambda x1, x2, /: np.matmul(x1, x2)
+FUNCTIONS[np.linalg.matrix_transpose] = lambda x, /: x.mT

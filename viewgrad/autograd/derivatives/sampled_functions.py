@@ -9,12 +9,14 @@ import numpy as np
 
 from ...tensor.tensor import FUNCTIONS, Tensor
 from .codegen import formula_function
+from .composites import composite
 from .define import row
 from .linear_algebra import conjugated
+from .operands import as_operand
 from .samples import Call, case, draws
 from .scattering import scattered, values_of, zeros_beside
 
-__all__: list[str] = []
+__all__ = ["ediff1d", "gradient", "unwrap"]
 
 Array = np.ndarray[Any, Any]
 
@@ -76,6 +78,82 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 
 
 FUNCTIONS[np.diff] = _diff
+
+
+@composite(np.ediff1d)
+def ediff1d(self: Any) -> Any:
+    """The differences of neighbours among all elements in row order."""
+    return as_operand(self).ravel().diff()
+
+
+@composite(np.unwrap)
+def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
+    """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+    self = as_operand(self)
+    return self + (np.unwrap(self._array, discont, axis, period=period) - self._array)
+
+
+def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
+    """The derivative at one end, from the values next to it."""
+    places = (-1, -2, -3) if last else (0, 1, 2)
+    ends = [part(f, axis, place, place + 1 or None) for place in places[: order + 1]]
+    if np.ndim(h):
+        first, second = h[-1 if last else 0], h[-2 if last else 1] if order == 2 else None
+    else:
+        first = second = h
+    sign = -1.0 if last else 1.0
+    if order == 1:
+        return (ends[1] - ends[0]) * (sign / first)
+    both = first + second
+    return sign * (
+        ends[0] * (-(2 * first + second) / (first * both))
+        + ends[1] * (both / (first * second))
+        + ends[2] * (-first / (second * both))
+    )
+
+
+@composite(method=False)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """The derivatives of a sampled function along each dimension, by central differences: `numpy.gradient`.
+
+    Arguments:
+        f: the samples.
+        varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
+        axis: the dimensions; all of them where left out.
+        edge_order: 1 or 2, the order of the differences at both ends.
+
+    Returns:
+        The derivative, or a tuple of one for each dimension.
+    """
+    f = as_operand(f)
+    axes = tuple(range(f.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
+    if len(spacings) != len(axes) or edge_order not in (1, 2):
+        raise TypeError(
+            f"gradient over {len(axes)} dimensions with {len(varargs)} spacings and edge_order {edge_order}"
+        )
+    results = []
+    for dim, spacing in zip(axes, spacings):
+        if f.shape[dim] < edge_order + 1:
+            raise ValueError(f"gradient of edge_order {edge_order} needs {edge_order + 1} samples, not {f.shape[dim]}")
+        before, here, after = part(f, dim, None, -2), part(f, dim, 1, -1), part(f, dim, 2, None)
+        if np.ndim(spacing):
+            h: Any = as_operand(spacing).diff()
+            left, right = (steps.reshape(aligned_shape(f.shape[dim] - 2, f.ndim, dim)) for steps in (h[:-1], h[1:]))
+            inner = (
+                before * (-right / (left * (left + right)))
+                + here * ((right - left) / (left * right))
+                + after * (left / (right * (left + right)))
+            )
+        else:
+            h = spacing
+            inner = (after - before) * (0.5 / h)
+        ends = [_edge(f, dim, h, last, edge_order) for last in (False, True)]
+        results.append(np.concatenate([ends[0], inner, ends[1]], axis=dim))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+FUNCTIONS[np.gradient] = gradient
 
 # -- integrals ---------------------------------------------------------------------------------------------------------
 
