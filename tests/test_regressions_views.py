@@ -26,3 +26,13 @@ def test_a_write_through_a_view_taken_under_no_grad_is_not_lost(write):
     with vg.no_grad():
         view *= 2.0
     assert b.tolist() == [2.0, 2.0]
+
+
+def test_thousands_of_views_of_views_are_differentiated_without_recursion():
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x
+    for _ in range(3000):
+        y = y[:]
+    (gradient,) = vg.autograd.grad((y * y).sum(), x, create_graph=True)
+    assert gradient.tolist() == [2.0, 4.0, 6.0]
+    assert vg.autograd.grad(gradient.sum(), x)[0].tolist() == [2.0, 2.0, 2.0]

@@ -292,18 +292,30 @@ class GraphTask:
         accumulator = np.zeros(node.shape, node.dtype, "C" if node.view_fn is None else node.order)
         return from_array(accumulator) if self.recorded else accumulator
 
-    def _accumulator(self, edge: Node, node: Any) -> Any:
+    def _accumulator(self, edge: Any, node: Any) -> Any:
         """A gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
+        path = [node]  # the view, and those that it was taken from, which get no accumulators of their own sizes
+        while edge not in self.buffers and isinstance(edge, ViewBackward) and edge.transparent:
+            if edge in self.captured:
+                break
+            outer = edge.edges[0] if self.exec_info is None else self.exec_info[edge][0]
+            if type(outer) is Edge:
+                break
+            path.append(edge)
+            edge = outer
+        inner = path.pop()
+        accumulator = self._owned(edge, inner)
+        while path:
+            edge, inner = inner, path.pop()
+            window = edge.window(accumulator)
+            accumulator = self._owned(edge, inner) if window is None else window
+        return accumulator
+
+    def _owned(self, edge: Node, node: Any) -> Any:
+        """The gradient held for `edge` itself, made where there is none, or copied where others hold it too."""
         buffers = self.buffers
         held = buffers.get(edge)
         if held is None:
-            if isinstance(edge, ViewBackward) and edge.transparent and edge not in self.captured:
-                # A view of a view: no accumulator of the outer view's size, straight on to its window.
-                outer = edge.edges[0] if self.exec_info is None else self.exec_info[edge][0]
-                if type(outer) is not Edge:
-                    window = edge.window(self._accumulator(outer, edge))
-                    if window is not None:
-                        return window
             held = buffers[edge] = self._zeros(node)
             number = edge.sequence_nr
             if number:
