@@ -104,7 +104,10 @@ class Viewgrad(Backend):
         return context
 
     def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
-        return [grad.numpy() for grad in self.module.autograd.grad(loss, leaves)]
+        for leaf in leaves:
+            leaf.grad = None
+        loss.backward()
+        return [leaf.grad.numpy() for leaf in leaves]
 
     def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
         grad = self.module.autograd.grad
@@ -142,7 +145,10 @@ class Torch(Backend):
         return context
 
     def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
-        return [grad.numpy() for grad in self.module.autograd.grad(loss, leaves)]
+        for leaf in leaves:
+            leaf.grad = None
+        loss.backward()
+        return [leaf.grad.numpy() for leaf in leaves]
 
     def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
         grad = self.module.autograd.grad

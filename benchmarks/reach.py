@@ -8,13 +8,16 @@ from typing import Final
 
 import attrs
 
+from .measuring import growth_exponent
 from .memory import ELEMENTWISE
 from .results import Results
+from .workloads import WORKLOADS
 
 __all__ = ["Figure", "figures"]
 
 NARROW: Final = 1000
 WIDE: Final = 100_000
+BY_CELL: Final = {workload.name for workload in WORKLOADS if workload.by_cell}
 FLAT: Final = 0.1  # the largest exponent of growth of a ratio that is called flat
 
 
@@ -96,11 +99,12 @@ def _ratios_to_numpy(results: Results, width: int, aim: float) -> list[Figure]:
     rows = f"rows of {width:,}"
     measures = (
         f"gradient time / plain NumPy time, {rows}: row fill",
-        f"the same, worst workload, {rows}",
+        f"the same, worst of the programs whose steps are on rows, {rows}",
+        f"the same, worst of those that also have steps on single elements, {rows}",
         f"the same, growth exponent over N, worst workload, {rows}",
     )
-    aims = (f"at most {aim:g}", f"at most {aim:g}", f"flat (at most {FLAT})")
-    ratios: dict[str, dict[int, float]] = {}
+    aims = (f"at most {aim:g}",) * 3 + (f"flat (at most {FLAT})",)
+    ratios: dict[str, dict[int, float]] = {}  # of gradients; those of gradients of gradients are another matter
     for comparison in [*results.comparisons, *results.wide]:
         if comparison.width == width and "viewgrad" in comparison.curves and comparison.workload != "double-backward":
             by_n = {n: comparison.ratio("viewgrad", "numpy", n) for n in comparison.curves["viewgrad"].times}
@@ -113,20 +117,15 @@ def _ratios_to_numpy(results: Results, width: int, aim: float) -> list[Figure]:
         found.append(
             Figure(measures[0], aims[0], f"{max(values):.2f}", max(values) <= aim, " ".join(f"{v:.2f}" for v in values))
         )
-    worst = {name: max(by_n.values()) for name, by_n in ratios.items()}
-    above = [f"{name} {ratio:.1f}" for name, ratio in sorted(worst.items(), key=lambda item: -item[1]) if ratio > aim]
-    found.append(Figure(measures[1], aims[1], f"{max(worst.values()):.2f}", not above, ", ".join(above)))
-    slopes = {name: _slope(by_n) for name, by_n in ratios.items() if len(by_n) > 2}
+    for measure, by_cell in ((measures[1], False), (measures[2], True)):
+        worst = {name: max(by_n.values()) for name, by_n in ratios.items() if (name in BY_CELL) == by_cell}
+        if worst:
+            found.append(_worst(measure, aims[1], worst, aim))
+    slopes = {name: growth_exponent(by_n) for name, by_n in ratios.items() if len(by_n) > 2}
     if slopes:
         rising = [f"{name} {slope:.2f}" for name, slope in slopes.items() if slope > FLAT]
-        found.append(Figure(measures[2], aims[2], f"{max(slopes.values()):.2f}", not rising, ", ".join(rising)))
+        found.append(Figure(measures[3], aims[3], f"{max(slopes.values()):.2f}", not rising, ", ".join(rising)))
     return found
-
-
-def _slope(by_n: dict[int, float]) -> float:
-    x, y = [math.log(n) for n in by_n], [math.log(value) for value in by_n.values()]
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)) / sum((a - mean_x) ** 2 for a in x)
 
 
 def _micro_ratios(results: Results, sizes: Sequence[int]) -> dict[str, float]:

@@ -46,6 +46,7 @@ class Workload:
         width: the length of a row in the growth measurements, None for a program without rows.
         widest: the longest rows for which it is measured.
         variants: what is run instead, by the name of the engine.
+        by_cell: whether some of its steps are on single elements, although it has rows.
         twice: whether the gradient of the gradient is measured.
     """
 
@@ -57,6 +58,7 @@ class Workload:
     width: int | None = 1000
     widest: int = 100_000
     variants: Mapping[str, Variant] = attrs.Factory(dict)
+    by_cell: bool = False
     twice: bool = False
 
     def program_for(self, engine: str) -> Program:
@@ -333,10 +335,11 @@ WORKLOADS: Final[tuple[Workload, ...]] = (
     ),
     Workload("heat", "time steps", heat, _grid, 2),
     Workload("lu", "rows updated", lu, _square, width=None, variants=cloned(lu)),
-    Workload("lu-panel", "rows updated", lu, _panel, variants=cloned(lu)),
+    Workload("lu-panel", "rows updated", lu, _panel, variants=cloned(lu), by_cell=True),
     Workload("cholesky", "columns updated", cholesky, _positive, width=None, variants=cloned(cholesky)),
     Workload(
-        "gauss-seidel", "unknowns updated", gauss_seidel, _system, 2, widest=1000, variants=cloned(gauss_seidel)
+        "gauss-seidel", "unknowns updated", gauss_seidel, _system, 2, widest=1000, variants=cloned(gauss_seidel),
+        by_cell=True,
     ),
     Workload("ring-buffer", "rows written", ring_buffer, _ring_inputs, 2, variants=cloned(ring_buffer)),
     Workload("masked-writes", "rows written", masked_writes, _masked_inputs),
