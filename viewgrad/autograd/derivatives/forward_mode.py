@@ -45,8 +45,8 @@ def propagate(call: Call, run: Callable[[], Any]) -> Any:
     levels = open_levels()
     given = call.named()
     _refuse_hidden_tangents(call.operator, given)
-    saved = _saved_with_tangents(call.operator, given) if current_mode() & GRAD else {}
     if call.inplace:
+        saved = _saved_with_tangents(call.operator, given) if current_mode() & GRAD else {}
         result = _inplace(call, run, given, levels)
         if call.node is not None:
             _keep_tangents(call.node, saved, {call.operator.signature.outputs[0]: result})
@@ -61,7 +61,7 @@ def propagate(call: Call, run: Callable[[], Any]) -> Any:
                     if tangent is not None and outputs[name]._array.dtype.kind in "fc":
                         new_tangent(outputs[name], tangent, level)
     if call.node is not None:
-        _keep_tangents(call.node, saved, outputs)
+        _keep_tangents(call.node, _saved_with_tangents(call.operator, given), outputs)
     return result
 
 
