@@ -33,6 +33,7 @@ STRICT: Final = 32  # a write to a saved window raises
 REPLAY: Final = 64  # views are taken again by replaying their view functions
 TRACE: Final = 128  # operators are handed to a tracer instead of being run
 CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
+FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)
 current_mode: Final = MODE.get

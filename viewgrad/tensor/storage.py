@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -123,6 +123,8 @@ class Storage(VersionCounter):
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
     """
 
+    writes: ClassVar[int] = 0  # how many there were to storages in whose place this one is; see tensor/known.py
+
     __slots__ = ("__weakref__", "_inference", "foreign", "preserved", "root", "shared", "whole", "windows")
 
     def __init__(self, root: Array, *, foreign: bool = False) -> None:
@@ -171,9 +173,14 @@ class Storage(VersionCounter):
                 return whole
             self.whole = saved
         else:
-            if self.windows is None:
-                self.windows = SavedWindows(self.root)
-            self.windows.add(saved, index)
+            windows = self.windows
+            if windows is None:
+                windows = SavedWindows(self.root)
+                if self.windows is None:  # no call in between: another thread may be doing the same
+                    self.windows = windows
+                else:
+                    windows = self.windows
+            windows.add(saved, index)
         return saved
 
     def preserve(self, window: Array | None, index: Any, writer: str = "") -> None:
