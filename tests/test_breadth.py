@@ -460,3 +460,27 @@ np.testing.assert_allclose(x.grad, [0.86749509, -0.08331547], rtol=1e-6)
 def test_what_is_refused(program, error, message):
     with pytest.raises(error, match=message):
         program()
+
+
+# -- integers ---------------------------------------------------------------------------------------------------------
+
+
+def test_integers_are_not_kept_where_the_result_is_none():
+    x = np.array([[3, 1, 2], [0, 5, 4]])
+    for function in (
+        lambda a: np.quantile(a, 0.3),
+        lambda a: np.median(a, axis=1),
+        lambda a: np.cov(a),
+        lambda a: np.interp(a, [0, 2, 7], [0, 1, 5]),
+        lambda a: np.trapezoid(a),
+        lambda a: np.fft.fft(a),
+        lambda a: np.linalg.svdvals(a),
+    ):
+        found, wanted = function(vg.Tensor(x)), function(x)
+        np.testing.assert_allclose(found, wanted)
+        assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(vg.softmax(vg.Tensor(x)).sum(-1), 1)
+    np.testing.assert_allclose(vg.gelu(vg.Tensor(x)), vg.gelu(vg.Tensor(x.astype(float))))
+    values, indices = vg.max_pool1d(vg.Tensor(x), 2, padding=1)
+    assert indices.tolist() == [[0, 2], [0, 1]]
+    assert values.tolist() == [[3, 2], [0, 5]]

@@ -175,6 +175,7 @@ ALONG = draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), dim=1), case(()), c
 
 def less_greatest(a: Any, dim: int) -> Any:
     """The values less the greatest of them along a dimension, so that no exponential overflows."""
+    a = a if a.dtype.kind in "fc" else a.astype(float)
     return a - np.max(a, axis=dim, keepdims=True, initial=-np.inf)
 
 

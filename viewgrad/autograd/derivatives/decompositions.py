@@ -80,7 +80,7 @@ def require_no_phase(diagonal: Any, scale: float, what: str) -> None:
         what: which vectors.
     """
     array = np.abs(values_of(diagonal))
-    if array.size and array.max() > 1e3 * np.finfo(array.dtype).eps * max(scale, 1.0):
+    if array.size and array.max() > np.finfo(array.dtype).eps ** 0.5 * array.shape[-1] * scale:
         raise DifferentiabilityError(
             f"the loss depends on the phases of the complex {what}, which are arbitrary, so it has no derivative: "
             f"multiplying one of the {what} by exp(i t) changes it at a rate of {array.max():.3g}"

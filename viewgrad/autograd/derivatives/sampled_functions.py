@@ -14,7 +14,7 @@ from .define import row
 from .linear_algebra import conjugated
 from .operands import as_operand
 from .samples import Call, case, draws
-from .scattering import scattered, values_of, zeros_beside
+from .scattering import in_precision_of, scattered, values_of, zeros_beside
 
 __all__ = ["ediff1d", "gradient", "unwrap"]
 
@@ -234,7 +234,7 @@ row(
 def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     if period is not None:
         raise TypeError("interp of tensors takes no period; wrap x, and repeat the first point at the end")
-    return np.asarray(np.interp(x, xp, fp, left, right)).astype(np.result_type(x, xp, fp), copy=False)
+    return in_precision_of(np.interp(x, xp, fp, left, right), np.empty(0, np.result_type(x, xp, fp)))
 
 
 class Segments:

@@ -52,6 +52,12 @@ def zeros_beside(value: Any, shape: tuple[int, ...]) -> Any:
     return from_array(zeros) if isinstance(value, Tensor) else zeros
 
 
+def in_precision_of(result: Any, a: Any) -> Array:
+    """A result in the dtype of the floating-point array that it was computed from."""
+    array = np.asarray(result)
+    return array.astype(a.dtype, copy=False) if a.dtype.kind in "fc" else array
+
+
 def values_of(a: Any) -> Array:
     """The array of a tensor, or the array itself."""
     return a._array if isinstance(a, Tensor) else np.asarray(a)

@@ -14,6 +14,7 @@ from .codegen import formula_function
 from .declaration import Operator
 from .define import row
 from .samples import case, draws
+from .scattering import in_precision_of
 
 special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
 
@@ -62,7 +63,7 @@ _erfc: Final[Callable[..., Any]] = np.frompyfunc(math.erfc, 1, 1)
 
 def ndtr_plainly(a: Any) -> Any:
     """The normal distribution function from Python's `math`."""
-    return np.asarray(_erfc(a * -math.sqrt(0.5))).astype(a.dtype) * 0.5
+    return in_precision_of(np.asarray(_erfc(a * -math.sqrt(0.5))).astype(float) * 0.5, a)
 
 
 ndtr_forward: Final[Callable[..., Any]] = ndtr_plainly if special is None else special.ndtr
@@ -87,7 +88,7 @@ def sinc_derivative_forward(a: Any, order: int) -> Any:
     closed = np.sin(large) / large
     for n in range(1, order + 1):
         closed = (np.sin(large + n * (math.pi / 2)) - n * closed) / large
-    return np.asarray(np.where(near, series, closed) * math.pi**order).astype(a.dtype, copy=False)
+    return in_precision_of(np.where(near, series, closed) * math.pi**order, a)
 
 
 unary(
@@ -200,7 +201,7 @@ def scipy_rows() -> None:
     )
     row(
         "polygamma(n, self)",
-        lambda n, x: special.polygamma(n, x).astype(x.dtype, copy=False),
+        lambda n, x: in_precision_of(special.polygamma(n, x), x),
         {"self": "grad * polygamma(n + 1, self)"},
         forward_derivative=AUTO,
         method=False,
@@ -256,7 +257,7 @@ def of_order(name: str, gradient: str, doc: str) -> None:
     function = getattr(special, name)
     row(
         f"{name}(v, self)",
-        lambda v, x: np.asarray(function(v, x)).astype(x.dtype, copy=False),
+        lambda v, x: in_precision_of(function(v, x), x),
         {"self": gradient},
         forward_derivative=AUTO,
         method=False,

@@ -17,6 +17,7 @@ from .formulas import plain
 from .linear_algebra import adjoint
 from .operands import as_operand
 from .samples import case, draws
+from .scattering import in_precision_of
 
 __all__: list[str] = []
 
@@ -151,9 +152,9 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
     _weights = f"quantile_weights(%s, q, axis, method, {_ignore})"
     row(
         f"{_name}(self, q, axis=None, keepdims=False, *, method='linear')",
-        lambda a, q, axis=None, keepdims=False, *, method="linear", function=_function: np.asarray(
-            function(a, plain(q), axis=axis, keepdims=keepdims, method=method)
-        ).astype(a.dtype, copy=False),
+        lambda a, q, axis=None, keepdims=False, *, method="linear", function=_function: in_precision_of(
+            function(a, plain(q), axis=axis, keepdims=keepdims, method=method), a
+        ),
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, number_of_dimensions(q), axis)"},
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, number_of_dimensions(q), axis, keepdims)",
         samples=draws(
@@ -194,7 +195,7 @@ def extremum_weights_forward(a: Any, axis: Any = None) -> Array:
     weights = highest / np.count_nonzero(highest, axis=axes, keepdims=True) - lowest / np.count_nonzero(
         lowest, axis=axes, keepdims=True
     )
-    return np.asarray(weights).astype(a.dtype, copy=False)
+    return in_precision_of(weights, a)
 
 
 row(
@@ -216,6 +217,11 @@ row(
 )
 
 # -- covariances -------------------------------------------------------------------------------------------------------
+
+
+def cov_forward(a: Any, *, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    dtype = a.dtype if a.dtype.kind in "fc" else None
+    return np.cov(a, rowvar=rowvar, bias=bias, ddof=ddof, dtype=dtype)
 
 
 def _is_transposed(shape: tuple[int, ...], rowvar: bool, variables: int) -> bool:
@@ -255,7 +261,7 @@ def cov_tangent(tangent: Any, a: Any, shape: tuple[int, ...], rowvar: bool, bias
 
 row(
     "cov(self, *, rowvar=True, bias=False, ddof=None)",
-    lambda a, *, rowvar=True, bias=False, ddof=None: np.cov(a, rowvar=rowvar, bias=bias, ddof=ddof, dtype=a.dtype),
+    cov_forward,
     {"self": "cov_gradient(grad, self, rowvar, bias, ddof)"},
     forward_derivative="cov_tangent(self_t, self_p, result.shape, rowvar, bias, ddof)",
     kinds="fc",
