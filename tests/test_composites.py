@@ -124,6 +124,22 @@ def test_einsum_refuses_what_does_not_fit():
         np.einsum(x, [0, 1], [1, 0])
 
 
+def test_bools_are_no_indices_along_an_axis():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    mask = np.array([True, False])
+    for put in (vg.scatter, vg.scatter_add, vg.index_add, vg.scatter_, vg.index_add_):
+        with pytest.raises(IndexError, match=r"not (by|with) bool"):
+            put(x * 1, 0, mask, 1.0)
+    assert x.take(mask).tolist() == [2.0, 1.0]  # as NumPy has it
+    assert grad(x.take(mask), x, vg.Tensor([1.0, 10.0]))[0].tolist() == [10.0, 1.0]
+
+
+def test_reductions_of_numbers_along_an_axis():
+    x = vg.Tensor(3.0, requires_grad=True)
+    for reduce in (vg.sum, vg.mean, vg.max, vg.prod):
+        assert grad(reduce(x, axis=0), x)[0].item() == 1.0
+
+
 def test_comparison_with_what_is_no_number():
     x = vg.Tensor([1.0, 2.0])
     assert (x == None) is False  # noqa: E711

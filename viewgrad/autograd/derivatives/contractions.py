@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from typing import Any
 
@@ -32,7 +33,8 @@ def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
     if ndim == 1:
         return (other.mT @ grad[..., None])[..., 0]
     if ndim == 2 and other.ndim > 2:  # a sum over the stack, which one product of matrices does
-        return other.reshape((-1, other.shape[-1])).mT @ grad.reshape((-1, grad.shape[-1]))
+        rows = math.prod(other.shape[:-1])
+        return other.reshape((rows, other.shape[-1])).mT @ grad.reshape((rows, grad.shape[-1]))
     return other.mT @ grad
 
 

@@ -130,7 +130,7 @@ def expand_reduced(grad: Any, shape: tuple[int, ...], axis: Any, keepdims: bool)
 @formula_function
 def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
     """How many elements of an array of `shape` a reduction over `axis` takes together."""
-    if axis is None:
+    if axis is None or not shape:
         return math.prod(shape)
     return math.prod(shape[dim] for dim in axis) if isinstance(axis, tuple) else shape[axis]
 
@@ -195,7 +195,7 @@ def shifted(value: Any, axis: Any, first: float) -> Any:
 @formula_function
 def products_of_others(value: Any, axis: Any) -> Any:
     """For each element the product of all others that are multiplied with it; no division, so zeros do no harm."""
-    axes = tuple(range(value.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(range(value.ndim)) if axis is None or not value.ndim else axis if isinstance(axis, tuple) else (axis,)
     ends = tuple(range(-len(axes), 0))
     moved = np.moveaxis(value, axes, ends) if axes else value
     kept = moved.shape[: value.ndim - len(axes)]
@@ -326,7 +326,7 @@ def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | N
     """The gradient added to the places that were taken."""
     lanes = (math.prod(shape),) if axis is None else shape
     along = 0 if axis is None else axis % len(shape)
-    places = plain(indices)
+    places = plain(indices).astype(np.intp)  # NumPy takes bools for 0 and 1 here
     if mode == "wrap":
         places = places % lanes[along]
     elif mode == "clip":
@@ -344,12 +344,13 @@ def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], ax
 
 def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
-    axis %= len(shape)
-    places = list(np.ogrid[tuple(slice(extent) for extent in indices.shape)]) if len(shape) > 1 else [indices]
-    for dim, extent in enumerate(shape):  # a dimension of length 1 of the indices goes with all of the other's
-        if dim != axis and indices.shape[dim] == 1 != extent:
-            places[dim] = np.arange(extent).reshape([-1 if i == dim else 1 for i in range(len(shape))])
-    places[axis] = indices
+    if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
+        raise IndexError(
+            f"along an axis of shape {shape} one indexes with integers in {len(shape)} dimensions, "
+            f"not with {indices.dtype} in {indices.ndim}"
+        )
+    places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
+    places[axis % len(shape)] = indices
     return tuple(places)
 
 

@@ -30,7 +30,7 @@ row(
     forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", kinds="fc", numpy=[np.matmul],
     samples=draws(
         *MATRICES, case((3,), (2, 3, 2)), case((2, 2, 3), (3,)), case((2, 1, 2, 3), (3, 3, 2)), case((2, 2, 3), (3, 2)),
-        case((2, 0), (0, 3)),
+        case((2, 0), (0, 3)), case((2, 2, 0), (0, 3)), case((0, 2, 3), (3, 2)),
     ),
     doc="The matrix product of the last two dimensions.",
 )

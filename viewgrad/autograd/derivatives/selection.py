@@ -106,7 +106,7 @@ row(
     forward_derivative=LINEAR, kinds="fc", numpy=[np.take_along_axis],
     samples=draws(
         case((3, 4), PLACES), case((3, 4), np.array([[0, 2, 1, 0]]), axis=0), case((3, 4), np.array([[1, 1]])),
-        case((3,), np.array([2, 0])), case((2, 2), np.array([3, 3, 0]), axis=None),
+        case((3,), np.array([2, 0])), case((2, 2), np.array([3, 3, 0]), axis=None), case((1, 4), PLACES),
     ),
     doc="For each lane along `axis` the elements at that lane's own indices.",
 )
@@ -122,10 +122,17 @@ row(
 # -- putting -----------------------------------------------------------------------------------------------------------
 
 
+def places_of_slices(index: Any, axis: int, ndim: int) -> Any:
+    """The index of slices along an axis."""
+    index = plain(index)
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"slices are indexed by integers here, not by {index.dtype}")
+    return (slice(None),) * (axis % ndim) + (index,)
+
+
 def index_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
     out = self.copy()
-    places: Any = (slice(None),) * (axis % self.ndim) + (index,)
-    np.add.at(out, places, source.astype(self.dtype, casting="same_kind"))
+    np.add.at(out, places_of_slices(index, axis, self.ndim), source.astype(self.dtype, casting="same_kind"))
     return out
 
 
@@ -183,7 +190,7 @@ row(
 @composite()
 def index_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
     """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
-    return self.index_accumulate_((slice(None),) * (axis % self.ndim) + (plain(index),), source)
+    return self.index_accumulate_(places_of_slices(index, axis, self.ndim), source)
 
 
 @composite()
