@@ -1,0 +1,202 @@
+"""Writes the node class of an operator, as Python source: what computes its gradients."""
+
+from __future__ import annotations
+
+import ast
+
+from ...tensor.node import MANY, ONE
+from .checker import BUILTINS
+from .declaration import Formula, Operator, local_names
+
+__all__ = ["NodeWriter", "backward_name", "grads_are_several", "needs_likes"]
+
+
+class NodeWriter:
+    """Writes the node class of an operator.
+
+    Arguments:
+        operator: its declaration.
+        class_name: the name of the class.
+    """
+
+    def __init__(self, operator: Operator, class_name: str) -> None:
+        self.operator = operator
+        self.class_name = class_name
+        self.arguments = operator.signature.tensors
+        self.listed = next((argument for argument in self.arguments if argument.kind == "tensors"), None)
+        self.several = grads_are_several(operator)
+        self.saved = tuple(
+            dict.fromkeys(read for formula in operator.formulas for read in (*formula.reads, *formula.results))
+        )
+        self.kept = tuple(dict.fromkeys(entry for formula in operator.formulas for entry in formula.kept))
+        self.one = len(self.arguments) == 1 and self.listed is None
+
+    def source(self) -> str:
+        """The source of the class."""
+        operator = self.operator
+        slots = [f"saved_{name}" for name in (*self.saved, *self.kept)]
+        if needs_likes(operator):
+            slots.append("likes")
+        if self.several:
+            slots.append("output_likes")
+        lines = [
+            f"class {self.class_name}(Node):",
+            f"    __slots__ = {tuple(slots)!r}",
+            f"    kind = {ONE if self.one else MANY}",
+            f"    outputs = {len(operator.signature.outputs) if self.several else 1}",
+            f"    saved_names = {self.saved!r}",
+            "",
+        ]
+        lines += self.apply("apply", recorded=False, release=False)
+        if self.saved:
+            lines += self.apply("consume", recorded=False, release=True)
+            lines += ["    def release(node):", *self.releases(), ""]
+        else:
+            lines += ["    consume = apply", ""]
+        lines += self.apply("apply_recorded", recorded=True, release=False)
+        return "\n".join(lines) + "\n"
+
+    def releases(self) -> list[str]:
+        """What lets go of the saved values."""
+        listed = None if self.listed is None else self.listed.name
+        return [
+            f"        node.saved_{name} = {'[RELEASED] * len(node.edges)' if name == listed else 'RELEASED'}"
+            for name in self.saved
+        ]
+
+    def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:
+        """One of the functions that compute gradients."""
+        operator = self.operator
+        grad = "grads" if self.several else "grad"
+        lines = [f"    def {name}(node, {grad}, edges):"]
+        if self.several:
+            lines.append(f"        grads = ops.materialized(grads, node.output_likes, {recorded})")
+        if self.listed is not None:
+            return lines + self._apply_to_list(recorded, release)
+        order = {argument.name: i for i, argument in enumerate(self.arguments)}
+        one = self.one
+        loaded: set[str] = set()
+        if not one:
+            targets = ", ".join(f"e{i}" for i in range(len(self.arguments)))
+            lines.append(f"        {targets}{',' if len(self.arguments) == 1 else ''} = edges")
+            lines.append("        " + " = ".join(f"g{i}" for i in range(len(self.arguments))) + " = None")
+        for formula in operator.formulas:
+            indent = "        "
+            if not one:
+                needed = " or ".join(f"e{order[name]} is not None" for name in formula.inputs)
+                lines.append(f"        if {needed}:")
+                indent += "    "
+                loaded = set()
+            for read in (*formula.reads, *formula.results, *formula.kept):
+                if read not in loaded:
+                    loaded.add(read)
+                    lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
+            targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
+            lines.append(f"{indent}{targets} = {self._formula(formula, recorded)}")
+        if release:
+            lines += self.releases()
+        if operator.user_defined:
+            for i, argument in enumerate(self.arguments):
+                if argument.name in operator.differentiable:
+                    checked = f"checked_gradient(g{i}, node.likes[{i}], {operator.name!r}, {argument.name!r})"
+                    lines.append(f"        g{i} = {checked}")
+        elif needs_likes(operator):
+            lines.append("        if node.likes is not None:")
+            for i in range(len(self.arguments)):
+                lines.append(f"            g{i} = conform(g{i}, node.likes[{i}])")
+        results = ", ".join(f"g{i}" for i in range(len(self.arguments)))
+        lines += [f"        return {results}", ""]
+        return lines
+
+    def _formula(self, formula: Formula, recorded: bool) -> str:
+        arguments = {argument.name for argument in self.operator.signature.arguments}
+        return formula_text(formula.tree, recorded, arguments | local_names(formula.tree))
+
+    def _load(self, name: str, recorded: bool, order: dict[str, int]) -> str:
+        if name not in self.saved:
+            return f"node.saved_{name}"
+        if not recorded:
+            if name in order and self.operator.signature.argument(name).optional:
+                return f"None if node.saved_{name} is None else node.saved_{name}.array"
+            return f"node.saved_{name}.array"
+        if name in order:
+            edge = f"node.edges[{order[name]}]"
+            if self.operator.signature.argument(name).optional:
+                return f"None if node.saved_{name} is None else tensor_like(node.saved_{name}, {edge})"
+            return f"tensor_like(node.saved_{name}, {edge})"
+        if name in self.operator.nondifferentiable_outputs:
+            return f"tensor_like(node.saved_{name}, None)"
+        number = self.operator.signature.outputs.index(name)
+        return f"tensor_like(node.saved_{name}, {f'Edge(node, {number})' if self.several else 'node'})"
+
+    def _apply_to_list(self, recorded: bool, release: bool) -> list[str]:
+        operator = self.operator
+        (formula,) = operator.formulas
+        assert self.listed is not None
+        listed = self.listed.name
+        lines = []
+        for read in (*formula.reads, *formula.results, *formula.kept):
+            if read == listed:
+                value = (
+                    f"[tensor_like(saved, edge) for saved, edge in zip(node.saved_{read}, node.edges)]"
+                    if recorded
+                    else f"[saved.array for saved in node.saved_{read}]"
+                )
+            else:
+                value = self._load(read, recorded, {})
+            lines.append(f"        {read} = {value}")
+        lines.append(f"        grads_of_list = {self._formula(formula, recorded)}")
+        if release:
+            lines += self.releases()
+        conformed = "conform(g, like)"
+        if operator.user_defined:
+            conformed = f"checked_gradient(g, like, {operator.name!r}, {listed!r})"
+        lines += [f"        return tuple([{conformed} for g, like in zip(grads_of_list, node.likes, strict=True)])", ""]
+        return lines
+
+
+def grads_are_several(operator: Operator) -> bool:
+    """Whether a gradient may arrive at more than one output."""
+    return len(operator.signature.outputs) - len(operator.nondifferentiable_outputs) > 1
+
+
+def needs_likes(operator: Operator) -> bool:
+    """Whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion."""
+    tensors = operator.signature.tensors
+    if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
+        return True
+    return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
+
+
+def formula_text(tree: ast.expr, recorded: bool, local: set[str]) -> str:
+    """A formula as source, for arrays or for tensors; the names in `local` are the formula's own."""
+    copied = ast.parse(ast.unparse(tree), mode="eval").body
+    return ast.unparse((_ForTensors if recorded else _ForArrays)(local).visit(copied))
+
+
+class _ForTensors(ast.NodeTransformer):
+    def __init__(self, local: set[str]) -> None:
+        self.local = local
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id not in BUILTINS and node.func.id not in self.local:
+            node.func = ast.Attribute(ast.Name("ops", ast.Load()), node.func.id, ast.Load())
+        return node
+
+
+class _ForArrays(ast.NodeTransformer):
+    def __init__(self, local: set[str]) -> None:
+        self.local = local
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "conj" and "conj" not in self.local:
+            # ndarray.conj returns a real array itself, where numpy.conj would copy it.
+            return ast.Call(ast.Attribute(node.args[0], "conj", ast.Load()), [], [])
+        return node
+
+
+def backward_name(name: str) -> str:
+    """The name of an operator's node class: `log_softmax` has `LogSoftmaxBackward`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
