@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 
 from ..errors import FunctionError
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, PACK, ModeSwitch, current_mode
+from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, ModeSwitch, current_mode
 from ..tensor.node import MANY, Node, new, next_sequence_nr
 from ..tensor.origins import note
 from ..tensor.storage import RELEASED, SavedTensor, Storage, WritesRefused, save
@@ -39,6 +39,7 @@ from ..views.conform import conform
 from ..views.copy_slices import CopyBackwards, rebase_history
 from ..views.meta import CreationMeta, DualViewMeta, check_write, move_retained
 from ..views.ops import index_view
+from .out_of_place import rebase
 from .saved_hooks import packed
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -573,7 +574,7 @@ def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], s
 
 def _version(tensor: Tensor | None) -> int:
     storage = None if tensor is None else tensor._storage
-    return 0 if storage is None else storage.version
+    return 0 if storage is None else storage.version + storage.writes
 
 
 def _is_in(tensor: Any, tensors: tuple[Any, ...] | list[Any]) -> bool:
@@ -649,7 +650,9 @@ def _rebase(tensor: Tensor, edge: Any) -> None:
     """Let `edge` lead to the history of what forward has written to `tensor`."""
     view = tensor._view
     old = current_edge(tensor)
-    if view is not None:  # as if an output had been copied into the view
+    if view is not None and current_mode() & FUNCTIONAL:
+        rebase(tensor, edge)
+    elif view is not None:  # as if an output had been copied into the view
         step: CopyBackwards = new(CopyBackwards)
         step.edges = (None, edge)
         step.hooks = None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, current_mode
+from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
 from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr, node_of
 from ..tensor.origins import note
 from ..tensor.storage import prepare_write, storage_of
@@ -29,6 +29,7 @@ from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
 from ..views.meta import Chain, DualViewMeta, Index, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
 from .derivatives.operands import as_operand
+from .out_of_place import accumulate, overwrite
 
 __all__ = ["copy_", "copy_where_", "fill_", "index_accumulate_", "zero_"]
 
@@ -224,8 +225,12 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         window = array[index]
     edge = None
     mode = current_mode()
-    if mode & FORWARD:
+    if mode > GRAD:
         value = as_operand(value)
+        if mode & FUNCTIONAL:
+            if not _is_same_window(self, index, value):
+                overwrite(index_view(self, index), value)
+            return
     source = value
     if type(value) is Tensor:
         view = value._view
@@ -291,12 +296,15 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     array = self._array
     edge = current_edge(src)
     own = current_edge(self)
-    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    mode = current_mode()
+    recorded = bool((edge is not None or own is not None) and mode & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
     source = src._array
     is_itself = src is self
     if is_itself:
         return self
+    if mode & FUNCTIONAL:
+        return overwrite(self, src)
     prepare_write(self, "copy_")
     array[...] = source
     if recorded:
@@ -307,7 +315,6 @@ def copy_(self: Tensor, src: Any) -> Tensor:
         same = source.shape == array.shape and source.dtype is array.dtype
         node.like = None if edge is None or same else (source.shape, source.dtype)
         rebase_history(self, node)
-    mode = current_mode()
     if mode > GRAD:
         _after_write(self, src, None, mode, recorded)
     return self
@@ -356,16 +363,20 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     source = value._array
     edge = current_edge(value)
     own = current_edge(self)
-    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    mode = current_mode()
+    recorded = bool((edge is not None or own is not None) and mode & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
     node = None
     last = None
-    forward = bool(current_mode() & FORWARD)
+    forward = bool(mode & FORWARD)
     if (forward or (recorded and edge is not None)) and not _reads_once(index):
         last = _last_writers(array, index)
         if last is not None:
             # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
             source = np.broadcast_to(source, last.shape).ravel()[last]
+    if mode & FUNCTIONAL:
+        overwrite(self, value, index, last)
+        return
     if recorded:
         node = new(IndexPutBackward)
         node.edges = (own, edge)
@@ -378,7 +389,6 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     array[index] = source
     if node is not None:
         rebase_history(self, node)
-    mode = current_mode()
     if mode > GRAD:
         _after_write(self, value, index, mode, recorded, last)
 
@@ -409,6 +419,8 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
     if not isinstance(values, Tensor):
         values = as_operand(values)
     index, _ = _normalised(index)
+    if current_mode() & FUNCTIONAL:
+        return accumulate(self, index, values)
     array = self._array
     source = values._array
     edge = current_edge(values)

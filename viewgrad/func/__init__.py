@@ -1,5 +1,18 @@
 """Functional transforms: derivatives of functions, as functions."""
 
+from .functionalize import functionalize
 from .transforms import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
 
-__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
+__all__ = [
+    "functionalize",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "vhp",
+    "vjp",
+]

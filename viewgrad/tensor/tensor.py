@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, UnknownFunctionError
-from .modes import FORWARD, INFERENCE, current_mode
+from .known import share
+from .modes import FORWARD, FUNCTIONAL, INFERENCE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
 from .printing import tensor_repr
 from .storage import SavedTensor, Storage, storage_of
@@ -218,10 +219,13 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory without the history: writes to either are seen, and counted, by both."""
+        alone = self._storage is None
         storage = storage_of(self)
         storage.shared = True
         out = from_array(self._array)
         out._storage = storage
+        if current_mode() & FUNCTIONAL:
+            share(self, out, alone)
         return out
 
     def detach_(self) -> Tensor:

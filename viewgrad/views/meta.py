@@ -10,7 +10,8 @@ import attrs
 import numpy as np
 
 from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
-from ..tensor.modes import ANOMALY, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
+from ..tensor.known import share
+from ..tensor.modes import ANOMALY, FUNCTIONAL, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
 from ..tensor.node import AccumulateGrad, Node, hooks_of, input_nr_of, new, next_sequence_nr, node_of
 from ..tensor.origins import note
 from ..tensor.storage import storage_of
@@ -268,6 +269,8 @@ def make_view(
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
     if edge is None or mode != GRAD:
+        if mode & FUNCTIONAL:
+            share(source, out, storage is None)
         if edge is None or not mode & GRAD:
             out._edge = None
             return out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from ...tensor.modes import ANOMALY, FORWARD, INFERENCE, PACK, STRICT, TRACE
+from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, STRICT, TRACE
 from ...tensor.node import Node, node_of
 from ...tensor.tensor import Tensor
 from ...views.copy_slices import CopySlices
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "feature", "run_special", "run_special_inplace"]
 
 # The outermost first. What is not in this list (view replay) is looked at where it matters.
-ORDER: Final = (TRACE, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
+ORDER: Final = (TRACE, FUNCTIONAL, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
 
 
 @attrs.define(eq=False)
