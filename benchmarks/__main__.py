@@ -36,7 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", default=",".join(PEERS), help="the engines to compare with, separated by commas")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="where to write")
     options = parser.parse_args(arguments)
-    results = Run(options.quick, options.only, options.peers.split(",")).run()
+    peers = [name for name in options.peers.split(",") if name]
+    unknown = {*options.only} - {*SECTIONS, *_names()} | {*peers} - {*PEERS}
+    if unknown:
+        known = f"sections {', '.join(SECTIONS)}; workloads {', '.join(_names())}; peers {', '.join(PEERS)}"
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {known}")
+    results = Run(options.quick, options.only, peers).run()
     print(render(results))
     print("\nwritten:", *write(results, options.out))
     return 1 if results.disagreements else 0
