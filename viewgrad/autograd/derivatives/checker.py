@@ -21,8 +21,8 @@ from .declaration import (
     Operator,
     Signature,
     Use,
-    parse_formula,
 )
+from .parsing import parse_formula
 
 __all__ = [
     "BUILTINS",

@@ -10,9 +10,10 @@ import attrs
 from ...tensor.tensor import Tensor
 from .checker import check_functions, check_signature, read_formulas, refuse
 from .codegen import INTERNAL, announce, compile_source, environment_of, generate, is_formula_function
-from .declaration import InPlace, Operator, Signature, parse_signature
+from .declaration import InPlace, Operator, Signature
 from .forward_formulas import read_tangents
 from .numpy_protocol import register
+from .parsing import parse_signature
 
 __all__ = ["OPERATORS", "define_op", "finish", "row"]
 

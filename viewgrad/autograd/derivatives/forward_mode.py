@@ -32,9 +32,9 @@ from ...tensor.tangents import (
 )
 from ...tensor.tensor import Tensor
 from .declaration import Operator
-from .forward_formulas import TangentFunction, Tangents
 from .operands import as_operand
 from .special import Call, feature
+from .tangent_functions import TangentFunction, Tangents
 
 __all__: list[str] = []
 

@@ -6,7 +6,8 @@ import ast
 
 from ...tensor.node import MANY, ONE
 from .checker import BUILTINS
-from .declaration import Formula, Operator, local_names
+from .declaration import Formula, Operator
+from .parsing import local_names
 
 __all__ = ["NodeWriter", "backward_name", "grads_are_several", "needs_likes"]
 
