@@ -1,7 +1,8 @@
 """The documentation says what is so: its code runs, prints what it shows, and what it refers to exists.
 
 In a Markdown file, the blocks fenced as ```python are run in order, in one namespace. A block is either a console
-session with `>>>`, or plain code; what plain code prints is shown in a block fenced as ```output right after it.
+session with `>>>`, or plain code; what plain code prints is shown right after it in a block fenced as ```output, or as
+```mermaid where it is a drawing.
 """
 
 import contextlib
@@ -33,7 +34,7 @@ MODULES = sorted(
 )
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?:\n*^```output\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
+    r"^```python\n(?P<code>.*?)^```\n(?:\n*^```(?:output|mermaid)\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 
 

@@ -904,6 +904,26 @@ FEATURES.setdefault("hessian", {})["MyGrad"] = "has no higher order"
 # -- debugging -------------------------------------------------------------------------------------------------------
 
 
+@feature("explain", "PyTorch", autograd=NO_GRAPH)
+def _(lib: Any) -> str:
+    torch = lib.module
+    found = [name for name in ("explain", "to_dot", "to_mermaid", "preserved") if hasattr(torch.autograd.graph, name)]
+    return f"has {', '.join(found)}" if found else "has no such tools; nodes can be walked by next_functions"
+
+
+@feature("explain", "MyGrad")
+def _(lib: Any) -> str:
+    from mygrad.computational_graph import build_graph
+
+    return f"has a drawing: {build_graph.__name__}, with Graphviz"
+
+
+@feature("explain", "JAX")
+def _(lib: Any) -> str:
+    jaxpr = lib.module.make_jaxpr(lib.module.grad(lambda x: (x * 2.0).sum()))(lib.jnp.ones(2))
+    return f"has make_jaxpr, which prints a function as a program of {len(jaxpr.eqns)} equations here"
+
+
 @feature("anomaly", "PyTorch", MyGrad="has nothing of the kind", autograd="has nothing of the kind")
 def _(lib: Any) -> str:
     torch = lib.module
