@@ -407,6 +407,9 @@ def test_scipy_ufuncs_on_tensors():
         assert result.requires_grad
         np.testing.assert_allclose(result.detach(), getattr(special, name)(x.detach().numpy()))
     assert gradcheck(lambda x: special.xlogy(x, x + 1), x)
+    assert gradcheck(lambda x: special.jv(2, x) * special.gammainc(1.5, x), x)
+    with pytest.raises(DifferentiabilityError, match="second argument only"):
+        special.gammainc(leaf(2.0), x)
 
 
 def test_xlogy_where_the_first_value_is_zero():

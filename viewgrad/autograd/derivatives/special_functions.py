@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import DifferentiabilityError
+from ...tensor.tensor import Tensor
 from .codegen import formula_function
 from .declaration import Operator
 from .define import row
@@ -199,15 +201,10 @@ def scipy_rows() -> None:
     scipy_unary(
         "digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", domain=(0.3, 4), numpy=[special.psi]
     )
-    row(
-        "polygamma(n, self)",
-        lambda n, x: in_precision_of(special.polygamma(n, x), x),
-        {"self": "grad * polygamma(n + 1, self)"},
-        forward_derivative=AUTO,
-        method=False,
-        samples=draws(case(0, (3, 4)), case(2, (4,)), domain=(0.5, 4)),
-        reference=special.polygamma,
-        doc="The derivative of order `n` of `digamma`.",
+    of_order("polygamma", "grad * polygamma(v + 1, self)", "A derivative of `digamma`, of the order `v`.")
+    of_order("gammainc", "grad * gamma_density(v, self)", "The part of the gamma function's integral below the value.")
+    of_order(
+        "gammaincc", "-grad * gamma_density(v, self)", "The part of the gamma function's integral above the value."
     )
     scipy_binary(
         "betaln", ("grad * (digamma(self) - digamma(self + other))", "grad * (digamma(other) - digamma(self + other))"),
@@ -255,16 +252,37 @@ def scipy_rows() -> None:
 def of_order(name: str, gradient: str, doc: str) -> None:
     """A row for a family of functions of one argument, numbered by an order that is not differentiated."""
     function = getattr(special, name)
+    orders = (0, 2, 1) if name not in ("gammainc", "gammaincc") else (1, 2.5, 0.5)
     row(
         f"{name}(v, self)",
-        lambda v, x: in_precision_of(function(v, x), x),
+        lambda v, x: in_precision_of(function(order_of(v, name), x), x),
         {"self": gradient},
         forward_derivative=AUTO,
         method=False,
-        samples=draws(case(0, (3, 4)), case(2, (4,)), case(1, ()), domain=(0.3, 4)),
+        numpy=[function] if isinstance(function, np.ufunc) else [],
+        samples=draws(case(orders[0], (3, 4)), case(orders[1], (4,)), case(orders[2], ()), domain=(0.5, 4)),
         reference=function,
         doc=doc,
     )
+
+
+def order_of(v: Any, name: str) -> Any:
+    """A plain number."""
+    if isinstance(v, Tensor):
+        if v.requires_grad:
+            raise DifferentiabilityError(f"{name} is differentiable in its second argument only; detach() the first")
+        v = v._array
+    if np.ndim(v):
+        raise ValueError(
+            f"{name} of a tensor takes a number for its first argument, not an array of shape {np.shape(v)}"
+        )
+    return v
+
+
+@formula_function
+def gamma_density(v: Any, x: Any) -> Any:
+    """The derivative of the regularised incomplete gamma function."""
+    return np.exp(np.log(x) * (v - 1) - x - float(special.gammaln(order_of(v, "gammainc"))))
 
 
 @formula_function
