@@ -139,7 +139,7 @@ def test_with_respect_to_a_value_before_it_was_overwritten(create):
 
 @pytest.mark.parametrize("create", [False, True])
 def test_exec_info_with_copy_slices_whose_base_is_needed_while_the_views_old_history_is_not(create):
-    """From Note [View + Inplace update for base tensor] of PyTorch: gradients between t and x only."""
+    """From PyTorch's note on views and in-place updates: gradients between t and x only."""
     t, y = leaf(1.0, 2.0, 3.0), leaf(10.0)
     base = t * 1
     x = base[0:1]
