@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import viewgrad as vg
 from viewgrad.autograd import define_op, forward_ad
+from viewgrad.autograd.derivatives.declaration import InPlace
 from viewgrad.autograd.derivatives.define import OPERATORS
 from viewgrad.autograd.derivatives.samples import samples_of
 from viewgrad.autograd.forward_ad import dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual
@@ -715,8 +716,8 @@ def test_an_operator_without_forward_mode_says_so():
         with pytest.raises(ForwardModeError) as caught:
             op(x, 1.0)
         assert str(caught.value) == (
-            "operator 'no_forward' has no forward-mode formula, but its input 'self' has a tangent; give its declaration "
-            "a forward_derivative, or detach() the input"
+            "operator 'no_forward' has no forward-mode formula, but its input 'self' has a tangent; give its "
+            "declaration a forward_derivative, or detach() the input"
         )
         assert unpack_dual(op(vg.ones(2), x)).tangent is None
 
@@ -769,8 +770,6 @@ def test_a_list_of_tensors():
 
 
 def test_an_in_place_declaration_of_its_own():
-    from viewgrad.autograd.derivatives.declaration import InPlace
-
     op = define_op(
         "own_sigmoid(self)",
         forward=lambda x: 1 / (1 + np.exp(-x)),

@@ -11,10 +11,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ..errors import DifferentiabilityError, ForwardModeError, GradientMismatchError
+from ..tensor.levels import LEVEL, DualLevel
 from ..tensor.modes import FORWARD, MODE
 from ..tensor.tangents import (
-    LEVEL,
-    DualLevel,
     TangentRoot,
     make_dual_root,
     show_tangent,

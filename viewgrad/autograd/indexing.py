@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ..tensor.levels import at_level, open_levels
 from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
 from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr, node_of
 from ..tensor.origins import note
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tangents import (
-    at_level,
     new_tangent,
-    open_levels,
     tangent_of,
     tell_aliases,
     writable_tangent,

@@ -15,14 +15,12 @@ import numpy as np
 
 from ...errors import ForwardModeError
 from ...tensor.creation import zeros_like
+from ...tensor.levels import DualLevel, at_level, open_levels
 from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.tangents import (
-    DualLevel,
     DualSaved,
-    at_level,
     has_tangent,
     new_tangent,
-    open_levels,
     overwrite_tangent,
     saved_tangents,
     tangent_of,
