@@ -1124,6 +1124,29 @@ def test_once_differentiable():
             attempt(g)
 
 
+def test_once_differentiable_in_forward_mode():
+    class Triple(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return vg.Tensor(g.detach().numpy() * 3)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 3
+
+    with forward_ad.dual_level():
+        x = leaf(1.0, 2.0)
+        assert_same(grad(Triple.apply(x).sum(), x)[0], [3.0, 3.0])
+        x = forward_ad.make_dual(leaf(1.0, 2.0), vg.ones(2))
+        with pytest.raises(FunctionError, match="once_differentiable"):
+            grad((Triple.apply(x) ** 2).sum(), x)
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 

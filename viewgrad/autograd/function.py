@@ -34,7 +34,7 @@ from ..tensor.tangents import (
     tangent_of,
     with_tangents,
 )
-from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, tensor_like
 from ..views.conform import conform
 from ..views.copy_slices import CopyBackwards, rebase_history
 from ..views.meta import CreationMeta, DualViewMeta, check_write, move_retained
@@ -501,6 +501,12 @@ def once_differentiable(function: F) -> F:
     @functools.wraps(function)
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
         recorded = current_mode() & GRAD
+        message = (
+            f"the second derivative of {ctx._function.__name__} was asked for, whose backward is @once_differentiable; "
+            "compute backward with differentiable operators and leave the decorator out"
+        )
+        if current_mode() & FORWARD and (ctx._dual or any(g is not None and has_tangent(g) for g in grads)):
+            raise FunctionError(message)
         with ModeSwitch(off=GRAD):
             returned = function(ctx, *grads)
         node = None if ctx._node is None else ctx._node()
@@ -509,10 +515,6 @@ def once_differentiable(function: F) -> F:
         edges = (*[current_edge(g) for g in grads if g is not None], *node.edges)
         if all(edge is None for edge in edges):
             return returned
-        message = (
-            f"the second derivative of {ctx._function.__name__} was asked for, whose backward is @once_differentiable; "
-            "compute backward with differentiable operators and leave the decorator out"
-        )
         return tuple(
             from_array(g._array.copy(), delayed_error(message, edges))
             if isinstance(g, Tensor) and g.dtype.kind in "fc"
