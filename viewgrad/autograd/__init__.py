@@ -4,13 +4,15 @@ from ..tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad
 from . import derivatives, forward_ad, functional, graph, hooks, indexing, numpy_functions, python_operators
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .api import backward, grad
-from .derivatives.codegen import formula_function
+from .derivatives.declaration import InPlace
 from .derivatives.define import define_op
+from .derivatives.language import formula_function
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
+    "InPlace",
     "backward",
     "define_op",
     "derivatives",
