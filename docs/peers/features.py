@@ -901,6 +901,21 @@ def _(lib: Any) -> str:
 FEATURES.setdefault("hessian", {})["MyGrad"] = "has no higher order"
 
 
+@feature(
+    "functionalize",
+    "PyTorch",
+    MyGrad="has nothing of the kind",
+    autograd=NO_WRITES,
+    JAX=NO_WRITES,
+)
+def _(lib: Any) -> str:
+    torch = lib.module
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    before = x.clone()
+    result = torch.func.functionalize(lambda x: _mutating(x.clone()))(before)
+    return f"yes: {result.item():g}, {before._version}, gradient {listed(torch.autograd.grad(result, x)[0])}"
+
+
 # -- debugging -------------------------------------------------------------------------------------------------------
 
 
