@@ -12,7 +12,7 @@ channels in per group, *extents).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from .codegen import formula_function
 from .define import row
 from .samples import case, draws
 
-__all__ = ["Window", "patches", "sum_of_patches", "tuple_of"]
+__all__ = ["Window", "extents_after", "steps_of", "tuple_of", "with_margin", "without_margin"]
 
 Array = np.ndarray[Any, Any]
 
@@ -68,20 +68,39 @@ def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window)
     return tuple(fits)
 
 
-def patches(x: Array, kernel: Sequence[int], window: Window, fill: float = 0) -> Array:
-    """What lies in the window at each of its places, as (..., *places, *kernel); a view where nothing is padded."""
+def with_margin(x: Array, window: Window, fill: float = 0) -> Array:
+    """`x` with the padding around its last dimensions; `x` itself where there is none."""
+    if not any(extent for pair in window.padding for extent in pair):
+        return x
+    lead = x.ndim - len(window.padding)
+    return np.pad(x, [(0, 0)] * lead + list(window.padding), constant_values=fill)
+
+
+def steps_of(
+    kernel: Sequence[int], places: Sequence[int], window: Window
+) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+    """For each element of the window: its index, and the index of what lies under it at all places of the window."""
+    for offset in np.ndindex(*kernel):
+        slices = tuple(
+            slice(o * gap, o * gap + (count - 1) * step + 1 if count else 0, step)
+            for o, gap, count, step in zip(offset, window.dilation, places, window.stride)
+        )
+        yield offset, (..., *slices)
+
+
+def patches(x: Array, kernel: Sequence[int], window: Window) -> Array:
+    """What lies under each element of the window at each of its places, as (..., *kernel, *places)."""
     lead = x.ndim - len(kernel)
     places = extents_after(x.shape[lead:], kernel, window)
-    if any(extent for pair in window.padding for extent in pair):
-        x = np.pad(x, [(0, 0)] * lead + list(window.padding), constant_values=fill)
+    x = with_margin(x, window)
     strides = x.strides[lead:]
     return np.lib.stride_tricks.as_strided(
         x,
-        (*x.shape[:lead], *places, *kernel),
+        (*x.shape[:lead], *kernel, *places),
         (
             *x.strides[:lead],
-            *(stride * step for stride, step in zip(strides, window.stride)),
             *(stride * gap for stride, gap in zip(strides, window.dilation)),
+            *(stride * step for stride, step in zip(strides, window.stride)),
         ),
         writeable=False,
     )
@@ -90,15 +109,16 @@ def patches(x: Array, kernel: Sequence[int], window: Window, fill: float = 0) ->
 def sum_of_patches(values: Array, extents: Sequence[int], window: Window) -> Any:
     """The adjoint of `patches`: an array with the given last extents, to which the values of all patches were added."""
     n = len(extents)
-    lead, places, kernel = values.shape[: -2 * n], values.shape[-2 * n : -n], values.shape[-n:]
+    lead, kernel, places = values.shape[: -2 * n], values.shape[-2 * n : -n], values.shape[-n:]
     full = [extent + before + after for extent, (before, after) in zip(extents, window.padding)]
     total: Any = np.zeros((*lead, *full), values.dtype)
-    for offset in np.ndindex(*kernel):
-        slices = tuple(
-            slice(o * gap, o * gap + (count - 1) * step + 1 if count else 0, step)
-            for o, gap, count, step in zip(offset, window.dilation, places, window.stride)
-        )
-        total[(..., *slices)] += values[(..., *offset)]
+    for offset, under in steps_of(kernel, places, window):
+        total[under] += values[(slice(None),) * len(lead) + offset]
+    return without_margin(total, extents, window)
+
+
+def without_margin(total: Any, extents: Sequence[int], window: Window) -> Any:
+    """What is left when the padding is cut off."""
     inner = tuple(slice(before, before + extent) for extent, (before, _) in zip(extents, window.padding))
     return total[(..., *inner)]
 
@@ -106,41 +126,30 @@ def sum_of_patches(values: Array, extents: Sequence[int], window: Window) -> Any
 # -- the three forms ---------------------------------------------------------------------------------------------------
 
 
-def _grouped_patches(x: Array, kernel: Sequence[int], window: Window, groups: int) -> tuple[Array, tuple[int, ...]]:
-    """The patches as (groups, batch * places, channels per group * kernel), and the places."""
-    n = len(kernel)
+def _columns(x: Array, kernel: Sequence[int], window: Window, groups: int) -> tuple[Array, tuple[int, ...]]:
+    """The patches as (batch, groups, channels per group * kernel, places), and the places."""
     taken = patches(x, kernel, window)
-    batch, channels, places = x.shape[0], x.shape[1], taken.shape[2 : 2 + n]
-    split = taken.reshape(batch, groups, channels // groups, *places, *kernel)
-    order = (1, 0, *range(3, 3 + n), 2, *range(3 + n, 3 + 2 * n))
-    shape = (groups, batch * math.prod(places), channels // groups * math.prod(kernel))
-    return split.transpose(order).reshape(shape), places
+    batch, channels, places = x.shape[0], x.shape[1], taken.shape[2 + len(kernel) :]
+    return taken.reshape(batch, groups, channels // groups * math.prod(kernel), math.prod(places)), places
 
 
-def _grouped_channels(y: Array, groups: int) -> Array:
-    """(batch, channels, *places) as (groups, batch * places, channels per group)."""
-    batch, channels = y.shape[:2]
-    split = y.reshape(batch, groups, channels // groups, *y.shape[2:])
-    order = (1, 0, *range(3, split.ndim), 2)
-    return split.transpose(order).reshape(groups, batch * math.prod(y.shape[2:]), channels // groups)
+def _rows(y: Array, groups: int) -> Array:
+    """(batch, channels, *places) as (batch, groups, channels per group, places)."""
+    return y.reshape(y.shape[0], groups, y.shape[1] // groups, math.prod(y.shape[2:]))
 
 
-def _grouped_weight(w: Array, groups: int) -> Array:
+def _grouped(w: Array, groups: int) -> Array:
     """Weights as (groups, channels out per group, channels in per group * kernel)."""
     return w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
 
 
 def convolution_forward(x: Any, w: Any, window: Window, groups: int) -> Array:
-    kernel = w.shape[2:]
     if x.ndim == w.ndim - 1:
         return np.asarray(convolution_forward(x[None], w, window, groups)[0])
     if x.ndim != w.ndim or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
         raise ValueError(f"a convolution of shape {x.shape} with weights of shape {w.shape} in {groups} groups")
-    taken, places = _grouped_patches(x, kernel, window, groups)
-    product = taken @ _grouped_weight(w, groups).mT
-    split = product.reshape(groups, x.shape[0], *places, w.shape[0] // groups)
-    order = (1, 0, split.ndim - 1, *range(2, split.ndim - 1))
-    return split.transpose(order).reshape(x.shape[0], w.shape[0], *places)
+    columns, places = _columns(x, w.shape[2:], window, groups)
+    return np.asarray(_grouped(w, groups) @ columns).reshape(x.shape[0], w.shape[0], *places)
 
 
 def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, groups: int) -> Array:
@@ -150,24 +159,20 @@ def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, grou
         raise ValueError(
             f"a transposed convolution of shape {y.shape} with weights of shape {w.shape} in {groups} groups"
         )
-    kernel, places, batch = w.shape[2:], y.shape[2:], y.shape[0]
-    n = len(kernel)
-    product = _grouped_channels(y, groups) @ _grouped_weight(w, groups)
-    split = product.reshape(groups, batch, *places, w.shape[1], *kernel)
-    order = (1, 0, 2 + n, *range(2, 2 + n), *range(3 + n, 3 + 2 * n))
-    values = split.transpose(order).reshape(batch, groups * w.shape[1], *places, *kernel)
-    summed: Array = sum_of_patches(values, extents, window)
-    return summed
+    columns = _grouped(w, groups).mT @ _rows(y, groups)
+    values = columns.reshape(y.shape[0], groups * w.shape[1], *w.shape[2:], *y.shape[2:])
+    return np.asarray(sum_of_patches(values, extents, window))
 
 
 def convolution_weight_forward(x: Any, y: Any, kernel: Any, window: Window, groups: int) -> Array:
     if x.ndim == len(kernel) + 1:
         x, y = x[None], y[None]
-    taken, places = _grouped_patches(x, kernel, window, groups)
-    if places != y.shape[2:]:  # what the window does not reach, because of its stride, is left out
-        raise ValueError(f"places {places} and {y.shape[2:]}")
-    product = _grouped_channels(y, groups).mT @ taken
-    return product.reshape(y.shape[1], x.shape[1] // groups, *kernel)
+    columns, _ = _columns(x, kernel, window, groups)
+    rows = _rows(y, groups)
+    total = np.zeros((groups, rows.shape[2], columns.shape[2]), np.result_type(x, y))
+    for row_of_one, columns_of_one in zip(rows, columns):
+        total += row_of_one @ columns_of_one.mT
+    return total.reshape(y.shape[1], x.shape[1] // groups, *kernel)
 
 
 W1 = Window((1,), ((0, 0),), (1,))
@@ -276,10 +281,8 @@ def transposed_window(
     """The extents after a transposed convolution, and the window of the convolution that it transposes."""
     window = window_of(kernel, stride, padding, dilation)
     extra = tuple_of(output_padding, len(kernel), "output_padding")
-    if any(more >= max(step, gap) for more, step, gap in zip(extra, window.stride, window.dilation)):
-        raise ValueError(
-            f"output_padding {extra} must be less than stride {window.stride} or dilation {window.dilation}"
-        )
+    if any(more >= step for more, step in zip(extra, window.stride)):
+        raise ValueError(f"output_padding {extra} must be less than the stride {window.stride}")
     after = tuple(
         (count - 1) * step - before - behind + gap * (k - 1) + 1 + more
         for count, k, step, (before, behind), gap, more in zip(extents, kernel, *window, extra, strict=True)
@@ -328,16 +331,8 @@ def _naive(n: int) -> Any:
         x = np.pad(x, [(0, 0), (0, 0), *window.padding])
         result: Any = 0
         per_group, out = weight.shape[1], weight.shape[0] // groups
-        for offset in np.ndindex(*kernel):
-            part = x[
-                (
-                    ...,
-                    *(
-                        slice(o * gap, o * gap + (count - 1) * step + 1, step)
-                        for o, gap, count, step in zip(offset, window.dilation, places, window.stride)
-                    ),
-                )
-            ]
+        for offset, under in steps_of(kernel, places, window):
+            part = x[under]
             pieces = [
                 np.einsum(
                     "bi...,oi->bo...",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .codegen import formula_function
-from .convolution import Window, patches, sum_of_patches, tuple_of
+from .convolution import Window, extents_after, steps_of, tuple_of, with_margin, without_margin
 from .define import row
 from .formulas import call
 from .samples import case, draws
@@ -46,18 +46,20 @@ def max_pool(n: int) -> Any:
 
     def forward(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Any, Any]:
         kernel, window = pooling_window(kernel_size, stride, padding, dilation, n)
-        lowest = -np.inf if a.dtype.kind == "f" else np.iinfo(a.dtype).min
-        taken = flattened(patches(a, kernel, window, lowest), n)
+        places = extents_after(a.shape[-n:], kernel, window)
         numbers = np.arange(math.prod(a.shape[-n:])).reshape(a.shape[-n:])
-        places = np.broadcast_to(flattened(patches(numbers, kernel, window, -1), n), taken.shape)
-        chosen = taken.argmax(axis=-1)[..., None]
-        indices = np.take_along_axis(places, chosen, -1)
-        if (indices < 0).any():  # padding, beside values of minus infinity
-            if (places < 0).all(axis=-1).any():
-                raise ValueError("a window of max pooling holds nothing but padding")
-            chosen = np.where(indices < 0, (places >= 0).argmax(axis=-1)[..., None], chosen)
-            indices = np.take_along_axis(places, chosen, -1)
-        return np.take_along_axis(taken, chosen, -1)[..., 0], indices[..., 0]
+        padded, numbers = with_margin(a, window), with_margin(numbers, window, -1)
+        values: Any = np.zeros((*a.shape[:-n], *places), a.dtype)
+        indices: Any = np.full(values.shape, -1)
+        for _, under in steps_of(kernel, places, window):
+            value, number = padded[under], numbers[under]
+            better = (indices < 0) | (value > values) | ((value != value) & (values == values))
+            better &= number >= 0
+            np.copyto(values, value, where=better)
+            np.copyto(indices, number, where=better)
+        if (indices < 0).any():
+            raise ValueError("a window of max pooling holds nothing but padding")
+        return values, indices
 
     return forward
 
@@ -80,13 +82,18 @@ def max_pool_plainly(n: int) -> Any:
 
     def pool(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Any, Any]:
         kernel, window = pooling_window(kernel_size, stride, padding, dilation, n)
-        values = patches(a, kernel, window, -np.inf)
-        numbers = np.arange(math.prod(a.shape[-n:]), dtype=float).reshape(a.shape[-n:])
-        spread = np.broadcast_to(patches(numbers, kernel, window, -1), values.shape)
-        best, at = np.zeros(values.shape[:-n]), np.zeros(values.shape[:-n], int)
-        for index in np.ndindex(*values.shape[:-n]):
-            place = max(np.ndindex(*kernel), key=lambda k, index=index: values[index][k])  # type: ignore[misc]
-            best[index], at[index] = values[index][place], int(spread[index][place])
+        places = extents_after(a.shape[-n:], kernel, window)
+        numbers = np.arange(math.prod(a.shape[-n:])).reshape(a.shape[-n:])
+        best, at = np.zeros((*a.shape[:-n], *places)), np.zeros((*a.shape[:-n], *places), int)
+        for index in np.ndindex(*best.shape):
+            corner = [i * step - before for i, step, (before, _) in zip(index[-n:], window.stride, window.padding)]
+            reached = (
+                tuple(c + o * gap for c, o, gap in zip(corner, offset, window.dilation))
+                for offset in np.ndindex(*kernel)
+            )
+            inside = [place for place in reached if all(0 <= i < m for i, m in zip(place, a.shape[-n:]))]
+            place = max(inside, key=a[index[:-n]].__getitem__)
+            best[index], at[index] = a[index[:-n]][place], numbers[place]
         return best, at
 
     return pool
@@ -121,12 +128,21 @@ for _n, _samples in (
 
 def window_sums_forward(a: Any, kernel: tuple[int, ...], window: Window) -> Any:
     n = len(kernel)
-    return patches(a, kernel, window).sum(axis=tuple(range(-n, 0)))
+    places = extents_after(a.shape[a.ndim - n :], kernel, window)
+    total = np.zeros((*a.shape[: a.ndim - n], *places), a.dtype)
+    padded = with_margin(a, window)
+    for _, under in steps_of(kernel, places, window):
+        total += padded[under]
+    return total
 
 
 def window_spread_forward(a: Any, extents: tuple[int, ...], kernel: tuple[int, ...], window: Window) -> Any:
     n = len(kernel)
-    return sum_of_patches(np.broadcast_to(a.reshape(a.shape + (1,) * n), a.shape + kernel), extents, window)
+    full = [extent + before + after for extent, (before, after) in zip(extents, window.padding)]
+    total: Any = np.zeros((*a.shape[: a.ndim - n], *full), a.dtype)
+    for _, under in steps_of(kernel, a.shape[a.ndim - n :], window):
+        total[under] += a
+    return without_margin(total, extents, window)
 
 
 OVERLAPPING = Window((1, 2), ((1, 1), (0, 1)), (1, 1))
