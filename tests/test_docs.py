@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import viewgrad
+from viewgrad.autograd.derivatives.codegen import TENSOR_FUNCTIONS
 from viewgrad.autograd.derivatives.define import OPERATORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,11 +41,13 @@ BLOCK = re.compile(
 
 @pytest.fixture(autouse=True)
 def operators_as_before():
-    """Operators that the documentation defines do not outlive the test."""
-    before = dict(OPERATORS)
+    """Operators, and functions for formulas, that the documentation defines do not outlive the test."""
+    operators, functions = set(OPERATORS), set(vars(TENSOR_FUNCTIONS))
     yield
-    for name in OPERATORS.keys() - before.keys():
+    for name in OPERATORS.keys() - operators:
         del OPERATORS[name]
+    for name in vars(TENSOR_FUNCTIONS).keys() - functions:
+        delattr(TENSOR_FUNCTIONS, name)
 
 
 def page_id(path):
