@@ -300,6 +300,28 @@ def test_retain_grad_of_a_view_follows_writes_to_its_base(run, looked_at):
     assert numbers(x.grad) == [0.0, 21.0, 21.0]
 
 
+def test_retain_grad_of_views_of_two_outputs_of_one_node():
+    class Two(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 2 + b * 3
+
+    x = leaf(1.0, 2.0)
+    outputs = Two.apply(x)
+    views = [output[1:] for output in outputs]
+    for view in views:
+        view.retain_grad()
+    for output in outputs:
+        output.mul_(10)
+    (views[0].sum() * 5 + views[1].sum() * 7).backward()
+    assert [numbers(view.grad) for view in views] == [[5.0], [7.0]]
+    assert numbers(x.grad) == [0.0, 310.0]
+
+
 def test_retain_grad_of_a_view_of_which_only_the_old_value_was_used():
     x = leaf(1.0, 2.0)
     base = x * 1

@@ -104,7 +104,7 @@ def retain_grad(self: Tensor) -> None:
     hooks_of(node_of(edge)).retained[input_nr_of(edge)] = reference
     view = self._view
     if view is not None and view.base._edge is not None and type(view.base._edge) is not AccumulateGrad:
-        hooks_of(node_of(view.base._edge)).following.append(reference)
+        hooks_of(node_of(view.base._edge)).following[id(self)] = reference
 
 
 def _retains_grad(self: Tensor) -> bool:

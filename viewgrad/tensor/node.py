@@ -125,7 +125,7 @@ class NodeHooks:
 
     tensor: dict[int, dict[int, Any]] = attrs.Factory(dict)
     retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
-    following: list[weakref.ref[Tensor]] = attrs.Factory(list)
+    following: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)  # by identity, so that those gone are replaced
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)

@@ -313,14 +313,17 @@ def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
         del hooks.retained[number]
         hooks_of(node_of(edge)).retained[input_nr_of(edge)] = retained
     if hooks.following:
-        views = [(reference, reference()) for reference in hooks.following]
-        hooks.following = []
-        for reference, view in views:
+        following = hooks.following
+        hooks.following = {}
+        for reference in following.values():
+            view = reference()
             meta = None if view is None else view._view
             if meta is not None and meta.base is tensor and meta.creation is not CreationMeta.IN_CUSTOM_FUNCTION:
                 assert view is not None
                 current_edge(view)  # made anew, since the base has moved on; takes what it retains along
-                hooks_of(node_of(edge)).following.append(reference)
+                hooks_of(node_of(edge)).following[id(view)] = reference
+            elif meta is not None:  # a view of another output of the same step
+                hooks.following[id(view)] = reference
 
 
 def check_write(tensor: Tensor, recorded: bool) -> None:
