@@ -240,8 +240,8 @@ REJECTED = {
     ),
     "not_implemented in a term": (
         ("bad(self)", {"self": "grad + not_implemented('reason')"}, {}),
-        "operator 'bad', formula \"grad + not_implemented('reason')\" for self, position 8: not_implemented stands alone, "
-        'with the reason: not_implemented("reason")',
+        "operator 'bad', formula \"grad + not_implemented('reason')\" for self, position 8: not_implemented stands "
+        'alone, with the reason: not_implemented("reason")',
     ),
     "call of an output": (
         (TWO, {"self": "grads[0] + first(grads[1])"}, {}),
@@ -883,12 +883,41 @@ def test_a_gradient_of_the_wrong_shape_is_an_error():
 
 def test_a_tensor_that_the_declaration_does_not_know_of_is_refused():
     softclip = softclip_operator()
-    for limit in (vg.Tensor(2.0), vg.Tensor(2.0, requires_grad=True)):
+    for limit in (vg.Tensor(2.0), vg.Tensor(2.0, requires_grad=True), [1.0, (vg.Tensor(2.0),)], {"a": vg.Tensor(2.0)}):
         for call in (softclip, softclip.inplace):
             with pytest.raises(
                 TypeError, match="argument 'limit' of operator 'softclip' is no tensor in its declaration"
             ):
                 call(vg.ones(2), limit=limit)
+
+
+def test_a_forward_that_makes_a_tensor_is_refused():
+    with pytest.raises(TypeError, match="the forward of an operator made a Tensor of arrays"):
+        vg.softplus(vg.ones(2), vg.Tensor(2.0))
+    op = define_op("wrapped(self)", forward=lambda x: vg.Tensor(x), derivatives={"self": "grad"})
+    with pytest.raises(TypeError, match="the forward of an operator made a Tensor of arrays"):
+        op(vg.ones(2))
+
+
+def test_a_read_only_result_can_be_written_to():
+    op = define_op(
+        "spread_out(self)",
+        forward=lambda x: np.broadcast_to(x.sum(), (2, 2)),
+        derivatives={"self": "grad.sum() + 0 * self"},
+    )
+    x = leaf(3)
+    y = op(x)
+    y[0, 0] = 5.0
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_a_default_that_is_unknown_is_refused():
+    with pytest.raises(DeclarationError) as caught:
+        define_op("bad(self, n=np.pi)", forward=np.exp, derivatives={"self": "grad"})
+    assert str(caught.value) == (
+        "operator 'bad': a default in the signature cannot be evaluated: name 'np' is not defined"
+    )
 
 
 def test_an_integer_result_has_no_gradient():

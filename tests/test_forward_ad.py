@@ -172,6 +172,13 @@ def test_detach_and_numpy():
         assert x.detach().numpy().tolist() == [1.0, 1.0]
 
 
+def test_detach_in_place():
+    with dual_level():
+        x = make_dual(vg.ones(2), vg.ones(2)) * 2
+        x.detach_()
+        assert tangent(x) is None
+
+
 def test_levels_belong_to_their_thread_and_context():
     seen = []
     with dual_level():
@@ -727,6 +734,27 @@ def test_a_tensor_with_a_tangent_where_the_declaration_has_none():
         n = make_dual(vg.Tensor(2.0), vg.Tensor(1.0))
         with pytest.raises(ForwardModeError, match="argument 'beta' of operator 'softplus' is no tensor"):
             vg.softplus(vg.ones(2), n)
+
+
+def test_a_derived_rule_that_would_lose_the_imaginary_part_says_so():
+    op = define_op(
+        "phase(self)",
+        forward=lambda x: np.exp(1j * x),
+        derivatives={"self": "(grad * conj(1j * result)).real"},
+        forward_derivative="auto_element_wise",
+    )
+    x = vg.Tensor(A[0], requires_grad=True)
+    assert op(x).requires_grad
+    with dual_level(), pytest.raises(ForwardModeError, match="auto_element_wise gives a real tangent"):
+        op(make_dual(vg.Tensor(A), vg.Tensor(V)))
+    op = define_op(
+        "phase(self)",
+        forward=lambda x: np.exp(1j * x),
+        derivatives={"self": "grad * conj(1j * result)"},
+        forward_derivative="auto_element_wise",
+    )
+    _, found = jvp(op, (A, V))
+    np.testing.assert_allclose(found, 1j * np.exp(1j * A) * V)
 
 
 def test_several_outputs():

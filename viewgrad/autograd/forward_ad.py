@@ -120,7 +120,7 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         GradientMismatchError: for a tangent of another shape or dtype.
     """
     level = LEVEL.get()
-    if level is None:
+    if level is None or not level.open:
         raise ForwardModeError("make_dual needs an open level; call it inside 'with forward_ad.dual_level():'")
     if tensor._array.dtype.kind not in "fc":
         raise DifferentiabilityError(

@@ -56,7 +56,8 @@ def open_levels() -> list[DualLevel]:
     levels = []
     level = LEVEL.get()
     while level is not None:
-        levels.append(level)
+        if level.open:  # a context that was copied inside a block may outlive it
+            levels.append(level)
         level = level.outer
     return levels[::-1]
 

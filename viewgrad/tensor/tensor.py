@@ -238,6 +238,9 @@ class Tensor:
             raise AutogradError("a view cannot be detached in place, since its base would go on having its history; "
                                 "use detach()")
         self._edge = None
+        tangents = getattr(self, "_tangent", None)
+        if tangents is not None:
+            tangents.records.clear()
         return self
 
     @property

@@ -22,7 +22,7 @@ from .declaration import (
     Signature,
     Use,
 )
-from .parsing import parse_formula
+from .parsing import LIST_METADATA, METADATA, parse_formula
 
 __all__ = [
     "BUILTINS",
@@ -100,11 +100,15 @@ def check_signature(
     arguments = {argument.name: argument for argument in signature.arguments}
     outputs = signature.outputs
     reserved = set(reserved)
-    for argument in arguments:
-        if GENERATED.fullmatch(argument) or argument in reserved:
-            raise refuse(name, f"no argument can be called {argument!r}, which generated code uses; choose another")
-        if argument in outputs:
-            raise refuse(name, f"{argument!r} is both an argument and an output")
+    for given in arguments:
+        if GENERATED.fullmatch(given) or given in reserved:
+            raise refuse(name, f"no argument can be called {given!r}, which generated code uses; choose another")
+        if given in outputs:
+            raise refuse(name, f"{given!r} is both an argument and an output")
+    for argument in signature.tensors:
+        for suffix in ("p", "t", *METADATA, *LIST_METADATA, "geometry"):
+            if f"{argument.name}_{suffix}" in arguments:
+                raise refuse(name, f"no argument can be called '{argument.name}_{suffix}' beside {argument.name!r}")
     if len(set(outputs)) != len(outputs):
         raise refuse(name, f"two outputs have the same name: {', '.join(outputs)}")
     for output in outputs:
@@ -124,12 +128,12 @@ def check_signature(
             if part in seen:
                 raise refuse(name, f"there are two formulas for {part!r}: {seen[part]!r} and {derivatives[key]!r}")
             seen[part] = derivatives[key]
-    for given in arguments.values():
-        annotated = given.annotation is not None and "Tensor" in given.annotation
-        if given.name not in seen and (given.name == "self" or given.name in lists or annotated):
+    for argument in signature.arguments:
+        annotated = argument.annotation is not None and "Tensor" in argument.annotation
+        if argument.name not in seen and (argument.name == "self" or argument.name in lists or annotated):
             raise refuse(
                 name,
-                f"the input {given.name!r} has no formula; give it one, or {NOT_DIFFERENTIABLE!r}, "
+                f"the input {argument.name!r} has no formula; give it one, or {NOT_DIFFERENTIABLE!r}, "
                 f"or '{NOT_IMPLEMENTED}(\"reason\")'",
             )
     for listed in lists:

@@ -24,6 +24,7 @@ from .function_writer import FunctionWriter
 from .language import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function
 from .node_writer import NodeWriter, backward_name
 from .operands import (
+    HOLDERS,
     MUTABLE,
     as_operand,
     checked_gradient,
@@ -31,7 +32,7 @@ from .operands import (
     geometry_of,
     operands,
     overwrite,
-    refuse_tensor,
+    refuse_tensors,
     settled,
 )
 from .special import run_special, run_special_inplace
@@ -53,6 +54,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
     "GRAD": GRAD,
+    "HOLDERS": HOLDERS,
     "MUTABLE": MUTABLE,
     "Node": Node,
     "RELEASED": RELEASED,
@@ -73,7 +75,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "overwrite": overwrite,
     "prepare_write": prepare_write,
     "rebase_history": rebase_history,
-    "refuse_tensor": refuse_tensor,
+    "refuse_tensors": refuse_tensors,
     "run_special": run_special,
     "run_special_inplace": run_special_inplace,
     "save": save,

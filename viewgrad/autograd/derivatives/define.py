@@ -155,7 +155,10 @@ def _declare(
         _read_differentiable(declared, compile, own=inplace.forward_derivative is not None)
     if user_defined:
         check_functions([operator], lambda called: called == name or is_formula_function(called))
-    generate(operator, environment)
+    try:
+        generate(operator, environment)
+    except NameError as error:
+        raise refuse(name, f"a default in the signature cannot be evaluated: {error}") from None
     announce(operator)
     OPERATORS[name] = operator
     return operator

@@ -30,6 +30,7 @@ from ...tensor.tangents import (
 )
 from ...tensor.tensor import Tensor
 from .declaration import Operator
+from .forward_formulas import AUTO_ELEMENTWISE
 from .operands import as_operand
 from .special import Call, feature
 from .tangent_functions import TangentFunction, Tangents
@@ -70,10 +71,12 @@ class Computation:
     Arguments:
         functions: the formulas for the inputs that have tangents.
         values: what formulas read, by name, apart from the outputs.
+        elementwise: whether the formula was derived from the backward formula.
     """
 
     functions: tuple[TangentFunction, ...]
     values: dict[str, Any]
+    elementwise: bool
 
     @classmethod
     def of(cls, operator: Operator, given: Mapping[str, Any], level: DualLevel) -> Computation | None:
@@ -106,7 +109,7 @@ class Computation:
                 continue
             values[f"{argument.name}_p"] = value
             values[f"{argument.name}_t"] = _with_zeros(tangents.get(argument.name), value)
-        return cls(functions, values)
+        return cls(functions, values, rule.rule == AUTO_ELEMENTWISE)
 
     def run(self, outputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
         """The tangents of the outputs, None for zero; to be called at the level around their own."""
@@ -115,6 +118,8 @@ class Computation:
         for function in self.functions:
             tangents = function({name: _made(values[name]) for name in function.names})
             for name, tangent in zip(function.outputs, tangents, strict=True):
+                if self.elementwise and tangent is not None and name in outputs:
+                    _refuse_real_part(tangent, outputs[name])
                 results[name] = None if tangent is None else self._alone(as_operand(tangent), outputs)
         return results
 
@@ -127,6 +132,15 @@ class Computation:
             else:
                 return tangent
         return tangent.clone()  # type: ignore[no-any-return]
+
+
+def _refuse_real_part(tangent: Any, output: Tensor) -> None:
+    """Refuse the real part of a complex tangent, which is all that a backward formula may have left of it."""
+    if output._array.dtype.kind == "c" and tangent.dtype.kind != "c":
+        raise ForwardModeError(
+            f"{AUTO_ELEMENTWISE} gives a real tangent for a complex output: the backward formula takes a real part, so "
+            "it is no multiplication by the derivative; write the forward-mode formula out"
+        )
 
 
 @attrs.frozen

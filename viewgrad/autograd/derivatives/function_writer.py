@@ -157,8 +157,8 @@ class FunctionWriter:
         if self.operator.user_defined:
             for argument in self.signature.plain:
                 lines += [
-                    f"    if type({argument.name}) is Tensor:",
-                    f"        refuse_tensor({self.operator.name!r}, {argument.name!r})",
+                    f"    if type({argument.name}) in HOLDERS:",
+                    f"        refuse_tensors({self.operator.name!r}, {argument.name!r}, {argument.name})",
                 ]
         return lines
 

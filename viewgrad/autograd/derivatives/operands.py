@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...views.conform import Like, conform
 from ...views.geometry import TensorGeometry
 
 __all__ = [
+    "HOLDERS",
     "MUTABLE",
     "as_operand",
     "checked_gradient",
@@ -22,7 +23,7 @@ __all__ = [
     "geometry_of",
     "operands",
     "overwrite",
-    "refuse_tensor",
+    "refuse_tensors",
     "settled",
 ]
 
@@ -30,6 +31,9 @@ Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096
 # Options of these types may change between the forward and the backward pass: nodes keep copies.
 MUTABLE: Final = frozenset({dict, list, np.ndarray, set, tuple})
+
+# What may be a tensor, or hold one.
+HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 
 # Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
@@ -70,9 +74,7 @@ def operands(*values: Any) -> Sequence[Any]:
         return [None if value is None else as_operand(value) for value in values]
     dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
     return [
-        constant(value, dtype)
-        if type(value) in (float, int, complex)
-        else None if value is None else as_operand(value)
+        constant(value, dtype) if type(value) in (float, int, complex) else None if value is None else as_operand(value)
         for value in values
     ]
 
@@ -108,7 +110,14 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
     """What a forward returned, as an array that shares no memory with its inputs."""
+    if isinstance(result, Tensor):
+        raise TypeError(
+            "the forward of an operator made a Tensor of arrays: one was passed for an option that is no tensor; pass "
+            "a number or an array"
+        )
     array: Array = np.asarray(result)
+    if not array.flags.writeable:
+        return array.copy()
     if isinstance(result, np.generic):
         return array
     if array.base is not None or array is not result:
@@ -117,7 +126,9 @@ def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
                 if other is not None and np.may_share_memory(array, other):
                     return array.copy()
         return array
-    return array.copy() if any(array is given for given in inputs) else array
+    if any(array is given for given in inputs):
+        array = array.copy()
+    return array
 
 
 def overwrite(target: Array, result: Any) -> None:
@@ -148,12 +159,19 @@ def settled(option: Any) -> Any:
     return option.copy() if type(option) is np.ndarray else copy.deepcopy(option) if type(option) in MUTABLE else option
 
 
-def refuse_tensor(operator: str, argument: str) -> NoReturn:
-    """Refuse a tensor where the declaration has none, since no gradient would flow to it."""
-    raise TypeError(
-        f"argument {argument!r} of operator {operator!r} is no tensor in its declaration; give it a formula, or "
-        "'not_differentiable', or pass a number or an array"
-    )
+def refuse_tensors(operator: str, argument: str, value: Any) -> None:
+    """Refuse a tensor, also inside of `value`, where the declaration has none, since no gradient would flow to it."""
+    if type(value) is dict:
+        value = tuple(value.values())
+    if type(value) in (list, tuple):
+        for item in value:
+            if type(item) in HOLDERS:
+                refuse_tensors(operator, argument, item)
+    elif isinstance(value, Tensor):
+        raise TypeError(
+            f"argument {argument!r} of operator {operator!r} is no tensor in its declaration; give it a formula, or "
+            "'not_differentiable', or pass a number or an array"
+        )
 
 
 def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:
