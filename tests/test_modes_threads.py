@@ -70,6 +70,39 @@ def test_one_switch_entered_again_and_again():
     assert vg.is_grad_enabled()
 
 
+def test_one_switch_shared_by_threads_and_tasks():
+    switch = vg.no_grad()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def work():
+        with vg.enable_grad(), switch:
+            inside.set()
+            go_on.wait()
+        found.append(vg.is_grad_enabled())
+
+    found = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    with vg.no_grad(), switch:  # entered last, with grad mode off already
+        go_on.set()
+        thread.join()
+    assert found == [True] and vg.is_grad_enabled()
+
+    async def task(log):
+        with switch:
+            await asyncio.sleep(0)
+            log.append(vg.is_grad_enabled())
+        log.append(vg.is_grad_enabled())
+
+    async def main():
+        log = []
+        await asyncio.gather(task(log), task(log))
+        return log
+
+    assert sorted(asyncio.run(main())) == [False, False, True, True]
+
+
 def test_an_exception_leaves_the_mode():
     with pytest.raises(KeyError), vg.no_grad():
         raise KeyError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AnomalyError
-from ..tensor.modes import ANOMALY, CHECK_NAN, MODE, ModeSwitch, current_mode, switched
+from ..tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, current_mode
 from ..tensor.node import ONE, OVERWRITE, SCATTER, Node
 from ..tensor.origins import RUNNING, note, origin
 from .derivatives.special import Call, feature
@@ -53,7 +53,7 @@ class detect_anomaly(ModeSwitch):
         super().__init__(on=ANOMALY | (CHECK_NAN if check_nan else 0), off=0 if check_nan else CHECK_NAN)
 
 
-class set_detect_anomaly(ModeSwitch):
+class set_detect_anomaly(SwitchAtOnce):
     """Switch anomaly detection at once, and restore it where used as a context manager.
 
     Arguments:
@@ -64,12 +64,6 @@ class set_detect_anomaly(ModeSwitch):
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         on = (ANOMALY if mode else 0) | (CHECK_NAN if mode and check_nan else 0)
         super().__init__(on=on, off=(ANOMALY | CHECK_NAN) & ~on)
-        before = MODE.get()
-        self._before.append(before)
-        MODE.set(switched(before, self.on, self.off))
-
-    def __enter__(self) -> set_detect_anomaly:
-        return self
 
 
 def is_anomaly_enabled() -> bool:

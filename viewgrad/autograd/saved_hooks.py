@@ -8,12 +8,12 @@ import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ..errors import HookError
-from ..tensor.modes import GRAD, PACK, ModeSwitch
+from ..tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
 from ..tensor.storage import SavedTensor
 from ..tensor.tensor import Tensor, from_array
 from .derivatives.special import Call, feature
@@ -24,8 +24,9 @@ Array = np.ndarray[Any, Any]
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
 
-PAIR: Final[ContextVar[tuple[Pack, Unpack] | None]] = ContextVar("viewgrad_saved_tensors_hooks", default=None)
-DISABLED: Final[ContextVar[str | None]] = ContextVar("viewgrad_saved_tensors_hooks_disabled", default=None)
+# The pairs of hooks, and the messages of those who refuse hooks, that are in force here; the innermost first.
+PAIRS: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks", default=None)
+DISABLED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks_disabled", default=None)
 
 
 class PackedTensor(SavedTensor):
@@ -84,20 +85,17 @@ class saved_tensors_hooks(ModeSwitch):
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__(on=PACK)
         self.pair: tuple[Pack, Unpack] = (pack, unpack)
-        self._pairs: list[tuple[Pack, Unpack] | None] = []
 
-    def __enter__(self) -> saved_tensors_hooks:
-        message = DISABLED.get()
-        if message is not None:
-            raise HookError(message)
-        self._pairs.append(PAIR.get())
-        PAIR.set(self.pair)
-        super().__enter__()
-        return self
+    def __enter__(self) -> Self:
+        disabled = DISABLED.get()
+        if disabled is not None:
+            raise HookError(disabled[1])
+        PAIRS.set((self, self.pair, PAIRS.get()))
+        return super().__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         super().__exit__(kind, error, at)
-        PAIR.set(self._pairs.pop())
+        PAIRS.set(without(PAIRS.get(), self)[0])
 
     def __call__(self, function: Any) -> Any:
         raise TypeError(f"{type(self).__name__} is no decorator: use it in a with statement")
@@ -176,17 +174,15 @@ class disable_saved_tensors_hooks(ModeSwitch):
     def __init__(self, message: str) -> None:
         super().__init__()
         self.message = message
-        self._messages: list[str | None] = []
 
-    def __enter__(self) -> disable_saved_tensors_hooks:
-        if PAIR.get() is not None:
+    def __enter__(self) -> Self:
+        if PAIRS.get() is not None:
             raise HookError(self.message)
-        self._messages.append(DISABLED.get())
-        DISABLED.set(self.message)
+        DISABLED.set((self, self.message, DISABLED.get()))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        DISABLED.set(self._messages.pop())
+        DISABLED.set(without(DISABLED.get(), self)[0])
 
     def __call__(self, function: Any) -> Any:
         raise TypeError(f"{type(self).__name__} is no decorator: use it in a with statement")
@@ -194,10 +190,10 @@ class disable_saved_tensors_hooks(ModeSwitch):
 
 def packed(saved: SavedTensor) -> SavedTensor:
     """What a node keeps instead of `saved` while hooks are active."""
-    pair = PAIR.get()
-    if pair is None or isinstance(saved, PackedTensor):
+    stack = PAIRS.get()
+    if stack is None or isinstance(saved, PackedTensor):
         return saved
-    pack, unpack = pair
+    pack, unpack = stack[1]
     array = saved.array
     # A copy: whoever wants to keep the tensor itself keeps its value, whatever is written to the original.
     tensor = from_array(array.copy(order="K"))

@@ -12,10 +12,11 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, Final, Self, TypeVar, cast, overload
 
 __all__ = [
     "ModeSwitch",
+    "SwitchAtOnce",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
@@ -65,18 +66,23 @@ class ModeSwitch:
     def __init__(self, on: int = 0, off: int = 0) -> None:
         self.on = on
         self.off = off
-        self._before: list[int] = []
 
-    def __enter__(self) -> ModeSwitch:
+    def __enter__(self) -> Self:
         mode = MODE.get()
-        self._before.append(mode)
+        ENTERED.set((self, mode, ENTERED.get()))
         MODE.set(switched(mode, self.on, self.off))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        # Only our own bits are put back: a block in a suspended generator need not end before one entered after it.
+        rest, entry = without(ENTERED.get(), self)
+        ENTERED.set(rest)
+        if entry is not None:
+            self._put_back(entry[1])
+
+    def _put_back(self, before: int) -> None:
+        # Only our own bits: a block in a suspended generator need not end before one entered after it.
         ours = self.on | self.off
-        MODE.set(switched(MODE.get() & ~ours | self._before.pop() & ours, 0, 0))
+        MODE.set(switched(MODE.get() & ~ours | before & ours, 0, 0))
 
     def __call__(self, function: F) -> F:
         # Each call enters a switch of its own: calls may overlap, in other threads or in each other.
@@ -159,6 +165,45 @@ class ModeSwitch:
         return f"{type(self).__name__}(on={'|'.join(on) or 0}, off={'|'.join(off) or 0})"
 
 
+# The switches that have been entered here, each with what was before, and not been left yet; the innermost first. It is
+# kept here, and not by the switches, since one switch may be entered by several threads and tasks.
+Stack = tuple[object, Any, "Stack | None"]
+ENTERED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_entered", default=None)
+
+
+def without(stack: Stack | None, owner: object) -> tuple[Stack | None, Stack | None]:
+    """A stack without the innermost entry of `owner`, and that entry; None for that where there is none."""
+    if stack is None:
+        return None, None
+    if stack[0] is owner:
+        return stack[2], stack
+    rest, entry = without(stack[2], owner)
+    return (stack, None) if entry is None else ((stack[0], stack[1], rest), entry)
+
+
+class SwitchAtOnce(ModeSwitch):
+    """A switch that is set when it is made, and put back at the end of a block, if it is used for one."""
+
+    def __init__(self, on: int = 0, off: int = 0) -> None:
+        super().__init__(on, off)
+        mode = MODE.get()
+        self._made_at: int | None = mode
+        MODE.set(switched(mode, on, off))
+
+    def __enter__(self) -> Self:
+        if self._made_at is None:
+            return super().__enter__()
+        ENTERED.set((self, self._made_at, ENTERED.get()))
+        self._made_at = None
+        return self
+
+    def __call__(self, function: F) -> F:
+        if self._made_at is not None:  # as a decorator it was not meant to change anything here and now
+            self._put_back(self._made_at)
+            self._made_at = None
+        return super().__call__(function)
+
+
 def switched(mode: int, on: int, off: int) -> int:
     """`mode` with bits set and cleared. Inference mode keeps grad mode off."""
     mode = (mode | on) & ~off
@@ -215,7 +260,7 @@ def enable_grad(function: Any = None) -> Any:
     return switch if function is None else switch(function)
 
 
-class set_grad_enabled(ModeSwitch):
+class set_grad_enabled(SwitchAtOnce):
     """Set grad mode at once, and restore it where used as a context manager.
 
     Arguments:
@@ -232,20 +277,6 @@ class set_grad_enabled(ModeSwitch):
 
     def __init__(self, enabled: bool) -> None:
         super().__init__(on=GRAD if enabled else 0, off=0 if enabled else GRAD)
-        self._set_at_once = True
-        super().__enter__()
-
-    def __enter__(self) -> set_grad_enabled:
-        if not self._set_at_once:
-            super().__enter__()
-        self._set_at_once = False
-        return self
-
-    def __call__(self, function: F) -> F:
-        if self._set_at_once:  # as a decorator it was not meant to change anything here and now
-            self._set_at_once = False
-            self.__exit__(None, None, None)
-        return super().__call__(function)
 
 
 @overload
