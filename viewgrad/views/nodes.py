@@ -46,11 +46,13 @@ class ViewBackward(Node):
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
         """Add `grad` to the view's window of `accumulator`."""
-        if self.view_fn is None:
+        view_fn = self.view_fn
+        if view_fn is None:
             window = accumulator[self.index]
-            np_add(window, grad, window)
-            return
-        window = None if self.overlaps else self.window(accumulator)
+        elif self.overlaps:
+            window = None
+        else:
+            window = take_window(accumulator, None, view_fn)
         if window is not None:
             np_add(window, grad, window)
         elif self.sums:

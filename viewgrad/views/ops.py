@@ -6,6 +6,7 @@ at the end of this file, which take the view from an array and from a tensor ali
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -172,7 +173,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
     order = _flat(axes)
     ndim = self._array.ndim
     if not order or order == (None,):
-        order = tuple(range(ndim))[::-1]
+        return _transposed(self)
     return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in order)), TransposeBackward)
 
 
@@ -207,7 +208,12 @@ def moveaxis(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 def _transposed(self: Tensor) -> Tensor:
     """The dimensions reversed."""
-    return transpose(self)
+    return _view(self, _reversed(self._array.ndim), TransposeBackward)
+
+
+@functools.cache
+def _reversed(ndim: int) -> Permuted:
+    return Permuted(tuple(range(ndim))[::-1])
 
 
 def _matrix_transposed(self: Tensor) -> Tensor:

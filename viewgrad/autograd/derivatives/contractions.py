@@ -13,10 +13,17 @@ from .codegen import formula_function
 __all__ = ["parsed_subscripts"]
 
 
+def conjugated(value: Any) -> Any:
+    """The conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
+    return value.conj() if value.dtype.kind == "c" else value
+
+
 @formula_function
 def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
     """The gradient of the left factor of a matrix product, before the sum over broadcast dimensions."""
-    other = np.conjugate(other)
+    other = conjugated(other)
+    if ndim == other.ndim == 2:
+        return grad @ other.T
     if other.ndim == 1:
         return grad[..., None] * other
     if ndim == 1:
@@ -27,7 +34,9 @@ def matmul_left(grad: Any, other: Any, ndim: int) -> Any:
 @formula_function
 def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
     """The gradient of the right factor of a matrix product, before the sum over broadcast dimensions."""
-    other = np.conjugate(other)
+    other = conjugated(other)
+    if ndim == other.ndim == 2:
+        return other.T @ grad
     if other.ndim == 1:
         return other * grad if ndim == 1 else other[:, None] * grad[..., None, :]
     if ndim == 1:
@@ -42,7 +51,7 @@ def matmul_right(grad: Any, other: Any, ndim: int) -> Any:
 def dot_left(grad: Any, other: Any, ndim: int) -> Any:
     """The gradient of the first factor of `dot`."""
     if not ndim or not other.ndim:
-        return grad * np.conjugate(other)
+        return grad * conjugated(other)
     return tensordot_left(grad, other, ndim, (-1, max(-2, -other.ndim)))
 
 
@@ -50,7 +59,7 @@ def dot_left(grad: Any, other: Any, ndim: int) -> Any:
 def dot_right(grad: Any, other: Any, ndim: int) -> Any:
     """The gradient of the second factor of `dot`."""
     if not ndim or not other.ndim:
-        return grad * np.conjugate(other)
+        return grad * conjugated(other)
     return tensordot_right(grad, other, ndim, (-1, max(-2, -ndim)))
 
 
@@ -60,7 +69,7 @@ def tensordot_left(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
     own, others = contracted_axes(axes, ndim, other.ndim)
     free = [dim for dim in range(ndim) if dim not in own]
     others_free = [dim for dim in range(other.ndim) if dim not in others]
-    product = np.tensordot(grad, np.conjugate(other), (list(range(len(free), grad.ndim)), others_free))
+    product = np.tensordot(grad, conjugated(other), (list(range(len(free), grad.ndim)), others_free))
     return moved_into_place(product, free + [own[others.index(dim)] for dim in sorted(others)])
 
 
@@ -70,7 +79,7 @@ def tensordot_right(grad: Any, other: Any, ndim: int, axes: Any) -> Any:
     others, own = contracted_axes(axes, other.ndim, ndim)
     free = [dim for dim in range(ndim) if dim not in own]
     others_free = [dim for dim in range(other.ndim) if dim not in others]
-    product = np.tensordot(np.conjugate(other), grad, (others_free, list(range(len(others_free)))))
+    product = np.tensordot(conjugated(other), grad, (others_free, list(range(len(others_free)))))
     return moved_into_place(product, [own[others.index(dim)] for dim in sorted(others)] + free)
 
 
@@ -122,7 +131,7 @@ def einsum_gradient(grad: Any, other: Any, subscripts: str, place: int, shape: t
     else:
         others = terms[1 - place]
         found = "".join(letter for letter in letters if letter in output or letter in others)
-        value = np.einsum(f"{output},{others}->{found}", grad, np.conjugate(other))
+        value = np.einsum(f"{output},{others}->{found}", grad, conjugated(other))
     # What is summed alone gets the gradient everywhere, and a diagonal gets it on the diagonal.
     sizes = dict(zip(own, shape))
     extents = [value.shape[found.index(letter)] if letter in found else 1 for letter in letters]
