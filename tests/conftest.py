@@ -1,0 +1,38 @@
+"""Options of the test suite, and how Hypothesis draws in it.
+
+Everything is drawn the same way in every run, so that a failure on one machine is a failure on all. For other draws:
+
+    pytest tests/test_programs.py --programs 10000          # a long run
+    pytest tests/test_programs.py --programs-seed 7         # other programs
+    pytest --hypothesis-profile random                      # other draws in all other tests
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Whoever shares a machine with other work cannot promise how long an example takes.
+UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+settings.register_profile("reproducible", derandomize=True, **UNHURRIED)
+settings.register_profile("random", derandomize=False, print_blob=True, **UNHURRIED)
+settings.load_profile("reproducible")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("drawn programs")
+    group.addoption(
+        "--programs",
+        type=int,
+        default=300,
+        metavar="N",
+        help="how many programs to draw and check (default: %(default)s)",
+    )
+    group.addoption(
+        "--programs-seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="draw other programs than without (default: %(default)s)",
+    )

@@ -1,0 +1,253 @@
+"""A machine whose memory is numbered cells: the reference for what a program computes.
+
+Each buffer is a row of real cells (a complex number takes two), and a tensor is an array of cell numbers. Views,
+writes and overlaps need no thought there, which is what makes it a reference.
+
+What gradients can know of a buffer is kept apart from its values, in histories. A base and its views have one; a
+detached tensor starts another over the same memory. A write under `no_grad`, or through a tensor of another
+history, changes values without the history's learning of it: to the derivative it is the addition of a constant.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+import numpy as np
+
+from . import steps as s
+from .functions import Function, ViewOp, view_of_array
+from .indices import Index, index_value
+
+__all__ = ["CellMachine", "Cells", "Given", "from_cells", "parts"]
+
+Array = np.ndarray[Any, Any]
+H = TypeVar("H")
+
+
+@attrs.define(eq=False)
+class Cells(Generic[H]):
+    """A tensor of the machine.
+
+    Attributes:
+        memory: the values of the cells of its buffer.
+        places: for each element, the number of its (first) cell.
+        dtype: of its elements.
+        history: what gradients know of the buffer; shared with the base and its other views.
+        base: the tensor that it is a view of, or None.
+        known: what a subclass keeps for each tensor.
+    """
+
+    memory: Array
+    places: Array
+    dtype: np.dtype[Any]
+    history: H
+    base: Cells[H] | None = None
+    known: Any = None
+
+    def value(self) -> Array:
+        """Its elements."""
+        return from_cells(self.memory, self.places, self.dtype)
+
+
+@attrs.frozen
+class Given:
+    """An operand: its value, and what is known of it besides (None: it is constant)."""
+
+    value: Any
+    known: Any = None
+
+
+class CellMachine(ABC, Generic[H]):
+    """Runs steps on cells. What a history is, and how it changes, is the subclass's."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Cells[H]] = {}
+        self.recording = True
+
+    # -- what a subclass says ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def history(self, memory: Array) -> H:
+        """The history of a buffer that is constant so far."""
+
+    @abstractmethod
+    def known(self, tensor: Cells[H]) -> Any:
+        """What is known of a tensor besides its value."""
+
+    @abstractmethod
+    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+        """What is known of the result of a function, whose value is `value`."""
+
+    @abstractmethod
+    def pick(self, known: Any, numbers: Array) -> Any:
+        """What is known of a copy of the elements that have these numbers in row order."""
+
+    @abstractmethod
+    def store(self, target: Cells[H], places: Array, source: Given, chosen: Any) -> None:
+        """Record that `source`, broadcast to the shape of `places`, was written there, or only where `chosen` says."""
+
+    def moved(self, memory: Array, change: Array, writer: H | None) -> None:
+        """The values of a buffer have changed, and only the history `writer` will learn of it."""
+
+    def taken(self, view: Cells[H], source: Cells[H], local: Cells[None]) -> None:
+        """A view has been taken of `source`; `local` says where in the cells of `source` alone."""
+
+    # -- the steps -----------------------------------------------------------------------------------------------------
+
+    def leaf(self, leaf: s.Leaf) -> None:
+        """Start with a leaf."""
+        self._fresh(leaf.name, Given(leaf.array()))
+
+    def view(self, step: s.View) -> None:
+        source = self.tensors[step.tensor]
+        if step.op.copies:
+            self._copied(step.out, source, view_of_array(step.op, _numbers(source)))
+        else:
+            self._view(step.out, source.base or source if step.op.name == "as_strided" else source, step.op, None)
+
+    def unpack(self, step: s.Unpack) -> None:
+        for number, out in enumerate(step.outs):
+            self._view(out, self.tensors[step.tensor], step.op, number)
+
+    def _view(self, out: str, source: Cells[H], op: ViewOp, number: int | None) -> None:
+        places, dtype = viewed(op, source.places, source.dtype, number)
+        self.tensors[out] = view = Cells(source.memory, places, dtype, source.history, source.base or source)
+        width = 2 if source.dtype.kind == "c" else 1
+        places, dtype = viewed(op, _numbers(source) * width, source.dtype, number)
+        self.taken(view, source, Cells(np.empty(0), places, dtype, None))
+
+    def compute(self, step: s.Compute) -> None:
+        self._fresh(step.out, self._result(step.function, step.operands))
+
+    def call(self, step: s.Call) -> None:
+        operands = self._operands(step.operands)
+        value = step.numpy([operand.value for operand in operands])
+        self._fresh(step.out, Given(value, self.apply(step.function, operands, dict(step.keywords), value)))
+
+    def gather(self, step: s.Gather) -> None:
+        source = self.tensors[step.tensor]
+        self._copied(step.out, source, _numbers(source)[self._index(step.index)])
+
+    def _copied(self, out: str, source: Cells[H], numbers: Array) -> None:
+        self._fresh(out, self._picked(source, numbers))
+
+    def detach(self, step: s.Detach) -> None:
+        source = self.tensors[step.tensor]
+        self.tensors[step.out] = Cells(source.memory, source.places, source.dtype, self.history(source.memory))
+
+    def write(self, step: s.Write) -> None:
+        target = self.tensors[step.target]
+        self._write(target, target.places, self._result(step.function, (step.target, *step.operands)))
+
+    def overwrite(self, step: s.Overwrite) -> None:
+        target = self.tensors[step.target]
+        self._write(target, target.places, self._operand(step.value))
+
+    def assign(self, step: s.Assign) -> None:
+        target = self.tensors[step.target]
+        self._write(target, np.asarray(target.places[self._index(step.index)]), self._operand(step.value))
+
+    def augment(self, step: s.Augment) -> None:
+        target = self.tensors[step.target]
+        index = self._index(step.index)
+        operands = [self._picked(target, np.asarray(_numbers(target)[index])), self._operand(step.value)]
+        self._write(target, np.asarray(target.places[index]), self._elementwise(step.function, operands))
+
+    def ufunc_out(self, step: s.UfuncOut) -> None:
+        target = self.tensors[step.target]
+        chosen = ... if step.where is None else np.broadcast_to(np.array(step.where), target.places.shape)
+        self._write(target, target.places, self._result(step.function, step.operands), chosen)
+
+    def no_grad(self, step: s.NoGrad) -> None:
+        self.recording = False
+        for inner in step.steps:
+            inner.run(self)
+        self.recording = True
+
+    # -- operands and results ------------------------------------------------------------------------------------------
+
+    def _index(self, index: Index) -> Index:
+        return index_value(index, lambda name: self.tensors[name].value())
+
+    def _operand(self, operand: s.Operand) -> Given:
+        if isinstance(operand, str):
+            tensor = self.tensors[operand]
+            return Given(tensor.value(), self.known(tensor))
+        return Given(operand.array() if isinstance(operand, s.Table) else operand)
+
+    def _operands(self, operands: Sequence[s.Operand]) -> list[Given]:
+        return [self._operand(operand) for operand in operands]
+
+    def _result(self, function: Function, operands: Sequence[s.Operand]) -> Given:
+        return self._elementwise(function, self._operands(operands))
+
+    def _elementwise(self, function: Function, operands: Sequence[Given]) -> Given:
+        value = np.asarray(function.numpy(*(operand.value for operand in operands)))
+        return Given(value, self.apply(function, operands, {}, value))
+
+    def _picked(self, source: Cells[H], numbers: Array) -> Given:
+        numbers = np.asarray(numbers)
+        known = self.known(source)
+        return Given(source.value().reshape(-1)[numbers], None if known is None else self.pick(known, numbers))
+
+    def _fresh(self, name: str, given: Given) -> None:
+        value = np.asarray(given.value)
+        width = 2 if value.dtype.kind == "c" else 1
+        memory = np.zeros(value.size * width)
+        places = np.arange(value.size).reshape(value.shape) * width
+        self.tensors[name] = tensor = Cells(memory, places, value.dtype, self.history(memory))
+        self._write(tensor, places, given)
+
+    def _write(self, target: Cells[H], places: Array, source: Given, chosen: Any = ...) -> None:
+        memory = target.memory
+        old = memory.copy()
+        for i, part in enumerate(parts(np.asarray(source.value), target.dtype, places.shape)):
+            memory[places[chosen] + i] = part[chosen]
+        recorded = self.recording and target.dtype.kind in "fc"
+        self.moved(memory, memory - old, target.history if recorded else None)
+        if recorded:
+            self.store(target, places, source, chosen)
+
+
+def _numbers(tensor: Cells[Any]) -> Array:
+    return np.arange(tensor.places.size).reshape(tensor.places.shape)
+
+
+def from_cells(cells: Array, places: Array, dtype: np.dtype[Any]) -> Array:
+    """The elements at `places` of `cells`, whose last dimension counts cells."""
+    if dtype.kind == "c":
+        return np.asarray(cells[..., places] + 1j * cells[..., places + 1])
+    return np.asarray(cells[..., places]).astype(dtype)
+
+
+def parts(value: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Array]:
+    """For each cell of an element of `dtype`, what it gets of `value` broadcast to `shape`."""
+    while value.ndim > len(shape):  # NumPy assigns (1, 3) to (3,)
+        value = value[0]
+    if dtype.kind == "c":
+        return [np.broadcast_to(value.real, shape), np.broadcast_to(value.imag, shape)]
+    real = np.broadcast_to(value.real, shape)
+    return [real if dtype.kind in "fb" else np.trunc(real)]
+
+
+def viewed(op: ViewOp, places: Array, dtype: np.dtype[Any], number: int | None) -> tuple[Array, np.dtype[Any]]:
+    """The cells of a view, or of one of several, of a tensor with the cells `places`; and its dtype."""
+    if op.name == "real":
+        return places, np.dtype(float)
+    if op.name == "imag":
+        return places + 1, np.dtype(float)
+    if op.name == "view_as_real":
+        return np.stack([places, places + 1], axis=-1), np.dtype(float)
+    if op.name == "view_as_complex":
+        return places[..., 0], np.dtype(complex)
+    if op.name == "as_strided":
+        size, stride, offset = op.args
+        numbers = np.full(size, offset)
+        for i, step in enumerate(stride):
+            numbers = numbers + (np.arange(size[i]) * step).reshape(-1, *(1,) * (len(size) - 1 - i))
+        return places.reshape(-1)[numbers], dtype
+    places = view_of_array(op, places)
+    return places if number is None else places[number], dtype

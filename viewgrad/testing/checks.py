@@ -1,0 +1,225 @@
+"""Checking a program: values, gradients and gradients of gradients, against several oracles.
+
+The oracles are finite differences, the program executed without aliasing, and the program itself with views taken
+again by their view functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..autograd.api import grad
+from ..tensor.tensor import Tensor
+from ..views.meta import view_replay
+from .perturbed import Estimate, finite_differences, second_differences
+from .program import Program
+from .sketch import Sketch
+from .unaliased import Unaliased
+
+__all__ = ["Gradients", "Mismatch", "check_program"]
+
+Array = np.ndarray[Any, Any]
+
+CLOSE = 1e-9  # of two exact computations
+NUMERIC = 1e-6  # of finite differences
+NUMERIC_SECOND = 1e-5  # of second differences
+
+
+class Mismatch(AssertionError):
+    """A program gave something else than an oracle; the message has the program, ready to paste."""
+
+
+@attrs.frozen
+class Gradients:
+    """What a program gives: arrays by the names of tensors, None for a gradient that is known to be zero.
+
+    Arguments:
+        values: the tensors at the end.
+        first: the gradients of the loss with respect to leaves and other inputs.
+        second: the gradients with respect to the leaves of the weighted sum of the first.
+    """
+
+    values: Mapping[str, Array]
+    first: Mapping[str, Array | None]
+    second: Mapping[str, Array | None]
+
+
+def check_program(program: Program, *, order: int = 2, numeric: bool = True) -> None:
+    """Run a program and compare it with the oracles.
+
+    Arguments:
+        program: what to run.
+        order: 1 for gradients, 2 for gradients of gradients too.
+        numeric: whether to compare with finite differences, besides the other oracles.
+
+    Raises:
+        Mismatch: where anything differs; the message shows the program.
+    """
+    try:
+        _check_program(program, order, numeric)
+    except Exception as error:
+        error.add_note(f"The program:\n\n{program.source()}")
+        raise
+
+
+def _check_program(program: Program, order: int, numeric: bool) -> None:
+    weights = weights_for(program)
+    ours = gradients(program, weights, order)
+    _check_sketch(program, ours)
+    _check_single_run(program, ours)
+    _compare("the program without aliasing", ours, unaliased_gradients(program, weights, order))
+    with view_replay(True):
+        _compare("the program under view_replay(True)", ours, gradients(program, weights, order))
+    if numeric:
+        _compare_numeric("gradient", ours.first, finite_differences(program), NUMERIC)
+        if order > 1:
+            _compare_numeric("second gradient", ours.second, second_differences(program, weights), NUMERIC_SECOND)
+
+
+def weights_for(program: Program) -> dict[str, Array]:
+    """What the gradients are weighted with before they are differentiated again."""
+    weights = {}
+    for i, leaf in enumerate(program.differentiable_leaves):
+        size = int(np.prod(leaf.shape))
+        weight: Array = np.cos(np.arange(size) + i) + 0.25
+        if leaf.kind == "c":
+            weight = weight + 1j * np.sin(2 * np.arange(size) + i)
+        weights[leaf.name] = weight.reshape(leaf.shape)
+    return weights
+
+
+def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
+    """Of the program as it is printed."""
+    names = program.execute()
+    leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
+    inputs = {name: names[name] for name in program.inputs}
+    values = {name: tensor._array.copy() for name, tensor in names.items() if isinstance(tensor, Tensor)}
+    return _differentiated(names[program.loss], leaves, inputs, weights, order, values)
+
+
+def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
+    """Of the program without aliasing."""
+    machine = Unaliased()
+    program.run(machine)
+    inputs = {name: machine.origin(name) for name in program.inputs}
+    values = {name: tensor.value() for name, tensor in machine.tensors.items()}
+    found = _differentiated(machine.tensor(program.loss), machine.leaves, inputs, weights, order, values)
+    first = {
+        name: gradient if gradient is None or name in machine.leaves else machine.gradient(name, gradient)
+        for name, gradient in found.first.items()
+    }
+    return attrs.evolve(found, first=first)
+
+
+def _differentiated(
+    loss: Tensor,
+    leaves: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    weights: Mapping[str, Array],
+    order: int,
+    values: Mapping[str, Array],
+) -> Gradients:
+    if not loss.requires_grad:
+        nothing: dict[str, Array | None] = dict.fromkeys([*leaves, *inputs])
+        return Gradients(values, nothing, dict.fromkeys(leaves))
+    found = grad(loss, [*leaves.values(), *inputs.values()], create_graph=order > 1, allow_unused=True)
+    first = {name: _array(gradient) for name, gradient in zip([*leaves, *inputs], found, strict=True)}
+    second: dict[str, Array | None] = {}
+    if order > 1:
+        total: Any = None
+        for name, gradient in zip(leaves, found, strict=False):
+            if gradient is not None and gradient.requires_grad:
+                term = (gradient * np.conj(weights[name])).real.sum()
+                total = term if total is None else total + term
+        found = (None,) * len(leaves) if total is None else grad(total, list(leaves.values()), allow_unused=True)
+        second = {name: _array(gradient) for name, gradient in zip(leaves, found, strict=True)}
+    return Gradients(values, first, second)
+
+
+def _array(gradient: Tensor | None) -> Array | None:
+    return None if gradient is None else gradient._array.copy()
+
+
+# -- the comparisons ---------------------------------------------------------------------------------------------------
+
+
+def _check_sketch(program: Program, ours: Gradients) -> None:
+    """The values are those of plain NumPy."""
+    sketch = Sketch()
+    program.run(sketch)
+    values = {name: array for name, array in sketch.arrays.items() if name in ours.values}
+    _compare_all("value", "NumPy", {name: ours.values[name] for name in values}, values, CLOSE)
+
+
+def _check_single_run(program: Program, ours: Gradients) -> None:
+    """A plain run, for all at once or for one input at a time, once or twice, gives the same gradients."""
+    names = program.execute()
+    loss = names[program.loss]
+    if not loss.requires_grad:
+        return
+    wanted = list(ours.first)
+    tensors = [names[name] for name in wanted]
+    for what in ("a first run", "a second run of the same graph"):
+        together = grad(loss, tensors, retain_graph=True, allow_unused=True)
+        found = dict(zip(wanted, map(_array, together), strict=True))
+        _compare_all("gradient", what, ours.first, found, CLOSE)
+        _check_unshared([*tensors, *together])
+    for name, tensor in zip(wanted, tensors, strict=True):
+        (alone,) = grad(loss, tensor, retain_graph=True, allow_unused=True)
+        what = f"a run for {name} alone"
+        _compare_all("gradient", what, {name: ours.first[name]}, {name: _array(alone)}, CLOSE)
+    loss.backward()
+    accumulated = {leaf.name: _array(names[leaf.name].grad) for leaf in program.differentiable_leaves}
+    ours_of_leaves = {name: ours.first[name] for name in accumulated}
+    _compare_all("gradient", "backward()", ours_of_leaves, accumulated, CLOSE)
+
+
+def _check_unshared(tensors: Sequence[Tensor | None]) -> None:
+    """No gradient shares memory with another, or with a tensor of the program."""
+    arrays = [tensor._array for tensor in tensors if tensor is not None]
+    programs = len(tensors) // 2
+    for i, array in enumerate(arrays):
+        for j in range(max(i + 1, programs), len(arrays)):
+            if np.may_share_memory(array, arrays[j]) and np.shares_memory(array, arrays[j]):
+                raise Mismatch(f"gradients {i} and {j} share memory")
+
+
+def _compare(oracle: str, ours: Gradients, theirs: Gradients) -> None:
+    values = {name: ours.values[name] for name in theirs.values}
+    _compare_all("value", oracle, values, theirs.values, CLOSE)
+    _compare_all("gradient", oracle, ours.first, theirs.first, CLOSE)
+    _compare_all("second gradient", oracle, ours.second, theirs.second, CLOSE)
+
+
+def _compare_numeric(
+    what: str, ours: Mapping[str, Array | None], theirs: Mapping[str, Estimate], tolerance: float
+) -> None:
+    for name, estimate in theirs.items():
+        allowed = tolerance + 4 * estimate.uncertainty
+        _compare_all(what, "finite differences", {name: ours[name]}, {name: estimate.gradient}, allowed)
+
+
+def _compare_all(
+    what: str,
+    oracle: str,
+    ours: Mapping[str, Array | None],
+    theirs: Mapping[str, Array | None],
+    tolerance: float,
+) -> None:
+    for name, mine in ours.items():
+        other = theirs[name]
+        if mine is None and other is None:
+            continue
+        mine = np.zeros_like(other) if mine is None else mine
+        other = np.zeros_like(mine) if other is None else other
+        if mine.shape != other.shape or mine.dtype != other.dtype:
+            told = f"{mine.dtype}{list(mine.shape)} instead of {other.dtype}{list(other.shape)}"
+            raise Mismatch(f"the {what} of {name} is {told} by {oracle}")
+        scale = max(1.0, float(np.abs(other).max(initial=0.0)))
+        if not np.allclose(mine, other, rtol=0, atol=tolerance * scale):
+            told = f"{np.array_repr(mine)}\ninstead of {np.array_repr(other)}"
+            raise Mismatch(f"the {what} of {name} is\n{told}\nby {oracle}")

@@ -1,0 +1,264 @@
+"""What programs are drawn from: functions and view operators, with their meaning for arrays.
+
+A function says where it is tame: smooth, and not so steep that finite differences become unreliable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..autograd.derivatives.declaration import Operator
+from ..autograd.derivatives.define import OPERATORS
+from .indices import index_source
+
+__all__ = ["ELEMENTWISE", "OTHERS", "Function", "ViewOp", "view_of_array"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen
+class Function:
+    """A function of arrays and of tensors.
+
+    Arguments:
+        name: what it is called in a program.
+        numpy: what it is for arrays.
+        operator: what it is for tensors.
+        arity: how many operands it takes.
+        symbol: its infix or prefix operator, where it has one.
+        ufunc: the name of the ufunc that means it, where there is one.
+        domain: the interval in which it is drawn.
+        complex: whether it takes complex operands.
+        inplace: whether there is an in-place form.
+        elementwise: whether it works element by element, with broadcasting.
+        listed: whether its operands are given as one list.
+        module: where a program finds it.
+    """
+
+    name: str
+    numpy: Callable[..., Any] = attrs.field(repr=False, eq=False)
+    operator: Callable[..., Any] = attrs.field(repr=False, eq=False)
+    arity: int = 1
+    symbol: str = ""
+    ufunc: str = ""
+    domain: tuple[float, float] = (-2.0, 2.0)
+    complex: bool = True
+    inplace: bool = True
+    elementwise: bool = True
+    listed: bool = False
+    module: str = "vg."
+
+    def source(self, operands: Sequence[str], spelling: str) -> str:
+        """The call, as an expression, in one of several spellings where there are several."""
+        if spelling == "operator" and self.symbol:
+            return f" {self.symbol} ".join(operands) if len(operands) == 2 else f"{self.symbol}{operands[0]}"
+        if spelling == "numpy" and self.ufunc:
+            return f"np.{self.ufunc}({', '.join(operands)})"
+        return f"{self.module}{self.name}({', '.join(operands)})"
+
+    def tame(self, operands: Sequence[Any]) -> bool:
+        """Whether it can be differentiated numerically here: it is smooth, of moderate size, and not steep."""
+        low, high = self.domain
+        for operand in operands:
+            if not (np.all(np.real(operand) >= low) and np.all(np.abs(operand) <= max(4.0, high))):
+                return False
+        shape = np.broadcast_shapes(*(np.shape(operand) for operand in operands))
+        around = AROUND.reshape(-1, *(1,) * len(shape))
+        with np.errstate(all="ignore"):
+            for i, operand in enumerate(operands):
+                kind = np.asarray(operand).dtype.kind
+                for turn in {"f": (1,), "c": (1, 1j)}.get(kind, (0,)):
+                    moved = list(operands)
+                    moved[i] = np.broadcast_to(operand, shape) + turn * around
+                    near = np.asarray(self.numpy(*moved))
+                    slopes = np.diff(near, axis=0) / STEP
+                    kinks = np.diff(slopes, axis=0)
+                    if not ((np.abs(near) <= LARGEST).all() and (np.abs(slopes) <= STEEPEST).all()):
+                        return False
+                    if not (np.abs(kinks) <= STEEPEST * STEP).all():
+                        return False
+        return True
+
+
+LARGEST: Final = 6.0
+STEEPEST: Final = 12.0  # first and second derivative
+STEP: Final = 4e-3
+AROUND: Final = np.arange(-20, 21) * STEP
+SYMBOLS: Final = {"mul": "*", "add": "+", "sub": "-", "div": "/", "neg": "-", "pow": "**", "matmul": "@"}
+
+
+def function_of(operator: Operator) -> Function | None:
+    """An elementwise operator of one or two tensors as a function that programs can use; None for other operators."""
+    arguments = operator.signature.arguments
+    if not operator.elementwise or not operator.differentiable or not 1 <= len(arguments) <= 2:
+        return None
+    if any(argument.kind != "tensor" or argument.default is not None for argument in arguments):
+        return None
+    reference = operator.reference
+    ufunc = getattr(reference, "__name__", "")
+    return Function(
+        operator.name,
+        operator.forward,
+        operator.function,
+        len(arguments),
+        SYMBOLS.get(operator.name, ""),
+        ufunc if isinstance(reference, np.ufunc) and getattr(np, ufunc, None) is reference else "",
+        operator.domain,
+        "c" in operator.kinds,
+        operator.has_inplace,
+    )
+
+
+def _elementwise() -> tuple[Function, ...]:
+    """The elementwise functions of the table, the simplest first."""
+    first = ("mul", "add", "sub", "div", "neg", "sin", "exp")
+    names = [name for name in first if name in OPERATORS] + [name for name in OPERATORS if name not in first]
+    functions = [function_of(OPERATORS[name]) for name in names]
+    return tuple(function for function in functions if function is not None)
+
+
+def _others() -> tuple[Function, ...]:
+    """Functions that are not elementwise; those that the table has."""
+    meanings: dict[str, tuple[Callable[..., Any], int]] = {
+        "clone": (np.copy, 1),
+        "sum": (np.sum, 1),
+        "mean": (np.mean, 1),
+        "prod": (np.prod, 1),
+        "cumsum": (np.cumsum, 1),
+        "outer": (np.outer, 2),
+        "matmul": (np.matmul, 2),
+        "concatenate": (np.concatenate, 2),
+        "stack": (np.stack, 2),
+    }
+    return tuple(
+        Function(
+            name, numpy, OPERATORS[name].function, arity, elementwise=False, listed=name in ("concatenate", "stack")
+        )
+        for name, (numpy, arity) in meanings.items()
+        if name in OPERATORS
+    )
+
+
+ELEMENTWISE: Final = _elementwise()
+OTHERS: Final = _others()
+
+
+@attrs.frozen
+class ViewOp:
+    """A view operator with its arguments.
+
+    Arguments:
+        name: of the method; "index" is `x[...]`, and a property has no arguments.
+        args: its arguments.
+        copies: whether it gives a copy here, as `reshape` may.
+    """
+
+    name: str
+    args: tuple[Any, ...] = ()
+    copies: bool = False
+
+    def source(self, tensor: str) -> str:
+        """The expression that takes the view of the tensor with that name."""
+        if self.name == "index":
+            return f"{tensor}[{index_source(self.args)}]"
+        if self.name in PROPERTIES:
+            return f"{tensor}.{self.name}"
+        if self.name.startswith("np."):
+            return f"{self.name}({', '.join([tensor, *map(repr, self.args)])})"
+        return f"{tensor}.{self.name}({', '.join(map(repr, self.args))})"
+
+
+PROPERTIES: Final = frozenset({"T", "mT", "real", "imag"})
+
+
+def view_of_array(op: ViewOp, array: Array) -> Any:
+    """The view of an array (for `unbind`, `split` and `chunk` a list of them), as NumPy takes it."""
+    return ARRAY_VIEWS[op.name](array, *op.args)
+
+
+def _window(array: Array, *index: Any) -> Array:
+    """Basic indexing that gives a window also where NumPy would take a number out."""
+    return array[index if Ellipsis in index else (*index, ...)]
+
+
+def _diagonal(array: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    view = array.diagonal(offset, axis1, axis2)
+    if array.flags.writeable:
+        view.flags.writeable = True
+    return view
+
+
+def _select(array: Array, dim: int, index: int) -> Array:
+    return _window(np.moveaxis(array, dim, 0), index)
+
+
+def _narrow(array: Array, dim: int, start: int, length: int) -> Array:
+    moved = np.moveaxis(array, dim, 0)
+    start = start + len(moved) if start < 0 else start
+    return np.moveaxis(moved[start : start + length], 0, dim)
+
+
+def _unfold(array: Array, dim: int, size: int, step: int) -> Array:
+    dim %= array.ndim
+    windows = np.lib.stride_tricks.sliding_window_view(array, size, axis=dim, writeable=array.flags.writeable)
+    moved = np.moveaxis(windows, dim, 0)[::step]
+    return np.moveaxis(moved, 0, dim)
+
+
+def _expand(array: Array, *sizes: int) -> Array:
+    new = len(sizes) - array.ndim
+    return np.broadcast_to(array, tuple(array.shape[i - new] if size == -1 else size for i, size in enumerate(sizes)))
+
+
+def _flatten(array: Array, start: int, end: int) -> Array:
+    return array.reshape(*array.shape[:start], int(np.prod(array.shape[start : end + 1])), *array.shape[end + 1 :])
+
+
+def _split(array: Array, size: Any, dim: int) -> list[Array]:
+    extent = array.shape[dim]
+    sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0] if isinstance(size, int) else size
+    stops = np.cumsum(sizes)
+    return [_narrow(array, dim, int(stop - length), int(length)) for stop, length in zip(stops, sizes, strict=True)]
+
+
+ARRAY_VIEWS: Final[dict[str, Callable[..., Any]]] = {
+    "index": _window,
+    "select": _select,
+    "narrow": _narrow,
+    "reshape": lambda array, shape: array.reshape(shape),
+    "view": lambda array, shape: array.reshape(shape),
+    "np.reshape": lambda array, shape: array.reshape(shape),
+    "ravel": lambda array: array.reshape(-1),
+    "np.ravel": lambda array: array.reshape(-1),
+    "flatten": _flatten,
+    "transpose": lambda array, *axes: array.transpose(*axes),
+    "permute": lambda array, *axes: array.transpose(*axes),
+    "np.transpose": lambda array, axes: array.transpose(axes),
+    "swapaxes": np.swapaxes,
+    "np.swapaxes": np.swapaxes,
+    "moveaxis": np.moveaxis,
+    "np.moveaxis": np.moveaxis,
+    "T": lambda array: array.T,
+    "mT": lambda array: np.swapaxes(array, -1, -2),
+    "squeeze": lambda array, *axis: np.squeeze(array, *axis),
+    "np.squeeze": lambda array, *axis: np.squeeze(array, *axis),
+    "unsqueeze": np.expand_dims,
+    "np.expand_dims": np.expand_dims,
+    "expand": _expand,
+    "broadcast_to": np.broadcast_to,
+    "np.broadcast_to": np.broadcast_to,
+    "diagonal": _diagonal,
+    "np.diagonal": _diagonal,
+    "unfold": _unfold,
+    "real": np.real,
+    "imag": np.imag,
+    "view_as_real": lambda array: array[..., None].view(array.real.dtype),
+    "view_as_complex": lambda array: array.view(np.complex128)[..., 0],
+    "unbind": lambda array, dim: [_select(array, dim, i) for i in range(array.shape[dim])],
+    "split": _split,
+    "chunk": lambda array, chunks, dim: _split(array, max(1, -(-array.shape[dim] // chunks)), dim),
+}

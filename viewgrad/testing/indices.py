@@ -1,0 +1,63 @@
+"""Indices of programs: how they print, and what they are for arrays.
+
+An index is a tuple of ints, slices, None and `...`; of nested tuples, which stand for arrays of integers or bools;
+and of `Named`, which stands for a tensor of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+__all__ = ["Index", "Named", "array_source", "index_source", "index_value", "names_in_index"]
+
+Array = np.ndarray[Any, Any]
+Index = tuple[Any, ...]
+
+
+@attrs.frozen
+class Named:
+    """An index array that is a tensor of the program."""
+
+    name: str
+
+
+def index_source(index: Index) -> str:
+    """An index as it stands between brackets."""
+    return ", ".join(map(_item_source, index)) or "()"
+
+
+def index_value(index: Index, array_of: Callable[[str], Array]) -> Index:
+    """An index with arrays for nested tuples and for the names of tensors."""
+    return tuple(
+        np.array(item) if isinstance(item, tuple) else array_of(item.name) if isinstance(item, Named) else item
+        for item in index
+    )
+
+
+def names_in_index(index: Index) -> tuple[str, ...]:
+    """The names of the tensors that an index uses."""
+    return tuple(item.name for item in index if isinstance(item, Named))
+
+
+def array_source(nested: Any) -> str:
+    """Nested tuples of numbers as an array."""
+    return f"np.array({_listed(nested)})"
+
+
+def _item_source(item: Any) -> str:
+    if isinstance(item, slice):
+        start, stop, step = ("" if part is None else str(part) for part in (item.start, item.stop, item.step))
+        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+    if item is Ellipsis:
+        return "..."
+    if isinstance(item, tuple):
+        return array_source(item)
+    return item.name if isinstance(item, Named) else repr(item)
+
+
+def _listed(nested: Any) -> str:
+    return f"[{', '.join(map(_listed, nested))}]" if isinstance(nested, tuple) else repr(nested)

@@ -1,0 +1,173 @@
+"""Finite differences of a program: what small moves of its leaves do to its result.
+
+All moves are followed through the program at once, side by side with its unmoved values. Values that gradients do
+not know of (detached tensors, writes under `no_grad`) stay unmoved. The derivatives are extrapolated from three
+steps, which also tells how far they can be trusted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from . import steps as s
+from .cells import CellMachine, Cells, Given, from_cells, parts
+from .functions import Function
+
+if TYPE_CHECKING:
+    from .program import Program
+
+__all__ = ["Perturbed", "finite_differences", "second_differences"]
+
+Array = np.ndarray[Any, Any]
+
+FIRST = 4e-3  # the step for first derivatives
+SECOND = 1.6e-2  # the step for second derivatives
+
+
+@attrs.frozen
+class Estimate:
+    """A gradient found numerically, and how far off it may be."""
+
+    gradient: Array
+    uncertainty: float
+
+
+def finite_differences(program: Program) -> dict[str, Estimate]:
+    """The gradient of a program's loss with respect to each leaf that requires grad."""
+    start, spread = _directions(program)
+    factors = (1, -1, 2, -2, 0.5, -0.5)
+    change = _change(program, np.concatenate([start * (FIRST * factor) for factor in factors]), spread).reshape(6, -1)
+    slopes = [(change[i] - change[i + 1]) / (2 * FIRST * factors[i]) for i in (2, 0, 4)]
+    return _as_estimates(program, slopes, spread)
+
+
+def second_differences(program: Program, weights: Mapping[str, Array]) -> dict[str, Estimate]:
+    """The gradient of the sum, over leaves and elements, of gradient times weight: the Hessian times the weights."""
+    start, spread = _directions(program)
+    weight = np.concatenate(
+        [_real_cells(weights[leaf.name]) for leaf in program.differentiable_leaves] or [np.empty(0)]
+    )
+    factors = (1, -1, 2, -2, 0.5, -0.5)
+    sides = [start + weight, start - weight]
+    moves = np.concatenate([side * (SECOND * factor) for side in sides for factor in factors])
+    change = _change(program, moves, spread).reshape(2, 6, -1)
+    curvatures = [(change[:, i] + change[:, i + 1]) / (SECOND * factors[i]) ** 2 for i in (2, 0, 4)]
+    return _as_estimates(program, [(along[0] - along[1]) / 4 for along in curvatures], spread)
+
+
+def _as_estimates(program: Program, estimates: Sequence[Array], spread: dict[str, slice]) -> dict[str, Estimate]:
+    """The limit (Richardson) of second-order estimates for steps of 2, 1 and 1/2, and how far the last was from it."""
+    once = [(4 * fine - coarse) / 3 for coarse, fine in itertools.pairwise(estimates)]
+    limit = (16 * once[1] - once[0]) / 15
+    off = np.abs(limit - once[1])
+    gradients = {}
+    for leaf in program.differentiable_leaves:
+        cells = limit[spread[leaf.name]]
+        if leaf.kind == "c":
+            cells = cells[0::2] + 1j * cells[1::2]
+        gradients[leaf.name] = Estimate(cells.reshape(leaf.shape), float(off[spread[leaf.name]].max(initial=0.0)))
+    return gradients
+
+
+def _directions(program: Program) -> tuple[Array, dict[str, slice]]:
+    """A row for each real component of the leaves, and where the components of each leaf are."""
+    spread = {}
+    count = 0
+    for leaf in program.differentiable_leaves:
+        width = int(np.prod(leaf.shape)) * (2 if leaf.kind == "c" else 1)
+        spread[leaf.name] = slice(count, count + width)
+        count += width
+    return np.eye(count), spread
+
+
+def _change(program: Program, moves: Array, spread: dict[str, slice]) -> Array:
+    """By how much each move changes the loss."""
+    if not len(moves):
+        return np.empty(0)
+    machine = Perturbed({name: moves[:, columns] for name, columns in spread.items()})
+    program.run(machine)
+    loss = machine.known(machine.tensors[program.loss])
+    return np.zeros(len(moves)) if loss is None else np.real(loss)
+
+
+def _real_cells(value: Array) -> Array:
+    flat = np.ravel(value)
+    return np.stack([flat.real, flat.imag], axis=-1).reshape(-1) if flat.dtype.kind == "c" else flat
+
+
+@attrs.define(eq=False)
+class Moves:
+    """The history: for each move (row) and each cell, by how much it is moved; None for not at all."""
+
+    cells: Array | None = None
+
+
+class Perturbed(CellMachine[Moves]):
+    """Follows moves of the leaves through a program.
+
+    Arguments:
+        moves: by name of a leaf, an array with a row for each move and a column for each real cell.
+    """
+
+    def __init__(self, moves: Mapping[str, Array]) -> None:
+        super().__init__()
+        self.moves = moves
+
+    def leaf(self, leaf: s.Leaf) -> None:
+        super().leaf(leaf)
+        if leaf.name in self.moves:
+            self.tensors[leaf.name].history.cells = self.moves[leaf.name].copy()
+
+    def history(self, memory: Array) -> Moves:
+        return Moves()
+
+    def known(self, tensor: Cells[Moves]) -> Array | None:
+        if tensor.history.cells is None or tensor.dtype.kind not in "fc":
+            return None
+        return from_cells(tensor.history.cells, tensor.places, tensor.dtype)
+
+    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+        moves = [operand.known for operand in operands if operand.known is not None]
+        if not moves or not self.recording:
+            return None
+        if function.elementwise:
+            ndim = value.ndim
+            moved = [
+                operand.value if operand.known is None else _aligned(operand.value + operand.known, ndim)
+                for operand in operands
+            ]
+            return np.asarray(function.numpy(*moved)) - value
+        rows = []
+        for i in range(len(moves[0])):
+            row = [operand.value if operand.known is None else operand.value + operand.known[i] for operand in operands]
+            rows.append(
+                np.asarray(function.numpy(row, **keywords) if function.listed else function.numpy(*row, **keywords))
+            )
+        return np.stack(rows) - value
+
+    def pick(self, known: Array, numbers: Array) -> Array:
+        return known.reshape(len(known), -1)[:, numbers]
+
+    def store(self, target: Cells[Moves], places: Array, source: Given, chosen: Any) -> None:
+        history = target.history
+        move = source.known
+        if move is None and history.cells is None:
+            return
+        if history.cells is None:
+            history.cells = np.zeros((len(move), target.memory.size))
+        move = np.zeros(len(history.cells)) if move is None else move
+        cells = history.cells.T  # a row for each cell
+        for i, part in enumerate(parts(_aligned(move, places.ndim), target.dtype, (len(move), *places.shape))):
+            cells[places[chosen].reshape(-1) + i] = part[:, chosen].reshape(len(move), -1).T
+
+
+def _aligned(move: Array, ndim: int) -> Array:
+    """A row for each move, with dimensions of length 1 put in or left out behind it, so that the others are `ndim`."""
+    while move.ndim - 1 > ndim:  # NumPy assigns (1, 3) to (3,)
+        move = move[:, 0]
+    return move.reshape(len(move), *(1,) * (ndim + 1 - move.ndim), *move.shape[1:])

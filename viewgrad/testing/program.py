@@ -1,0 +1,98 @@
+"""Programs: leaves, steps, and a real number at the end."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+from types import CodeType
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+
+import viewgrad
+
+from . import steps as s
+from .functions import Function
+
+__all__ = ["Program"]
+
+
+class MachineWithLeaves(s.Machine, Protocol):
+    """What runs programs."""
+
+    def leaf(self, leaf: s.Leaf) -> None: ...
+
+
+@attrs.frozen(repr=False)
+class Program:
+    """A program that mutates tensors through views, and can be run in several ways.
+
+    Printed, it is Python that can be pasted and run.
+
+    Arguments:
+        leaves: what it starts with.
+        steps: what it does, in order.
+        loss: the name of its result, a real number.
+        inputs: names of other tensors of the program with respect to which it is differentiated as well.
+    """
+
+    leaves: tuple[s.Leaf, ...]
+    steps: tuple[Any, ...]
+    loss: str
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def differentiable_leaves(self) -> tuple[s.Leaf, ...]:
+        """The leaves with respect to which it is differentiated."""
+        return tuple(leaf for leaf in self.leaves if leaf.requires_grad)
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions that it calls, each once."""
+        found = {step.function: None for step in s.flat_steps(self.steps) if hasattr(step, "function")}
+        return tuple(found)
+
+    def run(self, machine: MachineWithLeaves) -> None:
+        """Run it on one of the machines of this package."""
+        for leaf in self.leaves:
+            machine.leaf(leaf)
+        for step in self.steps:
+            step.run(machine)
+
+    def execute(self) -> dict[str, Any]:
+        """Run it as it is printed, on viewgrad's tensors; returns all that it has bound, by name."""
+        names: dict[str, Any] = {"vg": viewgrad, "np": np}
+        names.update((function.name, function.operator) for function in self.functions if not function.module)
+        exec(_compiled(self.body()), names)
+        del names["__builtins__"]
+        return names
+
+    def body(self) -> str:
+        """Its lines, without the imports and the gradient."""
+        return "\n".join([*(leaf.source() for leaf in self.leaves), *(step.source() for step in self.steps)]) + "\n"
+
+    def source(self) -> str:
+        """The whole of it as Python."""
+        wanted = [*(leaf.name for leaf in self.differentiable_leaves), *self.inputs]
+        return (
+            "import numpy as np\nimport viewgrad as vg\n\n"
+            + self.body()
+            + f"print(vg.autograd.grad({self.loss}, [{', '.join(wanted)}], allow_unused=True))\n"
+        )
+
+    def __repr__(self) -> str:
+        return f"<program>\n{self.source()}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # how Hypothesis shows it
+        printer.text(repr(self))
+
+    def __str__(self) -> str:
+        return self.source()
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(body: str) -> CodeType:
+    filename = f"<drawn program {abs(hash(body)):x}>"
+    linecache.cache[filename] = (len(body), None, body.splitlines(keepends=True), filename)
+    return compile(body, filename, "exec")

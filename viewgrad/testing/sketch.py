@@ -1,0 +1,220 @@
+"""The sketch of a program: plain NumPy arrays that share memory as its tensors do, and what is known of each of them.
+
+It is what programs are drawn along, and what the values, strides, versions and views of tensors are compared with.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import attrs
+import numpy as np
+
+from . import steps as s
+from .functions import view_of_array
+from .indices import index_value
+
+__all__ = ["Facts", "History", "Memory", "Sketch"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.define(eq=False)
+class Memory:
+    """One buffer.
+
+    Attributes:
+        version: how often it has been written to.
+    """
+
+    version: int = 0
+
+
+@attrs.define(eq=False)
+class History:
+    """Of a base and its views: whether gradients flow through it.
+
+    Attributes:
+        requires_grad: whether they do.
+        leaf: whether it is a leaf's that requires grad.
+    """
+
+    requires_grad: bool
+    leaf: bool = False
+
+
+@attrs.define(eq=False)
+class Facts:
+    """What is known of a tensor besides its array.
+
+    Attributes:
+        base: the name of the tensor that it is a view of, or None.
+        memory: its buffer.
+        history: shared with its base.
+        overlaps: whether elements share places in memory.
+        strided: whether it is a window of its base's own elements.
+    """
+
+    base: str | None
+    memory: Memory
+    history: History
+    overlaps: bool = False
+    strided: bool = True
+
+    @property
+    def writable(self) -> bool:
+        """Whether it can be written to in grad mode."""
+        return not self.overlaps and not self.history.leaf
+
+
+class Sketch:
+    """Runs steps on plain arrays."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.facts: dict[str, Facts] = {}
+        self.recording = True
+
+    def leaf(self, leaf: s.Leaf) -> None:
+        """Start with a leaf."""
+        self.arrays[leaf.name] = leaf.array()
+        self.facts[leaf.name] = Facts(None, Memory(), History(leaf.requires_grad, leaf.requires_grad))
+
+    def base_of(self, name: str) -> str:
+        """The name of a tensor's base, which may be itself."""
+        return self.facts[name].base or name
+
+    def value(self, operand: s.Operand) -> Any:
+        """The array or number that an operand is."""
+        if isinstance(operand, str):
+            return self.arrays[operand]
+        return operand.array() if isinstance(operand, s.Table) else operand
+
+    def requires_grad(self, operands: tuple[Any, ...]) -> bool:
+        """Whether any operand does."""
+        return any(isinstance(operand, str) and self.facts[operand].history.requires_grad for operand in operands)
+
+    def index(self, index: Any) -> Any:
+        """An index with arrays in it."""
+        return index_value(index, self.arrays.__getitem__)
+
+    # -- the steps -----------------------------------------------------------------------------------------------------
+
+    def view(self, step: s.View) -> None:
+        if step.op.copies:
+            self._fresh(step.out, np.array(view_of_array(step.op, self.arrays[step.tensor])), (step.tensor,))
+        else:
+            self._view(step.out, self.taken(step), step)
+
+    def taken(self, step: s.View) -> Array:
+        """The array that a view step gives."""
+        if step.op.name == "as_strided":
+            return strided(self.arrays[self.base_of(step.tensor)], *step.op.args)
+        return view_of_array(step.op, self.arrays[step.tensor])  # type: ignore[no-any-return]
+
+    def unpack(self, step: s.Unpack) -> None:
+        for out, array in zip(step.outs, view_of_array(step.op, self.arrays[step.tensor]), strict=True):
+            self._view(out, array, step)
+
+    def _view(self, out: str, array: Array, step: Any) -> None:
+        facts = self.facts[step.tensor]
+        name = step.op.name
+        overlaps = facts.overlaps
+        if name in ("expand", "broadcast_to", "np.broadcast_to"):
+            source = self.arrays[step.tensor]
+            new = (1,) * (array.ndim - source.ndim)
+            if array.shape == (*new, *source.shape):  # nothing is repeated, so it can be written to
+                array = source[(None,) * len(new)]
+            else:
+                overlaps = True
+        elif name == "unfold":
+            overlaps = overlaps or step.op.args[2] < step.op.args[1]
+        elif name == "as_strided":
+            overlaps = _overlaps(array)
+        strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
+        self.arrays[out] = array
+        self.facts[out] = Facts(self.base_of(step.tensor), facts.memory, facts.history, overlaps, strided)
+
+    def compute(self, step: s.Compute) -> None:
+        self._fresh(step.out, step.function.numpy(*map(self.value, step.operands)), step.operands)
+
+    def call(self, step: s.Call) -> None:
+        self._fresh(step.out, step.numpy([self.value(operand) for operand in step.operands]), step.operands)
+
+    def gather(self, step: s.Gather) -> None:
+        self._fresh(step.out, np.array(self.arrays[step.tensor][self.index(step.index)]), (step.tensor,))
+
+    def _fresh(self, out: str, array: Any, operands: tuple[Any, ...]) -> None:
+        array = np.asarray(array)
+        requires = self.recording and array.dtype.kind in "fc" and self.requires_grad(operands)
+        self.arrays[out] = array
+        self.facts[out] = Facts(None, Memory(), History(requires))
+
+    def detach(self, step: s.Detach) -> None:
+        facts = self.facts[step.tensor]
+        self.arrays[step.out] = self.arrays[step.tensor]
+        self.facts[step.out] = Facts(None, facts.memory, History(False), facts.overlaps)
+
+    def write(self, step: s.Write) -> None:
+        array = self.arrays[step.target]
+        self._written(step.target, step.operands)
+        array[...] = step.function.numpy(array, *map(self.value, step.operands))
+
+    def overwrite(self, step: s.Overwrite) -> None:
+        self._written(step.target, (step.value,))
+        self.store(self.arrays[step.target], ..., self.value(step.value))
+
+    def assign(self, step: s.Assign) -> None:
+        self._written(step.target, (step.value,))
+        self.store(self.arrays[step.target], self.index(step.index), self.value(step.value))
+
+    def augment(self, step: s.Augment) -> None:
+        array = self.arrays[step.target]
+        index = self.index(step.index)
+        self._written(step.target, (step.value,))
+        array[index] = step.function.numpy(array[index], self.value(step.value))
+
+    def ufunc_out(self, step: s.UfuncOut) -> None:
+        self._written(step.target, step.operands)
+        array = self.arrays[step.target]
+        result = np.broadcast_to(step.function.numpy(*map(self.value, step.operands)), array.shape)
+        mask = True if step.where is None else np.broadcast_to(np.array(step.where), array.shape)
+        np.copyto(array, result.copy(), where=mask)
+
+    def no_grad(self, step: s.NoGrad) -> None:
+        self.recording = False
+        for inner in step.steps:
+            inner.run(self)
+        for name in step.outs:  # names from inside are not used outside
+            del self.arrays[name], self.facts[name]
+        self.recording = True
+
+    def _written(self, target: str, operands: tuple[Any, ...]) -> None:
+        facts = self.facts[target]
+        facts.memory.version += 1
+        if self.recording and self.arrays[target].dtype.kind in "fc" and self.requires_grad(operands):
+            facts.history.requires_grad = True
+
+    @staticmethod
+    def store(array: Array, index: Any, value: Any) -> None:
+        """`array[index] = value`, without a warning where imaginary parts are lost."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+            array[index] = value
+
+
+def strided(base: Array, size: Any, stride: Any, offset: int) -> Array:
+    """The window of a contiguous array by lengths, strides and offset in elements."""
+    flat = base.reshape(-1)
+    return np.lib.stride_tricks.as_strided(flat[offset:], size, [step * flat.itemsize for step in stride])
+
+
+def _overlaps(array: Array) -> bool:
+    if not array.size:
+        return False
+    places = sum(
+        np.arange(length).reshape(-1, *(1,) * (array.ndim - 1 - i)) * step
+        for i, (length, step) in enumerate(zip(array.shape, array.strides, strict=True))
+    )
+    return np.unique(places).size < array.size

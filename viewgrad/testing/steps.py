@@ -1,0 +1,448 @@
+"""The steps that programs are made of, each with the Python line that it prints as.
+
+A step says what happens to which names. What that means for arrays, for tensors or for an oracle is the business of a
+`Machine`, which has a method for each kind of step.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+
+from .functions import Function, ViewOp
+from .indices import Index, array_source, index_source, names_in_index
+
+__all__ = [
+    "Assign",
+    "Augment",
+    "Call",
+    "Compute",
+    "Detach",
+    "Gather",
+    "Leaf",
+    "Machine",
+    "NoGrad",
+    "Operand",
+    "Overwrite",
+    "Step",
+    "Table",
+    "UfuncOut",
+    "Unpack",
+    "View",
+    "Write",
+    "flat_steps",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen
+class Table:
+    """An array of constants, told by its shape."""
+
+    shape: tuple[int, ...]
+    phase: int = 0
+    kind: str = "f"
+
+    def source(self) -> str:
+        """The array as an expression."""
+        size = int(np.prod(self.shape))
+        if self.kind == "i":
+            text = f"np.arange({self.phase}, {self.phase + size}) % 3"
+            return text if len(self.shape) == 1 else f"({text}).reshape({self.shape})"
+        text = f"np.sin(np.arange({size}.0) + {self.phase})"
+        if self.kind == "c":
+            text = f"np.exp(1j * (np.arange({size}) + {self.phase})) * np.cos(np.arange({size}))"
+        if len(self.shape) == 1:
+            return text
+        return f"{text}.reshape({self.shape})" if self.kind == "f" else f"({text}).reshape({self.shape})"
+
+    def array(self) -> Array:
+        """The array itself."""
+        return np.asarray(eval(self.source(), {"np": np}))
+
+
+Operand = str | int | float | complex | Table  # a string names a tensor
+
+
+@attrs.frozen
+class Leaf:
+    """A tensor that a program starts with.
+
+    Arguments:
+        name: its name.
+        shape: its shape.
+        kind: "f" (float64), "c" (complex128) or "i" (int64).
+        layout: "C", "F", or in memory that NumPy owns: "foreign", "strided" (with gaps) or "reversed".
+        phase: a number that makes its values differ from those of other leaves.
+        requires_grad: whether gradients with respect to it are wanted.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str = "f"
+    layout: str = "C"
+    phase: int = 0
+    requires_grad: bool = True
+
+    def expression(self) -> str:
+        """Its data as an expression."""
+        if self.layout in ("strided", "reversed") and self.shape:
+            step = 2 if self.layout == "strided" else -1
+            wide = (*self.shape[:-1], self.shape[-1] * abs(step))
+            return f"({Table(wide, self.phase, self.kind).source()})[..., ::{step}]"
+        text = Table(self.shape, self.phase, self.kind).source()
+        return f"np.asfortranarray({text})" if self.layout == "F" else text
+
+    def source(self) -> str:
+        """The line that makes it."""
+        make = "vg.Tensor" if self.layout in ("C", "F") else "vg.from_numpy"
+        data = self.expression()
+        text = f"{make}({data})" if self.shape or make == "vg.Tensor" else f"{make}(np.asarray({data}))"
+        return f"{self.name} = {text}{'.requires_grad_()' if self.requires_grad else ''}"
+
+    def array(self) -> Array:
+        """Its data, laid out as the tensor is."""
+        array = np.asarray(eval(self.expression(), {"np": np}))
+        return array if self.layout in ("strided", "reversed") else array.copy(order="K")
+
+
+class Step(Protocol):
+    """One line of a program."""
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        """The names that it binds."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names that it uses."""
+
+    def source(self) -> str:
+        """The line, or lines."""
+
+    def run(self, machine: Machine) -> None:
+        """Do it."""
+
+
+@attrs.frozen
+class View:
+    """`out = source.transpose(1, 0)`."""
+
+    out: str
+    tensor: str
+    op: ViewOp
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return (self.out,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.tensor,)
+
+    def source(self) -> str:
+        return f"{self.out} = {self.op.source(self.tensor)}"
+
+    def run(self, machine: Machine) -> None:
+        machine.view(self)
+
+
+@attrs.frozen
+class Unpack:
+    """`a, b = source.unbind(0)`."""
+
+    outs: tuple[str, ...]
+    tensor: str
+    op: ViewOp
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.tensor,)
+
+    def source(self) -> str:
+        return f"{', '.join(self.outs)}{',' if len(self.outs) == 1 else ''} = {self.op.source(self.tensor)}"
+
+    def run(self, machine: Machine) -> None:
+        machine.unpack(self)
+
+
+@attrs.frozen
+class Compute:
+    """`out = a * b`, elementwise."""
+
+    out: str
+    function: Function
+    operands: tuple[Operand, ...]
+    spelling: str = "operator"
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return (self.out,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return _names(self.operands)
+
+    def source(self) -> str:
+        return f"{self.out} = {self.function.source([_operand(o) for o in self.operands], self.spelling)}"
+
+    def run(self, machine: Machine) -> None:
+        machine.compute(self)
+
+
+@attrs.frozen
+class Call:
+    """`out = vg.sum(a, axis=0)`: a function that is not elementwise."""
+
+    out: str
+    function: Function
+    operands: tuple[Operand, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return (self.out,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return _names(self.operands)
+
+    def source(self) -> str:
+        operands = [_operand(o) for o in self.operands]
+        if self.function.listed:
+            operands = [f"[{', '.join(operands)}]"]
+        arguments = [*operands, *(f"{name}={value!r}" for name, value in self.keywords)]
+        return f"{self.out} = vg.{self.function.name}({', '.join(arguments)})"
+
+    def run(self, machine: Machine) -> None:
+        machine.call(self)
+
+    def numpy(self, arrays: list[Array]) -> Array:
+        """What it gives for arrays."""
+        keywords = dict(self.keywords)
+        if self.function.listed:
+            return np.asarray(self.function.numpy(arrays, **keywords))
+        return np.asarray(self.function.numpy(*arrays, **keywords))
+
+
+@attrs.frozen
+class Gather:
+    """`out = source[[0, 2, 2]]`: a copy, by arrays of integers or bools."""
+
+    out: str
+    tensor: str
+    index: Index
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return (self.out,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.tensor, *names_in_index(self.index))
+
+    def source(self) -> str:
+        return f"{self.out} = {self.tensor}[{index_source(self.index)}]"
+
+    def run(self, machine: Machine) -> None:
+        machine.gather(self)
+
+
+@attrs.frozen
+class Write:
+    """`target *= value`, or `target.sin_()`."""
+
+    target: str
+    function: Function
+    operands: tuple[Operand, ...] = ()
+    spelling: str = "method"
+
+    outs = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.target, *_names(self.operands))
+
+    def source(self) -> str:
+        operands = [_operand(o) for o in self.operands]
+        if self.spelling == "operator" and self.function.symbol and operands:
+            return f"{self.target} {self.function.symbol}= {operands[0]}"
+        if self.spelling == "numpy" and self.function.ufunc:
+            return f"np.{self.function.ufunc}({', '.join([self.target, *operands])}, out={self.target})"
+        return f"{self.target}.{self.function.name}_({', '.join(operands)})"
+
+    def run(self, machine: Machine) -> None:
+        machine.write(self)
+
+
+@attrs.frozen
+class Overwrite:
+    """`target.copy_(value)`, `fill_`, `zero_`."""
+
+    target: str
+    value: Operand
+
+    outs = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.target, *_names((self.value,)))
+
+    def source(self) -> str:
+        if isinstance(self.value, (int, float, complex)):
+            return f"{self.target}.fill_({self.value!r})" if self.value else f"{self.target}.zero_()"
+        return f"{self.target}.copy_({_operand(self.value)})"
+
+    def run(self, machine: Machine) -> None:
+        machine.overwrite(self)
+
+
+@attrs.frozen
+class Assign:
+    """`target[index] = value`."""
+
+    target: str
+    index: Index
+    value: Operand
+
+    outs = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.target, *_names((self.value,)), *names_in_index(self.index))
+
+    def source(self) -> str:
+        return f"{self.target}[{index_source(self.index)}] = {_operand(self.value)}"
+
+    def run(self, machine: Machine) -> None:
+        machine.assign(self)
+
+
+@attrs.frozen
+class Augment:
+    """`target[index] *= value`."""
+
+    target: str
+    index: Index
+    function: Function
+    value: Operand
+
+    outs = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.target, *_names((self.value,)), *names_in_index(self.index))
+
+    def source(self) -> str:
+        return f"{self.target}[{index_source(self.index)}] {self.function.symbol}= {_operand(self.value)}"
+
+    def run(self, machine: Machine) -> None:
+        machine.augment(self)
+
+
+@attrs.frozen
+class UfuncOut:
+    """`np.multiply(a, b, out=target, where=mask)`."""
+
+    target: str
+    function: Function
+    operands: tuple[Operand, ...]
+    where: tuple[Any, ...] | None = None
+
+    outs = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.target, *_names(self.operands))
+
+    def source(self) -> str:
+        where = "" if self.where is None else f", where={array_source(self.where)}"
+        return f"np.{self.function.ufunc}({', '.join(_operand(o) for o in self.operands)}, out={self.target}{where})"
+
+    def run(self, machine: Machine) -> None:
+        machine.ufunc_out(self)
+
+
+@attrs.frozen
+class Detach:
+    """`out = source.detach()`."""
+
+    out: str
+    tensor: str
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return (self.out,)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.tensor,)
+
+    def source(self) -> str:
+        return f"{self.out} = {self.tensor}.detach()"
+
+    def run(self, machine: Machine) -> None:
+        machine.detach(self)
+
+
+@attrs.frozen
+class NoGrad:
+    """Steps under `no_grad`."""
+
+    steps: tuple[Any, ...]
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return tuple(name for step in self.steps for name in step.outs)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        inside = self.outs
+        return tuple(name for step in self.steps for name in step.reads if name not in inside)
+
+    def source(self) -> str:
+        return "\n".join(["with vg.no_grad():", *("    " + step.source() for step in self.steps)])
+
+    def run(self, machine: Machine) -> None:
+        machine.no_grad(self)
+
+
+class Machine(Protocol):
+    """What runs steps."""
+
+    def view(self, step: View) -> None: ...
+    def unpack(self, step: Unpack) -> None: ...
+    def compute(self, step: Compute) -> None: ...
+    def call(self, step: Call) -> None: ...
+    def gather(self, step: Gather) -> None: ...
+    def write(self, step: Write) -> None: ...
+    def overwrite(self, step: Overwrite) -> None: ...
+    def assign(self, step: Assign) -> None: ...
+    def augment(self, step: Augment) -> None: ...
+    def ufunc_out(self, step: UfuncOut) -> None: ...
+    def detach(self, step: Detach) -> None: ...
+    def no_grad(self, step: NoGrad) -> None: ...
+
+
+def flat_steps(steps: tuple[Any, ...]) -> list[Any]:
+    """The steps, those under `no_grad` among them."""
+    flat: list[Any] = []
+    for step in steps:
+        flat.extend(step.steps if isinstance(step, NoGrad) else [step])
+    return flat
+
+
+# -- printing ----------------------------------------------------------------------------------------------------------
+
+
+def _operand(operand: Operand) -> str:
+    if isinstance(operand, str):
+        return operand
+    return operand.source() if isinstance(operand, Table) else repr(operand)
+
+
+def _names(operands: tuple[Operand, ...]) -> tuple[str, ...]:
+    return tuple(operand for operand in operands if isinstance(operand, str))

@@ -1,0 +1,165 @@
+"""A program executed without aliasing, on viewgrad's own operators: every write makes a new value.
+
+The value of a buffer is one flat tensor that never changes. A view is elements gathered from the newest one, and a
+write is a new flat tensor, in which the elements written come from the source and all others from the old. So there
+are no views to be kept in step and no in-place writes, and no gradient depends on how viewgrad does these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..tensor.tensor import Tensor
+from . import steps as s
+from .cells import CellMachine, Cells, Given, from_cells
+from .functions import Function
+
+__all__ = ["Unaliased"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.define(eq=False)
+class Flat:
+    """The history.
+
+    Attributes:
+        cells: the buffer after the last write that it knows of, as a flat tensor of real cells.
+        shift: what writes that it does not know of have added since.
+    """
+
+    cells: Tensor
+    shift: Array
+
+
+@attrs.frozen
+class Taken:
+    """What is kept for a tensor: its value, without the shift, and the buffer that it was gathered from."""
+
+    of: Tensor
+    value: Tensor
+
+
+class Unaliased(CellMachine[Flat]):
+    """Runs a program without views and without in-place writes.
+
+    Attributes:
+        leaves: for each leaf that requires grad, the tensor to differentiate with respect to.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaves: dict[str, Tensor] = {}
+        self._histories: list[tuple[Array, Flat]] = []
+
+    def tensor(self, name: str) -> Tensor:
+        """The value that a tensor of the program has now."""
+        return self.known(self.tensors[name])  # type: ignore[no-any-return]
+
+    def origin(self, name: str) -> Tensor:
+        """What to differentiate with respect to for a tensor: for a base, the buffer that its views come from."""
+        tensor = self.tensors[name]
+        return tensor.history.cells if tensor.base is None else self._unshifted(tensor)
+
+    def gradient(self, name: str, of_origin: Array) -> Array:
+        """The gradient with respect to a tensor, from that with respect to its origin."""
+        tensor = self.tensors[name]
+        return of_origin if tensor.base is not None else from_cells(of_origin, tensor.places, tensor.dtype)
+
+    def leaf(self, leaf: s.Leaf) -> None:
+        super().leaf(leaf)
+        if leaf.requires_grad:
+            tensor = self.tensors[leaf.name]
+            value = self.leaves[leaf.name] = Tensor(leaf.array(), requires_grad=True)
+            self.store(tensor, tensor.places, Given(leaf.array(), value), ...)
+            tensor.known = Taken(tensor.history.cells, value)
+
+    def history(self, memory: Array) -> Flat:
+        flat = Flat(Tensor(memory), np.zeros(memory.shape))
+        self._histories.append((memory, flat))
+        return flat
+
+    def moved(self, memory: Array, change: Array, writer: Flat | None) -> None:
+        for other, flat in self._histories:
+            if other is memory and flat is not writer:
+                flat.shift = flat.shift + change
+
+    def known(self, tensor: Cells[Flat]) -> Any:
+        if tensor.dtype.kind not in "fc":
+            return None
+        value = self._unshifted(tensor)
+        shift = tensor.history.shift
+        return value + Tensor(from_cells(shift, tensor.places, tensor.dtype)) if shift.any() else value
+
+    def _unshifted(self, tensor: Cells[Flat]) -> Tensor:
+        cells = tensor.history.cells
+        if tensor.known is None or tensor.known.of is not cells:
+            tensor.known = Taken(cells, gathered(cells, tensor.places, tensor.dtype))
+        return tensor.known.value  # type: ignore[no-any-return]
+
+    def taken(self, view: Cells[Flat], source: Cells[Flat], local: Cells[None]) -> None:
+        if source.dtype.kind in "fc":
+            value = gathered(flat_of(self._unshifted(source)), local.places, local.dtype)
+            view.known = Taken(view.history.cells, value)
+
+    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+        if not self.recording:
+            return None
+        tensors = [constant(operand.value) if operand.known is None else operand.known for operand in operands]
+        return function.operator(tensors, **keywords) if function.listed else function.operator(*tensors, **keywords)
+
+    def pick(self, known: Tensor, numbers: Array) -> Any:
+        return elements(known, numbers) if self.recording else None
+
+    def store(self, target: Cells[Flat], places: Array, source: Given, chosen: Any) -> None:
+        value = Tensor(source.value) if source.known is None else source.known
+        numbers = np.arange(value.size).reshape(value.shape)
+        while numbers.ndim > places.ndim:
+            numbers = numbers[0]
+        numbers = np.broadcast_to(numbers, places.shape)[chosen]
+        history = target.history
+        cells = history.cells + Tensor(history.shift)
+        history.shift = np.zeros(cells.shape)
+        pieces = [value.real] if target.dtype.kind != "c" else [value.real, value.imag]
+        for i, piece in enumerate(pieces):
+            origin = np.full(cells.shape, -1)
+            origin[places[chosen] + i] = numbers
+            written = origin >= 0
+            cells = cells * ~written
+            # An empty source is still what the new value depends on.
+            cells = cells + (elements(piece, origin * written) * written if piece.size else piece.sum())
+        history.cells = cells
+
+
+def constant(value: Any) -> Any:
+    """A constant operand: arrays become tensors, numbers stay numbers."""
+    return value if isinstance(value, (int, float, complex)) else Tensor(value)
+
+
+def elements(tensor: Tensor, numbers: Array) -> Tensor:
+    """A copy of the elements with these numbers in row order."""
+    numbers = np.asarray(numbers)
+    index = np.unravel_index(numbers.reshape(-1), tensor.shape) if tensor.ndim else (np.zeros(numbers.size, int),)
+    source = tensor if tensor.ndim else tensor.reshape(1)
+    picked: Tensor = source[index].reshape(numbers.shape)
+    return picked
+
+
+def flat_of(value: Tensor) -> Tensor:
+    """The elements of a tensor as a flat tensor of real cells."""
+    if not value.is_complex():
+        return elements(value, np.arange(value.size))
+    numbers = np.arange(2 * value.size)
+    cells: Tensor = elements(value.real, numbers // 2) * (numbers % 2 == 0)
+    cells = cells + elements(value.imag, numbers // 2) * (numbers % 2 == 1)
+    return cells
+
+
+def gathered(cells: Tensor, places: Array, dtype: np.dtype[Any]) -> Tensor:
+    """The elements at `places` of a flat tensor of real cells."""
+    real = elements(cells, places)
+    return real + elements(cells, places + 1) * 1j if dtype.kind == "c" else real
