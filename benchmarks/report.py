@@ -208,6 +208,9 @@ def plot(comparisons: Sequence[Comparison], directory: Path) -> list[Path]:
                     list(times), [timing.median for timing in times.values()], ".-", color=COLORS[name], label=name,
                     linewidth=2 if name == "viewgrad" else 1,
                 )
+        sizes = sorted({n for curve in comparison.curves.values() for n in curve.times})
+        axis.set_xticks(sizes, map(str, sizes))
+        axis.set_xticks([], minor=True)
         axis.set_title(comparison.workload, fontsize=10)
         axis.set_xlabel(f"N: {comparison.counts}", fontsize=8)
         axis.tick_params(labelsize=7)
