@@ -507,6 +507,7 @@ def test_the_inferred_list_is_visible():
         ("grad + zeros_like(self)", "self_shape", (2, 3)),
         ("grad + zeros_like(self)", "self_dtype", np.dtype(float)),
         ("grad * (result.size == 6)", "result_size", 6),
+        ("grad + zeros_like(result)", "result_shape", (2, 3)),
         ("grad * n / 2", "n", 2),
     ],
 )

@@ -89,9 +89,13 @@ def row(
     return operator
 
 
+_complete: Final[list[bool]] = []  # says, once there is something in it, that the table of rows is complete
+
+
 def finish() -> None:
     """Check what could only be checked when the table is complete: that all that the formulas call exists."""
     check_functions(OPERATORS.values(), is_formula_function)
+    _complete.append(True)
 
 
 def _declare(
@@ -153,7 +157,7 @@ def _declare(
             sources={},
         )
         _read_differentiable(declared, compile, own=inplace.forward_derivative is not None)
-    if user_defined:
+    if user_defined or _complete:
         check_functions([operator], lambda called: called == name or is_formula_function(called))
     try:
         generate(operator, environment)

@@ -1,4 +1,7 @@
-"""Reading declarations: signatures, and formulas taken apart into what they read."""
+"""Reading declarations: signatures, and formulas taken apart into what they read.
+
+See Note [The language of formulas] in docs/notes/declarations.md.
+"""
 
 from __future__ import annotations
 
@@ -170,8 +173,13 @@ class _Reader(ast.NodeTransformer):
         """The metadata that stand for the call of `name` on an argument, where they do."""
         if name in METADATA_CALLS and len(node.args) == 1 and not node.keywords:
             (argument,) = node.args
-            if isinstance(argument, ast.Name) and self.kinds.get(argument.id) == "tensor":
-                return [self._metadata(argument, argument.id, part) for part in METADATA_CALLS[name]]
+            if isinstance(argument, ast.Name) and argument.id not in self.local:
+                kind = self.kinds.get(argument.id)
+                if kind == "tensor":
+                    return [self._metadata(argument, argument.id, part) for part in METADATA_CALLS[name]]
+                if kind is None and argument.id in self.outputs and name == "zeros_like":
+                    output = self.names[self.outputs[argument.id]]
+                    return [self._metadata(argument, output, part) for part in METADATA_CALLS[name]]
         return []
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
