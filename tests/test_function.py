@@ -379,6 +379,28 @@ def test_a_buffer_that_backward_reuses_does_not_spoil_gradients():
         assert_same(gz, [5.0, 5.0])
 
 
+@pytest.mark.parametrize("create", [False, True])
+def test_a_saved_tensor_returned_as_gradient_stays_as_it_was(create):
+    class HalfSquare(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * 0.5
+
+        @staticmethod
+        def backward(ctx, g):
+            return ctx.saved_tensors[0]
+
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    y.register_hook(lambda g: write())
+
+    def write():
+        y.detach().mul_(0)
+
+    assert_same(grad(HalfSquare.apply(y).sum(), x, create_graph=create)[0], [1.0, 2.0])
+
+
 # -- saved values ------------------------------------------------------------------------------------------------------
 
 

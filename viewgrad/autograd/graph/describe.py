@@ -14,7 +14,7 @@ from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
 from ...views.meta import Chain, Index, Strided
 from ...views.nodes import ViewBackward
-from ..function import FunctionNode
+from ..function_node import FunctionNode
 from ..indexing import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from ..saved_hooks import PackedTensor
 
