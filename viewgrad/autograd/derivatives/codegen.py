@@ -22,7 +22,7 @@ from ...views.meta import check_write
 from .declaration import Operator
 from .function_writer import FunctionWriter
 from .language import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function
-from .node_writer import NodeWriter, backward_name
+from .node_writer import NodeWriter, backward_name, of_reals
 from .operands import (
     HOLDERS,
     MUTABLE,
@@ -131,9 +131,10 @@ def generate(operator: Operator, environment: dict[str, Any]) -> None:
     if operator.has_inplace:
         written = operator.node_class if declared is None else declared.node_class
         if written is not None:
-            environment[f"{written.__name__}InPlace"] = type(
+            environment[f"{written.__name__}InPlace"] = inplace = type(
                 written.__name__, (written,), {"__slots__": (), "inplace": True, "__module__": written.__module__}
             )
+            environment[f"{written.__name__}InPlaceOfReals"] = of_reals(inplace)
         operator.sources["inplace"] = FunctionWriter(operator).inplace()
         operator.inplace_function = compile_source(operator.sources["inplace"], f"{label}_", environment)[f"{name}_"]
         operator.inplace_function.__doc__ = f"In place: {operator.doc}"

@@ -65,8 +65,7 @@ unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube roo
       kinds="f", domain=(0.1, 3))
 unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value, of reals; gradient 0 at 0.",
       kinds="f")
-# In place, the gradient of a complex tensor is complex, though only its real part reaches the absolute value.
-unary("abs",        np.abs,        "grad.real * sign(self)",       "The absolute value; gradient 0 at 0.",
+unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
       tangent="(conj(sign(self_p)) * self_t).real")
 unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")

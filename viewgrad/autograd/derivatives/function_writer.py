@@ -115,9 +115,13 @@ class FunctionWriter:
             # By position is faster, but NumPy wants these two to be given the name.
             name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
             lines.append(f"    {forward}({arguments}, {name_of_out}a0)")
+            real = "a0.dtype.kind == 'c'" if makes_reals(declared.forward) else ""
         else:
-            lines.append(f"    overwrite(a0, {forward}({arguments}))")
+            lines.append(f"    real = overwrite(a0, {forward}({arguments}))")
+            real = "real"
         lines.append("    if recorded:")
+        if real and declared.formulas:
+            lines += [f"        if {real}:", f"            node.__class__ = {class_name}InPlaceOfReals"]
         for result in sorted({result for formula in self.formulas for result in formula.results}):
             readers = [formula for formula in self.formulas if result in formula.results]
             lines += self._when_needed("        ", readers, [f"node.saved_{result} = save({target})"])
@@ -346,3 +350,8 @@ class FunctionWriter:
                 ]
                 lines += self._when_needed("        ", readers, body)
         return lines
+
+
+def makes_reals(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc gives real numbers for complex ones."""
+    return any("D" in loop[: ufunc.nin] and loop[-1] not in "FDGO" for loop in ufunc.types)

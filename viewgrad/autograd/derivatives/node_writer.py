@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
-from ...tensor.node import MANY, ONE
+from ...tensor.node import MANY, ONE, Node
 from .checker import BUILTINS
 from .declaration import Formula, Operator
 from .parsing import local_names
 
-__all__ = ["NodeWriter", "backward_name", "grads_are_several", "needs_likes"]
+__all__ = ["NodeWriter", "backward_name", "grads_are_several", "needs_likes", "of_reals"]
 
 
 class NodeWriter:
@@ -167,6 +168,34 @@ def needs_likes(operator: Operator) -> bool:
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
         return True
     return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
+
+
+def of_reals(inplace: type[Node]) -> type[Node]:
+    """The class of the nodes of an in-place variant that wrote real numbers over complex ones.
+
+    What comes back is the gradient of a complex number. Only its real part is that of the operator's own result.
+    """
+
+    def apply(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
+        return inplace.apply(self, grad.real, edges)
+
+    def consume(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
+        return inplace.consume(self, grad.real, edges)
+
+    def apply_recorded(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
+        return inplace.apply_recorded(self, grad.real, edges)
+
+    return type(
+        inplace.__name__,
+        (inplace,),
+        {
+            "__slots__": (),
+            "__module__": inplace.__module__,
+            "apply": apply,
+            "consume": consume,
+            "apply_recorded": apply_recorded,
+        },
+    )
 
 
 def formula_text(tree: ast.expr, recorded: bool, local: set[str]) -> str:

@@ -131,8 +131,11 @@ def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
     return array
 
 
-def overwrite(target: Array, result: Any) -> None:
+def overwrite(target: Array, result: Any) -> bool:
     """Write what a forward returned over the array of the tensor that an in-place variant is called on.
+
+    Returns:
+        Whether real numbers were written over complex ones.
 
     Raises:
         ValueError: where it has another shape.
@@ -142,6 +145,7 @@ def overwrite(target: Array, result: Any) -> None:
             f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}"
         )
     np.copyto(target, result, "same_kind")
+    return target.dtype.kind == "c" and np.asarray(result).dtype.kind != "c"
 
 
 def geometry_of(tensor: Tensor) -> TensorGeometry:
