@@ -8,22 +8,24 @@ hold, and their history. See Note [Writes that are not made] in docs/notes/funct
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 import numpy as np
 
-from ..tensor.known import KnownStorage, copy_of_layout, move, tensors_of
+from ..tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ..tensor.node import node_of
+from ..tensor.storage import Storage, WritesRefused
 from ..tensor.tangents import at_level, write_tangents
 from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.meta import check_write, move_retained
 from ..views.nodes import places_of, take_window
+from ..views.ops import Permuted
 from .derivatives.define import row
 from .derivatives.formulas import call as call_either
-from .derivatives.samples import case, draws
 from .derivatives.special import Call, feature
 
 __all__ = ["Place", "accumulate", "overwrite", "rebase"]
@@ -107,13 +109,16 @@ row(
     forward_derivative="auto_linear",
     method=False,
     kinds="fc",
-    samples=draws(
-        case((3, 4), (4,), Place((3, 4), (slice(1, None),))),
-        case((3, 4), (), Place((3, 4))),
-        case((2, 3), (3, 2), Place((2, 3), view_fn=np.transpose)),
-        case((3, 4), (2, 4), Place((3, 4), items=(np.array([2, 0]),))),
-        case((3,), (3,), Place((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
-    ),
+    samples=lambda rng: [
+        ((rng.standard_normal(shape), rng.standard_normal(values), place), {})
+        for shape, values, place in (
+            ((3, 4), (4,), Place((3, 4), (slice(1, None),))),
+            ((3, 4), (), Place((3, 4))),
+            ((2, 3), (3, 2), Place((2, 3), view_fn=Permuted((1, 0)))),
+            ((3, 4), (2, 4), Place((3, 4), items=(np.array([2, 0]),))),
+            ((3,), (3,), Place((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
+        )
+    ],
     reference=lambda self, values, place: place.replaced(self, values),
     doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
 )
@@ -132,13 +137,16 @@ row(
     forward_derivative="auto_linear",
     method=False,
     kinds="fc",
-    samples=draws(
-        case((3, 4), (2, 4), (np.array([1, 1]),)),
-        case((3,), (), (np.array([2, 0, 2]),)),
-        case((2, 3), (2,), (np.array([0, 1]), np.array([2, 2]))),
-    ),
+    samples=lambda rng: [
+        ((rng.standard_normal(shape), rng.standard_normal(values), items), {})
+        for shape, values, items in (
+            ((3, 4), (2, 4), (np.array([1, 1]),)),
+            ((3,), (), (np.array([2, 0, 2]),)),
+            ((2, 3), (2,), (np.array([0, 1]), np.array([2, 2]))),
+        )
+    ],
     reference=accumulated_forward,
-    doc="A copy of the tensor with `values` added at places given by arrays of indices, once for each mention of a place.",
+    doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
 )
 
 
@@ -168,7 +176,9 @@ def out_of_place(called: Call, run: Callable[[], Any]) -> Any:
     return target
 
 
-def overwrite(target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None) -> Tensor:
+def overwrite(
+    target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None
+) -> Tensor:
     """Let `target` have the value that writing `values` over it, or over `target[items]`, would give it; returns it.
 
     Arguments:
@@ -176,8 +186,7 @@ def overwrite(target: Tensor, values: Tensor, items: tuple[Any, ...] | None = No
         items: arrays of indices, where only what they pick is written.
         last: where these name a place more than once, for each value the number of the value that stays.
     """
-    recorded = _is_recorded(target, values)
-    check_write(target, recorded)
+    recorded = _checked(target, values)
     place = Place.of(target, items, last)
     base = _base_of(target)
     with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
@@ -190,7 +199,7 @@ def overwrite(target: Tensor, values: Tensor, items: tuple[Any, ...] | None = No
 
 def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
     """Let `target` have the value that adding `values` to `target[items]` would give it; returns it."""
-    check_write(target, _is_recorded(target, values))
+    _checked(target, values)
     renew(target, call_either("accumulated", target, values, items))
     return target
 
@@ -199,8 +208,7 @@ def renew(target: Tensor, value: Tensor) -> None:
     """Let `target` have a value of its shape that has just been computed."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
-    recorded = _is_recorded(target, value)
-    check_write(target, recorded)
+    recorded = _checked(target, value)
     base = _base_of(target)
     new = value
     if base is not target:
@@ -224,9 +232,24 @@ def rebase(view: Tensor, edge: Any) -> None:
 # -- new values --------------------------------------------------------------------------------------------------------
 
 
-def _is_recorded(target: Tensor, values: Tensor) -> bool:
+def tensors_over(storage: Storage) -> list[Tensor]:
+    """All tensors over a storage; where they are not known they are looked for among all objects that there are."""
+    if type(storage) is KnownStorage and storage.session is SESSION.get():
+        return [tensor for ref in storage.tensors if (tensor := ref()) is not None]
+    holders: list[Any] = gc.get_referrers(storage)
+    return [holder for holder in holders if isinstance(holder, Tensor)]
+
+
+def _checked(target: Tensor, values: Tensor) -> bool:
+    """Refuse a write that would be refused if it were made; otherwise, whether it is recorded."""
     edge, own = current_edge(values), current_edge(target)
-    return bool((edge is not None or own is not None) and current_mode() & GRAD and target._array.dtype.kind in "fc")
+    kind = target._array.dtype.kind
+    recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
+    check_write(target, recorded)
+    storage = target._storage
+    if storage is not None and isinstance(storage.windows, WritesRefused):
+        storage.windows.take_touched(None, None)
+    return recorded
 
 
 def _base_of(tensor: Tensor) -> Tensor:
@@ -244,7 +267,7 @@ def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], N
         recorded: whether the history changes too.
     """
     storage = base._storage
-    tensors = [base] if storage is None else tensors_of(storage)
+    tensors = [base] if storage is None else tensors_over(storage)
     root = base._array if storage is None else storage.root
     if base._array is root and new._array.strides == root.strides:
         moved = new._array

@@ -6,7 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from ..errors import ForwardModeError
 from ..tensor.known import SESSION, KnownStorage, Session, copy_of_layout, move
@@ -21,19 +21,19 @@ __all__ = ["functionalize"]
 def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function that gives the results of `f`, and has their gradients, but makes no in-place write.
 
-    Where `f` writes to a tensor, a new value is computed instead, which the tensor and all others that look at the same
-    memory have from then on. No memory is written to, no `_version` changes, and the graph has no `CopySlices`: it
-    consists of operators that make new tensors. A write through a view costs what its base costs, and no longer what the
-    view costs.
+    Where `f` writes to a tensor, a new value is computed instead, which the tensor and all others that look at the
+    same memory have from then on. No memory is written to, no `_version` changes, and the graph has no `CopySlices`:
+    it consists of operators that make new tensors. A write through a view costs what its base costs, and no longer
+    what the view costs.
 
     Arguments:
         f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere.
 
     Returns:
-        A function of the same arguments. It hands copies of the tensors among them to `f`: those that share memory share
-        that of the copies, and what `f` writes to its arguments is seen in what it returns only. Tensors that `f` did not
-        get as arguments have their new values afterwards, as they would have without this. Memory of NumPy's that a
-        tensor was made on by `from_numpy`, and arrays that `numpy()` has handed out, keep their values.
+        A function of the same arguments. It hands copies of the tensors among them to `f`; tensors that share memory
+        have copies that do. So what `f` writes to its arguments is seen in what it returns only. Tensors that `f` found
+        elsewhere have their new values afterwards, as ever. Memory of NumPy's that a tensor was made on by
+        `from_numpy`, and arrays that `numpy()` has handed out, keep the values that they had.
 
     Raises:
         ForwardModeError: for dual tensors that share memory with other arguments.
@@ -100,7 +100,7 @@ class Copies:
                         "cannot be kept apart; pass a clone() of it"
                     )
                 self._duals.add(id(storage))
-                copied = tensor.clone()
+                copied = cast(Tensor, tensor.clone())
             else:
                 base = self._copy_of_base(tensor if view is None else view.base)
                 copied = base if view is None else view.window(base)
@@ -112,7 +112,7 @@ class Copies:
         copied = self._bases.get(id(base))
         if copied is not None:
             return copied
-        copied = base.clone()
+        copied = cast(Tensor, base.clone())
         if copied._array.strides != base._array.strides:
             copied._array = copy_of_layout(base._array)
             copied._saved = copied._storage = None

@@ -1,12 +1,11 @@
 """Storages of which all tensors are known, so that another storage can take their place.
 
-That happens under `func.functionalize`: what would be written to a storage is written to a copy of it, which then is the
-storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
+That happens under `func.functionalize`: what would be written to a storage is written to a copy of it, which is then
+the storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
 """
 
 from __future__ import annotations
 
-import gc
 import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from .storage import Storage
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["SESSION", "KnownStorage", "Session", "move", "share", "tensors_of"]
+__all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
 
 Array = np.ndarray[Any, Any]
 FIRST_PRUNE: Final = 64  # how many tensors a storage knows before it forgets those that are gone
@@ -74,14 +73,6 @@ def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
         count = len(tensors)
         if count > FIRST_PRUNE and count & (count - 1) == 0:
             storage.tensors = [ref for ref in tensors if ref() is not None]
-
-
-def tensors_of(storage: Storage) -> list[Tensor]:
-    """All tensors over a storage; where they are not known they are looked for among all objects that there are."""
-    if type(storage) is KnownStorage and storage.session is SESSION.get():
-        return [tensor for ref in storage.tensors if (tensor := ref()) is not None]
-    holders: list[Any] = gc.get_referrers(storage)
-    return [holder for holder in holders if getattr(holder, "_storage", None) is storage]
 
 
 def move(array: Array, root: Array, moved: Array) -> Array:
