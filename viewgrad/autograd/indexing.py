@@ -25,6 +25,7 @@ from ..tensor.tangents import (
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
+from ..views.indices import composed
 from ..views.meta import Chain, DualViewMeta, Index, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
 from .derivatives.operands import as_operand
@@ -266,12 +267,15 @@ def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
         return False
     mine = self._view
     if mine is None:
-        if view.base is not self or type(view) is DualViewMeta:
-            return False
-        if view.view_fn is None:
-            return _equal_index(view.index, index)
+        plain = view.base is self and view.view_fn is None and type(view) is not DualViewMeta
+        return plain and _equal_index(view.index, index)
+    if view.base is not mine.base or view.tangent_root is not mine.tangent_root:
         return False
-    if view.base is not mine.base or type(view.view_fn) is not Chain or view.tangent_root is not mine.tangent_root:
+    if view.view_fn is None:
+        if mine.view_fn is not None:
+            return False
+        return view.index == composed(mine.index, index, mine.base._array.shape)
+    if type(view.view_fn) is not Chain:
         return False
     last = view.view_fn.steps[-1]
     return type(last) is Index and view.view_fn.steps[:-1] == mine.steps and _equal_index(last.index, index)

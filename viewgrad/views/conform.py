@@ -25,7 +25,7 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 def conform(grad: Any, like: Like | None) -> Any:
-    """`grad`, an array or a tensor, in the shape and dtype of `like`; of a complex gradient of a real value, the real part."""
+    """`grad`, an array or a tensor, in the shape and dtype of `like`; its real part where only it is complex."""
     if grad is None or like is None:
         return grad
     shape, dtype = like

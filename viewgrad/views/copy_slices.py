@@ -68,8 +68,8 @@ class CopySlices(Node):
     def consume(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """`apply`, after which the saved values are released.
 
-        Not where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that it saved: it
-        will run once more, on its own.
+        Not where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that it saved:
+        it will run once more, on its own.
         """
         fn = self.fn
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= FN_ALONE else fn.apply)

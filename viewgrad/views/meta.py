@@ -17,6 +17,7 @@ from ..tensor.origins import note
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
+from .indices import composed
 from .nodes import AsStridedBackward, ViewBackward, layout_of
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class DifferentiableViewMeta:
         index: the basic index that takes the view from the base, where one does.
         view_fn: the function that takes it where none does (None beside an index).
         creation: where the view was made.
-        made_from: the base's edge at the time when the view's edge was made: the view's history is current for as long as
-            the base still has that edge.
+        made_from: the base's edge at the time when the view's edge was made: the view's history is current for as long
+            as the base still has that edge.
         strided: whether the view is a window of the base's own elements (not of their real parts, say).
         overlaps_itself: whether elements of the view share places in memory.
     """
@@ -151,9 +152,9 @@ class DifferentiableViewMeta:
     def _regenerate(self, tensor: Tensor, base_edge: Any) -> Any:
         if self.creation is CreationMeta.IN_CUSTOM_FUNCTION:
             raise ViewInPlaceError(
-                f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written to "
-                "since: its history can neither be that of the base, which knows nothing of the Function's backward, nor "
-                "the old one; clone() what the Function returns"
+                f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written "
+                "to since: its history can neither be that of the base, which knows nothing of the Function's "
+                "backward, nor the old one; clone() what the Function returns"
             )
         old = tensor._edge
         edge: Any = None
@@ -263,8 +264,12 @@ def make_view(
         view.base = base = parent.base
         edge = parent.edge_of(source)
         view.made_from = base._edge
+        view.view_fn = None
         view.index = None
-        view.view_fn = Chain((*parent.steps, Index(index) if view_fn is None else view_fn))
+        if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # which wants every step
+            view.index = composed(parent.index, index, base._array.shape)
+        if view.index is None:
+            view.view_fn = Chain((*parent.steps, Index(index) if view_fn is None else view_fn))
         view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
@@ -341,14 +346,15 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
             recorded or (view.base._edge is not None and current_mode() & GRAD)
         ):
             raise ViewInPlaceError(
-                f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn of "
-                "the write; take the view in grad mode, or write under no_grad"
+                f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn "
+                "of the write; take the view in grad mode, or write under no_grad"
             )
     storage = tensor._storage
     if storage is not None and storage.shared:
         array = tensor._array if view is None else view.base._array
         if (storage.foreign or array is not storage.root) and TensorGeometry.of(array, array).overlaps_itself:
-            raise OverlappingWriteError(_overlapping(tensor, "its memory came from outside, or from a detached tensor, so"))
+            why = "its memory came from outside, or from a detached tensor, so"
+            raise OverlappingWriteError(_overlapping(tensor, why))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
         if type(base_edge) is AccumulateGrad or type(tensor._edge) is AccumulateGrad:
@@ -361,8 +367,8 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
 
 def _overlapping(tensor: Tensor, why: str) -> str:
     return (
-        f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no defined "
-        "result; write to its base, or to a clone() of it"
+        f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no "
+        "defined result; write to its base, or to a clone() of it"
     )
 
 

@@ -1,7 +1,7 @@
 """The view operators: each takes a window on the memory of its input, and is one node in the graph.
 
-What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...); the others are one of the view functions
-at the end of this file, which take the view from an array and from a tensor alike.
+What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...); the others are one of the view
+functions at the end of this file, which take the view from an array and from a tensor alike.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ViewAsRealBackward = view_node("ViewAsRealBackward")
 ViewAsComplexBackward = view_node("ViewAsComplexBackward")
 
 
-# -- by basic indexing -----------------------------------------------------------------------------------------------------
+# -- by basic indexing -------------------------------------------------------------------------------------------------
 
 
 def index_view(self: Tensor, index: Any, node_class: type[ViewBackward] = SliceBackward) -> Tensor:
@@ -113,7 +113,7 @@ def unbind(self: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @method
 def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Consecutive pieces of dimension `dim`, each of the given length (the last may be shorter), or of the given lengths."""
+    """Consecutive pieces of dimension `dim`: of the given length (the last may be shorter), or of the given lengths."""
     extent = self._array.shape[dim]
     sizes = split_size_or_sections
     if isinstance(sizes, (int, np.integer)):
@@ -122,7 +122,7 @@ def split(self: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 
             raise ValueError(f"split needs a positive length, not {size}")
         sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0]
     elif sum(sizes) != extent:
-        raise ValueError(f"split into lengths {list(sizes)} that do not add up to {extent}, the length of dimension {dim}")
+        raise ValueError(f"split into lengths {list(sizes)}, which do not add up to {extent}, that of dimension {dim}")
     pieces = []
     start = 0
     for size in sizes:
@@ -160,7 +160,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
     return index_view(self, index, UnsqueezeBackward)
 
 
-# -- by rearranging dimensions ---------------------------------------------------------------------------------------------
+# -- by rearranging dimensions -----------------------------------------------------------------------------------------
 
 
 def _view(self: Tensor, view_fn: Callable[[Any], Any], node_class: type[ViewBackward], **kwargs: Any) -> Tensor:
@@ -198,8 +198,8 @@ def moveaxis(self: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places, the others keeping their order."""
     numbers = np.moveaxis(np.empty((0,) * self._array.ndim), source, destination)  # raises NumPy's own errors
     ndim = numbers.ndim
-    sources = [_dimension(dim, ndim) for dim in (source if isinstance(source, (tuple, list)) else (source,))]
-    targets = [_dimension(dim, ndim) for dim in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    sources = [_dimension(dim, ndim) for dim in np.atleast_1d(source).tolist()]
+    targets = [_dimension(dim, ndim) for dim in np.atleast_1d(destination).tolist()]
     order = [dim for dim in range(ndim) if dim not in sources]
     for target, dim in sorted(zip(targets, sources, strict=True)):
         order.insert(target, dim)
@@ -221,7 +221,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
     return swapaxes(self, -1, -2)
 
 
-# -- by another shape ------------------------------------------------------------------------------------------------------
+# -- by another shape --------------------------------------------------------------------------------------------------
 
 
 @method
@@ -245,7 +245,8 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     array = self._array.reshape(_flat(shape))
     if not _is_window(array, self._array):
         raise ValueError(
-            f"a tensor of shape {self.shape} with strides {self.stride()} has no view of shape {array.shape}; use reshape()"
+            f"a tensor of shape {self.shape} with strides {self.stride()} has no view of shape {array.shape}; "
+            "use reshape()"
         )
     return make_view(self, array, None, Reshaped(array.shape), ViewBackwardOfShape)
 
@@ -280,7 +281,8 @@ def expand(self: Tensor, *sizes: Any) -> Tensor:
     wanted = _flat(sizes)
     shape = self._array.shape
     new = len(wanted) - len(shape)
-    return broadcast_to(self, tuple(shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted)))
+    sizes = tuple(shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted))
+    return broadcast_to(self, sizes)
 
 
 @method
@@ -311,7 +313,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
     """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
     dim = _dimension(dimension, self._array.ndim)
     if not 0 <= size <= self._array.shape[dim] or step <= 0:
-        raise ValueError(f"no windows of {size} elements, {step} apart, in a dimension of length {self._array.shape[dim]}")
+        extent = self._array.shape[dim]
+        raise ValueError(f"no windows of {size} elements, {step} apart, in a dimension of length {extent}")
     return _view(self, Windows(dim, size, step), UnfoldBackward, overlaps_itself=step < size)
 
 
@@ -343,7 +346,7 @@ def as_strided(
     return _view(base, StridedWindow(geometry), AsStridedBackwardOfView, overlaps_itself=geometry.overlaps_itself)
 
 
-# -- by another dtype ------------------------------------------------------------------------------------------------------
+# -- by another dtype --------------------------------------------------------------------------------------------------
 
 
 def real(self: Tensor) -> Tensor:
@@ -373,13 +376,15 @@ def view_as_complex(self: Tensor) -> Tensor:
     """A real tensor whose last dimension has length 2 as a complex one without that dimension."""
     array = self._array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4 or not array.ndim or array.shape[-1] != 2:
-        raise TypeError(f"view_as_complex takes float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}")
+        raise TypeError(
+            f"view_as_complex takes float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}"
+        )
     if array.strides[-1] != array.itemsize:
         raise ValueError("view_as_complex needs the two parts of a number next to each other in memory")
     return _view(self, AsComplex(), ViewAsComplexBackward, strided=False)
 
 
-# -- the view functions ----------------------------------------------------------------------------------------------------
+# -- the view functions ------------------------------------------------------------------------------------------------
 
 
 @attrs.frozen

@@ -1,0 +1,77 @@
+"""One basic index in place of two: what a view of a view is of the base.
+
+So a view of a view is taken in one step, however long the chain of views is that it was made by, and where it lies in
+the base is known without looking at addresses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["composed"]
+
+
+def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The basic index with `base[outer][inner]` is `base[composed(outer, inner, base.shape)]`.
+
+    Arguments:
+        outer: the index of a view of the base.
+        inner: an index of that view, which is in range.
+        shape: of the base.
+
+    Returns:
+        The index, with no negative numbers in it but steps; None in the rare case that no basic index says the same.
+    """
+    parts: list[Any] = []  # for each dimension of the base, and each that `outer` puts in: an int, a range or None
+    dimension = 0
+    for item in _expanded(outer, len(shape)):
+        if item is None:
+            parts.append(None)
+            continue
+        extent = shape[dimension]
+        dimension += 1
+        if type(item) is slice:
+            parts.append(range(extent)[item])
+        else:
+            parts.append(item if item >= 0 else item + extent)
+    result: list[Any] = []
+    items = iter(_expanded(inner, sum(type(part) is not int for part in parts)))
+    for part in parts:
+        if type(part) is int:
+            result.append(part)
+            continue
+        item = next(items)
+        while item is None:
+            result.append(None)
+            item = next(items)
+        if part is None:  # a dimension of length 1 that `outer` put in
+            if type(item) is slice:
+                if not range(1)[item]:
+                    return None
+                result.append(None)
+        elif type(item) is slice:
+            result.append(_as_slice(part[item]))
+        else:
+            result.append(part[item])
+    result.extend(items)  # dimensions put in at the end
+    if all(type(part) is int for part in result):
+        result.append(Ellipsis)  # so that NumPy takes a window, and not a number out
+    return tuple(result)
+
+
+def _expanded(index: Any, ndim: int) -> list[Any]:
+    """The items of an index, with a slice for every dimension that it leaves whole."""
+    items = list(index) if type(index) is tuple else [index]
+    named = sum(item is not None and item is not Ellipsis for item in items)
+    whole = [slice(None)] * (ndim - named)
+    if Ellipsis in items:
+        place = items.index(Ellipsis)
+        return items[:place] + whole + items[place + 1 :]
+    return items + whole
+
+
+def _as_slice(positions: range) -> slice:
+    if not positions:
+        return slice(0, 0, 1)
+    stop = positions.stop
+    return slice(positions.start, stop if stop >= 0 else None, positions.step)
