@@ -27,6 +27,20 @@ SEMANTICS = HERE.parent / "semantics.md"
 TABLE = re.compile(r"<!-- peers: (?P<key>\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
 # Where a gradient differs because it means something else.
 MEANT = {("write_to_input", "MyGrad"): "the gradient by the value that x has after the write"}
+# Where an error is what viewgrad answers, too.
+REFUSED_HERE = {
+    "anomaly",
+    "copying",
+    "function_once_differentiable",
+    "function_returns_a_view",
+    "function_wrong_gradients",
+    "no_grad_view",
+    "second_backward",
+    "unknown_function",
+    "write_to_broadcast",
+    "write_to_exported_array",
+    "write_to_input",
+}
 SUMMARY = re.compile(r"<!-- summary -->\n.*?<!-- end -->\n", re.DOTALL)
 
 
@@ -142,7 +156,7 @@ def table(key: str, results: dict[str, Any]) -> str:
 def summary(text: str, results: dict[str, Any]) -> str:
     """One row for each section that has a program for the peers."""
     versions = " | ".join(f"{kind.name} {results['versions'].get(kind.name, '')}" for kind in PEERS)
-    rows = ["<!-- summary -->", f"| behaviour | {versions} |", "|---|" + "---|" * len(PEERS)]
+    rows = ["<!-- summary -->", f"| behaviour | viewgrad | {versions} |", "|---|---|" + "---|" * len(PEERS)]
     title = ""
     for line in text.splitlines():
         heading = re.match(r"#+ (.*)", line)
@@ -151,7 +165,8 @@ def summary(text: str, results: dict[str, Any]) -> str:
         found = re.match(r"<!-- peers: (\w+) -->", line)
         if found:
             cells = [short(results["outcomes"].get(found[1], {}).get(kind.name, "")) for kind in PEERS]
-            rows.append(f"| [{title}](#{anchor(title)}) | {' | '.join(cells)} |")
+            here = "error" if found[1] in REFUSED_HERE else "yes"
+            rows.append(f"| [{title}](#{anchor(title)}) | {here} | {' | '.join(cells)} |")
     return "\n".join([*rows, "<!-- end -->", ""])
 
 
