@@ -251,6 +251,10 @@ class GraphTask:
             np_add(held, grad, held)
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
+        elif held.size > 1 and not any(held.strides) and not any(grad.strides):
+            # Two numbers, broadcast, as sums give them: their sum is one number, broadcast.
+            corner = (0,) * held.ndim
+            buffers[edge] = np.ndarray(held.shape, held.dtype, held[corner] + grad[corner], 0, corner)
         else:
             buffers[edge] = held + grad
 

@@ -274,7 +274,7 @@ def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
     if view.view_fn is None:
         if mine.view_fn is not None:
             return False
-        return view.index == composed(mine.index, index, mine.base._array.shape)
+        return bool(view.index == composed(mine.index, index, mine.base._array.shape))
     if type(view.view_fn) is not Chain:
         return False
     last = view.view_fn.steps[-1]

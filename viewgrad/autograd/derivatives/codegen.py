@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+from sys import getrefcount
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from ...views.meta import check_write
 from .declaration import Operator
 from .function_writer import FunctionWriter
 from .language import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function
-from .node_writer import NodeWriter, backward_name, of_reals
+from .node_writer import GRAD_ALONE, LARGE, NodeWriter, backward_name, of_reals
 from .operands import (
     HOLDERS,
     MUTABLE,
@@ -54,7 +55,9 @@ INTERNAL: Final[dict[str, Any]] = {
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
     "GRAD": GRAD,
+    "GRAD_ALONE": GRAD_ALONE,
     "HOLDERS": HOLDERS,
+    "LARGE": LARGE,
     "MUTABLE": MUTABLE,
     "Node": Node,
     "RELEASED": RELEASED,
@@ -68,9 +71,13 @@ INTERNAL: Final[dict[str, Any]] = {
     "current_mode": current_mode,
     "fresh": fresh,
     "geometry_of": geometry_of,
+    "getrefcount": getrefcount,
     "ndarray": np.ndarray,
     "new": new,
     "next_sequence_nr": next_sequence_nr,
+    "np_divide": np.true_divide,
+    "np_multiply": np.multiply,
+    "np_negative": np.negative,
     "operands": operands,
     "overwrite": overwrite,
     "prepare_write": prepare_write,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from sys import getrefcount
+from typing import Any, Final
 
 from ...tensor.node import MANY, ONE, Node
 from .checker import BUILTINS
@@ -50,11 +51,12 @@ class NodeWriter:
             "",
         ]
         lines += self.apply("apply", recorded=False, release=False)
-        if self.saved:
+        if self.saved or any(self._in_place(formula) for formula in operator.formulas):
             lines += self.apply("consume", recorded=False, release=True)
-            lines += ["    def release(node):", *self.releases(), ""]
         else:
             lines += ["    consume = apply", ""]
+        if self.saved:
+            lines += ["    def release(node):", *self.releases(), ""]
         lines += self.apply("apply_recorded", recorded=True, release=False)
         return "\n".join(lines) + "\n"
 
@@ -94,7 +96,14 @@ class NodeWriter:
                     loaded.add(read)
                     lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
             targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
-            lines.append(f"{indent}{targets} = {self._formula(formula, recorded)}")
+            assignment = f"{targets} = {self._formula(formula, recorded)}"
+            written = self._in_place(formula) if release else None
+            if written is None:
+                lines.append(indent + assignment)
+            else:
+                later = operator.formulas[operator.formulas.index(formula) + 1 :]
+                others = [f"e{order[name]} is None" for other in later for name in other.inputs]
+                lines += self._reused(targets, assignment, written, others, indent)
         if release:
             lines += self.releases()
         if operator.user_defined:
@@ -109,6 +118,47 @@ class NodeWriter:
         results = ", ".join(f"g{i}" for i in range(len(self.arguments)))
         lines += [f"        return {results}", ""]
         return lines
+
+    def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
+        """Of a formula like `grad * factor`, which can be computed over the gradient: the ufunc, and any factor."""
+        if not self.operator.elementwise or self.operator.user_defined or self.several or len(formula.inputs) > 1:
+            return None
+        tree = formula.tree
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and _is_grad(tree.operand):
+            return "np_negative", None
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)) and _is_grad(tree.left):
+            factor = tree.right
+            names = {node.id for node in ast.walk(factor) if isinstance(node, ast.Name)}
+            if "grad" not in names and names & {*formula.reads, *formula.results}:
+                arguments = {argument.name for argument in self.operator.signature.arguments}
+                ufunc = "np_multiply" if isinstance(tree.op, ast.Mult) else "np_divide"
+                return ufunc, formula_text(factor, False, arguments | local_names(factor))
+        return None
+
+    def _reused(
+        self, target: str, assignment: str, written: tuple[str, str | None], others: list[str], indent: str
+    ) -> list[str]:
+        """A formula computed over the gradient where that is large and nobody else holds it.
+
+        See Note [Who owns a gradient] in docs/notes/engine.md. A page of fresh memory costs more than the arithmetic.
+        """
+        ufunc, factor = written
+        alone = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None and getrefcount(grad) <= GRAD_ALONE"
+        test = " and ".join([alone, *others])
+        lines = []
+        if factor is not None:
+            lines.append(f"{indent}factor = {factor}")
+            test += " and factor.dtype is grad.dtype"
+            operator = "*" if ufunc == "np_multiply" else "/"
+            assignment = f"{target} = grad {operator} factor"
+        operands = "grad, grad" if factor is None else "grad, factor, grad"
+        return [
+            *lines,
+            f"{indent}if {test}:",
+            f"{indent}    {target} = {ufunc}({operands})",
+            f"{indent}else:",
+            f"{indent}    {assignment}",
+        ]
 
     def _formula(self, formula: Formula, recorded: bool) -> str:
         arguments = {argument.name for argument in self.operator.signature.arguments}
@@ -155,6 +205,10 @@ class NodeWriter:
             conformed = f"checked_gradient(g, like, {operator.name!r}, {listed!r})"
         lines += [f"        return tuple([{conformed} for g, like in zip(grads_of_list, node.likes, strict=True)])", ""]
         return lines
+
+
+def _is_grad(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "grad"
 
 
 def grads_are_several(operator: Operator) -> bool:
@@ -230,3 +284,17 @@ class _ForArrays(ast.NodeTransformer):
 def backward_name(name: str) -> str:
     """The name of an operator's node class: `log_softmax` has `LogSoftmaxBackward`."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
+
+
+def _grad_alone() -> int:
+    """The reference count of a gradient that the engine holds, as `consume` sees it where nobody else does."""
+
+    def consume(grad: Any) -> int:
+        return getrefcount(grad)
+
+    grad = [object()].pop()
+    return consume(grad)
+
+
+GRAD_ALONE: Final = _grad_alone()
+LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves
