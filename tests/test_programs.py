@@ -16,21 +16,20 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 import viewgrad as vg
 from viewgrad.autograd import indexing
 from viewgrad.tensor import storage, windows
-from viewgrad.testing import Mismatch, Program, check_program, programs
+from viewgrad.testing import FEATURES, Function, Mismatch, Program, check_feature, check_program, function_of, programs
 from viewgrad.views import conform, copy_slices, meta, nodes
 
 BATCHES = 8
-PROGRAMS = given(programs())
 
 
 @pytest.fixture
-def drawn(request, monkeypatch):
+def drawn(request):
     """Draws a share of the programs and has them checked: `drawn(check, number, batch)`."""
 
-    def run(check, number: int | None = None, batch: int = 0, **kwargs) -> None:
+    def run(check, number: int | None = None, batch: int = 0, strategy=None, **kwargs) -> None:
         number = request.config.getoption("--programs") if number is None else number
         first = request.config.getoption("--programs-seed") * BATCHES
-        inner = PROGRAMS(lambda program: check(program))
+        inner = given(strategy or programs())(lambda program: check(program))
         seed(first + batch)(settings(max_examples=number, database=None, report_multiple_bugs=False, **kwargs)(inner))()
 
     return run
@@ -85,6 +84,121 @@ def test_pytorch_agrees_where_it_runs_the_program(drawn, request):
     number = request.config.getoption("--programs")
     drawn(check, number, suppress_health_check=list(HealthCheck))
     assert len(ran) > number // 5
+
+
+# -- features ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_features_leave_values_and_gradients_as_they_are(drawn, request, feature):
+    number = request.config.getoption("--programs") // 4
+    drawn(lambda program: check_feature(program, feature), number, batch=1)
+
+
+class Squash(vg.autograd.Function):
+    """The hyperbolic tangent, written over its argument."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x.tanh_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (result,) = ctx.saved_tensors
+        return grad * (1.0 - result * result)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (result,) = ctx.saved_tensors
+        return tangent.mul_(1.0 - result * result)
+
+
+class AddSquare(vg.autograd.Function):
+    """The second argument, squared, added to the first in place."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(y)
+        ctx.shapes = x.shape, y.shape
+        x.add_(y * y)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return grad, conform.sum_to(grad * 2.0 * y, ctx.shapes[1])
+
+    @staticmethod
+    def jvp(ctx, of_x, of_y):
+        (y,) = ctx.saved_tensors
+        return of_x if of_y is None else of_x.add_(2.0 * y * of_y)
+
+
+class SineAndCosine(vg.autograd.Function):
+    """Two outputs, each of which is saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        sine, cosine = x.sin(), x.cos()
+        ctx.save_for_backward(sine, cosine)
+        return sine, cosine
+
+    @staticmethod
+    def backward(ctx, of_sine, of_cosine):
+        sine, cosine = ctx.saved_tensors
+        return of_sine * cosine - of_cosine * sine
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        sine, cosine = ctx.saved_tensors
+        return tangent * cosine, -tangent * sine
+
+
+EXPONENTIALS = vg.autograd.define_op(
+    "exponentials_of_programs(self) -> (growing, falling)",
+    forward=lambda x: (np.exp(x), np.exp(-x)),
+    derivatives={"self": "grads[0] * conj(growing) - grads[1] * conj(falling)"},
+    forward_derivative={"growing": "self_t * growing", "falling": "-self_t * falling"},
+    elementwise=True,
+)
+OWN = (
+    Function("squash", np.tanh, vg.tanh, complex=False, module="", inplace_operator=Squash.apply),
+    Function(
+        "add_square",
+        lambda x, y: x + y * y,
+        lambda x, y: x + y * y,
+        arity=2,
+        complex=False,
+        module="",
+        # Saved for jvp, an operand must not be what is written to.
+        inplace_operator=lambda x, y: AddSquare.apply(x, y.clone() if isinstance(y, vg.Tensor) else vg.Tensor(y)),
+    ),
+    Function(
+        "sine_and_cosine", lambda x: (np.sin(x), np.cos(x)), SineAndCosine.apply, complex=False, outputs=2, module=""
+    ),
+    function_of(EXPONENTIALS),
+)
+
+
+def test_custom_functions_that_write_in_place_and_that_have_several_outputs(drawn, request):
+    used = set()
+
+    def check(program: Program) -> None:
+        used.update(function.name for function in program.functions)
+        check_program(program)
+
+    drawn(check, request.config.getoption("--programs") // 2, batch=2, strategy=programs(functions=OWN))
+    assert used >= {function.name for function in OWN}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_custom_functions_with_features(drawn, request, feature):
+    number = request.config.getoption("--programs") // 8
+    drawn(lambda program: check_feature(program, feature), number, batch=3, strategy=programs(functions=OWN))
 
 
 # -- the tests tested --------------------------------------------------------------------------------------------------

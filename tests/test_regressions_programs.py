@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import OverlappingWriteError
+from viewgrad.autograd import forward_ad
+from viewgrad.errors import FunctionError, OverlappingWriteError
 
 
 def test_a_number_for_a_gradient_passes_through_a_write_to_a_reshaped_scalar():
@@ -72,3 +73,39 @@ def test_a_detached_tensor_that_overlaps_itself_cannot_be_written_to(overlapping
     with pytest.raises(OverlappingWriteError):
         detached[:, 0].mul_(2.0)
     np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+
+
+def test_jvp_of_a_custom_function_sees_the_values_that_were_saved():
+    class AddSquare(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(y)
+            x.add_(y * y)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad * 2.0 * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, of_x, of_y):
+            return of_x + 2.0 * ctx.saved_tensors[0] * of_y
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x.clone()
+    AddSquare.apply(y, y)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, [3.0, 5.0])
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(x.detach(), vg.ones(2)).clone()
+        AddSquare.apply(y, y)
+        np.testing.assert_array_equal(forward_ad.unpack_dual(y).tangent, [3.0, 5.0])
+        # The history that the value had is not known: no wrong second derivative.
+        y = forward_ad.make_dual(x, vg.ones(2)).clone()
+        AddSquare.apply(y, y)
+        with pytest.raises(FunctionError, match="history is not known"):
+            forward_ad.unpack_dual(y).tangent.sum().backward()
+        with forward_ad.dual_level(), pytest.raises(FunctionError, match="nested levels"):
+            y = forward_ad.make_dual(x.clone(), vg.ones(2)).clone()
+            AddSquare.apply(y, y)

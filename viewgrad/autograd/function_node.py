@@ -10,10 +10,11 @@ import attrs
 import numpy as np
 
 from ..errors import FunctionError
+from ..tensor.levels import LEVEL
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import MANY, Node, new, next_sequence_nr
 from ..tensor.storage import RELEASED, SavedTensor, Storage, WritesRefused, save
-from ..tensor.tangents import with_tangents
+from ..tensor.tangents import DualSaved, with_tangents
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ..views.conform import conform
 from ..views.meta import check_write
@@ -37,7 +38,7 @@ class FunctionCtx:
         self._recorded = False
         self._dual = False  # whether an input has a tangent
         self._wanted: list[Wanted] = []
-        self._wanted_forward: tuple[Tensor | None, ...] | None = None
+        self._wanted_forward: list[Wanted] | None = None
         self._kept: list[Kept] = []
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
@@ -68,7 +69,7 @@ class FunctionCtx:
         """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
         self._require_open("save_for_forward")
         self._require_tensors(tensors, "save_for_forward", or_none=True)
-        self._wanted_forward = tensors
+        self._wanted_forward = [Wanted(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
@@ -78,8 +79,8 @@ class FunctionCtx:
             FreedGraphError: when a backward pass has released it.
         """
         if self._open:  # in jvp
-            wanted = self._wanted_forward
-            return tuple([entry.tensor for entry in self._wanted]) if wanted is None else wanted
+            wanted = self._wanted if self._wanted_forward is None else self._wanted_forward
+            return tuple([self._for_jvp(entry) for entry in wanted])
         return tuple([self._unpacked(kept) for kept in self._kept])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -117,7 +118,7 @@ class FunctionCtx:
         self._materialize = value
 
     def _saved(self, tensor: Tensor | None) -> SavedTensor | None:
-        if tensor is None or not self._recorded:
+        if tensor is None or not (self._recorded or self._dual):
             return None
         return with_tangents(save(tensor), tensor) if self._dual else save(tensor)
 
@@ -135,6 +136,19 @@ class FunctionCtx:
                     f"{self._function.__name__}: {what}() takes tensors, but its argument {i} is of type "
                     f"{type(tensor).__name__}; put other values on ctx as attributes"
                 )
+
+    def _for_jvp(self, wanted: Wanted) -> Tensor | None:
+        """A saved tensor for `jvp`: itself, or where forward has written to it since, the value that it had."""
+        if version_of(wanted.tensor) == wanted.version or wanted.saved is None:
+            return wanted.tensor
+        if LEVEL.get() is not None:
+            raise FunctionError(
+                f"{self._function.__name__}: forward wrote to a tensor after saving it, and nested levels of forward mode "
+                "would need the tangent that it had then; save what forward has not written to"
+            )
+        saved = wanted.saved
+        kept = Kept(saved.inner if type(saved) is DualSaved else saved, UNKNOWN, self._function._node_class.__name__)
+        return self._unpacked(kept)
 
     def _unpacked(self, kept: Kept) -> Tensor | None:
         """A saved tensor with its history."""

@@ -2,6 +2,7 @@
 
 from . import steps
 from .checks import Mismatch, check_program
+from .features import FEATURES, check_feature
 from .functions import Function, function_of
 from .operators import check_operator
 from .program import Program
@@ -9,10 +10,12 @@ from .strategies import programs
 from .writer import Writer
 
 __all__ = [
+    "FEATURES",
     "Function",
     "Mismatch",
     "Program",
     "Writer",
+    "check_feature",
     "check_operator",
     "check_program",
     "function_of",

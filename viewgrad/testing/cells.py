@@ -122,6 +122,11 @@ class CellMachine(ABC, Generic[H]):
     def compute(self, step: s.Compute) -> None:
         self._fresh(step.out, self._result(step.function, step.operands))
 
+    def several(self, step: s.Several) -> None:
+        results = [(out, self._result(function, step.operands)) for out, function in step.parts()]
+        for out, result in results:
+            self._fresh(out, result)
+
     def call(self, step: s.Call) -> None:
         operands = self._operands(step.operands)
         value = step.numpy([operand.value for operand in operands])

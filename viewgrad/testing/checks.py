@@ -71,6 +71,7 @@ def _check_program(program: Program, order: int, numeric: bool) -> None:
     ours = gradients(program, weights, order)
     _check_sketch(program, ours)
     _check_single_run(program, ours)
+    _check_given_gradients(program)
     _compare("the program without aliasing", ours, unaliased_gradients(program, weights, order))
     with view_replay(True):
         _compare("the program under view_replay(True)", ours, gradients(program, weights, order))
@@ -98,7 +99,7 @@ def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gra
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     inputs = {name: names[name] for name in program.inputs}
     values = {name: tensor._array.copy() for name, tensor in names.items() if isinstance(tensor, Tensor)}
-    return _differentiated(names[program.loss], leaves, inputs, weights, order, values)
+    return differentiated(names[program.loss], leaves, inputs, weights, order, values)
 
 
 def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
@@ -107,7 +108,7 @@ def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: i
     program.run(machine)
     inputs = {name: machine.origin(name) for name in program.inputs}
     values = {name: tensor.value() for name, tensor in machine.tensors.items()}
-    found = _differentiated(machine.tensor(program.loss), machine.leaves, inputs, weights, order, values)
+    found = differentiated(machine.tensor(program.loss), machine.leaves, inputs, weights, order, values)
     first = {
         name: gradient if gradient is None or name in machine.leaves else machine.gradient(name, gradient)
         for name, gradient in found.first.items()
@@ -115,7 +116,7 @@ def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: i
     return attrs.evolve(found, first=first)
 
 
-def _differentiated(
+def differentiated(
     loss: Tensor,
     leaves: Mapping[str, Tensor],
     inputs: Mapping[str, Tensor],
@@ -152,7 +153,7 @@ def _check_sketch(program: Program, ours: Gradients) -> None:
     sketch = Sketch()
     program.run(sketch)
     values = {name: array for name, array in sketch.arrays.items() if name in ours.values}
-    _compare_all("value", "NumPy", {name: ours.values[name] for name in values}, values, CLOSE)
+    compare_all("value", "NumPy", {name: ours.values[name] for name in values}, values, CLOSE)
 
 
 def _check_single_run(program: Program, ours: Gradients) -> None:
@@ -166,33 +167,57 @@ def _check_single_run(program: Program, ours: Gradients) -> None:
     for what in ("a first run", "a second run of the same graph"):
         together = grad(loss, tensors, retain_graph=True, allow_unused=True)
         found = dict(zip(wanted, map(_array, together), strict=True))
-        _compare_all("gradient", what, ours.first, found, CLOSE)
-        _check_unshared([*tensors, *together])
+        compare_all("gradient", what, ours.first, found, CLOSE)
+        _check_unshared([*tensors, *together], len(tensors))
     for name, tensor in zip(wanted, tensors, strict=True):
         (alone,) = grad(loss, tensor, retain_graph=True, allow_unused=True)
         what = f"a run for {name} alone"
-        _compare_all("gradient", what, {name: ours.first[name]}, {name: _array(alone)}, CLOSE)
-    loss.backward()
-    accumulated = {leaf.name: _array(names[leaf.name].grad) for leaf in program.differentiable_leaves}
-    ours_of_leaves = {name: ours.first[name] for name in accumulated}
-    _compare_all("gradient", "backward()", ours_of_leaves, accumulated, CLOSE)
+        compare_all("gradient", what, {name: ours.first[name]}, {name: _array(alone)}, CLOSE)
+    loss.backward(retain_graph=True)
+    loss.backward(retain_graph=True)
+    loss.backward(inputs=tensors)
+    accumulated = {name: _array(names[name].grad) for name in wanted}
+    times = {name: 3 if names[name].is_leaf else 1 for name in wanted}
+    expected = {name: None if mine is None else mine * times[name] for name, mine in ours.first.items()}
+    compare_all("accumulated gradient", "backward()", expected, accumulated, CLOSE)
 
 
-def _check_unshared(tensors: Sequence[Tensor | None]) -> None:
-    """No gradient shares memory with another, or with a tensor of the program."""
-    arrays = [tensor._array for tensor in tensors if tensor is not None]
-    programs = len(tensors) // 2
-    for i, array in enumerate(arrays):
-        for j in range(max(i + 1, programs), len(arrays)):
-            if np.may_share_memory(array, arrays[j]) and np.shares_memory(array, arrays[j]):
-                raise Mismatch(f"gradients {i} and {j} share memory")
+def _check_given_gradients(program: Program) -> None:
+    """Several outputs, each with a gradient of its own, which stays as it is: as a weighted sum of the outputs."""
+    names = program.execute()
+    leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
+    outputs = [names[name] for name in (*program.inputs, program.loss) if names[name].requires_grad]
+    if not outputs or not leaves:
+        return
+    weights = [np.asarray(np.cos(np.arange(output.size)).reshape(output.shape), output.dtype) for output in outputs]
+    given = [Tensor(weight) for weight in weights]
+    terms = [(output * np.conj(weight)).real.sum() for output, weight in zip(outputs, weights, strict=True)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    expected = dict(zip(leaves, map(_array, grad(total, list(leaves.values()), retain_graph=True, allow_unused=True))))
+    for what in ("a run from several outputs", "a second run from several outputs"):
+        found = grad(outputs, list(leaves.values()), given, retain_graph=True, allow_unused=True)
+        compare_all("gradient", what, expected, dict(zip(leaves, map(_array, found))), CLOSE)
+        _check_unshared([*given, *found], len(given))
+        for tensor, weight in zip(given, weights, strict=True):
+            if not np.array_equal(tensor._array, weight):
+                raise Mismatch(f"{what} has changed a gradient that it was given")
+
+
+def _check_unshared(tensors: Sequence[Tensor | None], number: int) -> None:
+    """Of the tensors, those behind the first `number` share memory with none of the others."""
+    for i, tensor in enumerate(tensors):
+        for other in tensors[max(i + 1, number) :]:
+            if tensor is not None and other is not None and np.shares_memory(tensor._array, other._array):
+                raise Mismatch(f"a gradient, number {i}, shares memory")
 
 
 def _compare(oracle: str, ours: Gradients, theirs: Gradients) -> None:
     values = {name: ours.values[name] for name in theirs.values}
-    _compare_all("value", oracle, values, theirs.values, CLOSE)
-    _compare_all("gradient", oracle, ours.first, theirs.first, CLOSE)
-    _compare_all("second gradient", oracle, ours.second, theirs.second, CLOSE)
+    compare_all("value", oracle, values, theirs.values, CLOSE)
+    compare_all("gradient", oracle, ours.first, theirs.first, CLOSE)
+    compare_all("second gradient", oracle, ours.second, theirs.second, CLOSE)
 
 
 def _compare_numeric(
@@ -200,10 +225,10 @@ def _compare_numeric(
 ) -> None:
     for name, estimate in theirs.items():
         allowed = tolerance + 4 * estimate.uncertainty
-        _compare_all(what, "finite differences", {name: ours[name]}, {name: estimate.gradient}, allowed)
+        compare_all(what, "finite differences", {name: ours[name]}, {name: estimate.gradient}, allowed)
 
 
-def _compare_all(
+def compare_all(
     what: str,
     oracle: str,
     ours: Mapping[str, Array | None],

@@ -36,7 +36,9 @@ class Function:
         inplace: whether there is an in-place form.
         elementwise: whether it works element by element, with broadcasting.
         listed: whether its operands are given as one list.
-        module: where a program finds it.
+        outputs: how many results it has.
+        module: where a program finds it; "" for one of the user's own.
+        inplace_operator: its in-place form, of one of the user's own.
     """
 
     name: str
@@ -50,7 +52,9 @@ class Function:
     inplace: bool = True
     elementwise: bool = True
     listed: bool = False
+    outputs: int = 1
     module: str = "vg."
+    inplace_operator: Callable[..., Any] | None = attrs.field(default=None, repr=False, eq=False)
 
     def source(self, operands: Sequence[str], spelling: str) -> str:
         """The call, as an expression, in one of several spellings where there are several."""
@@ -74,29 +78,43 @@ class Function:
                 for turn in {"f": (1,), "c": (1, 1j)}.get(kind, (0,)):
                     moved = list(operands)
                     moved[i] = np.broadcast_to(operand, shape) + turn * around
-                    near = np.asarray(self.numpy(*moved))
-                    slopes = np.diff(near, axis=0) / STEP
-                    kinks = np.diff(slopes, axis=0)
-                    if not ((np.abs(near) <= LARGEST).all() and (np.abs(slopes) <= STEEPEST).all()):
-                        return False
-                    if not (np.abs(kinks) <= STEEPEST * STEP).all():
-                        return False
+                    near = np.stack(self.numpy(*moved), -1) if self.outputs > 1 else np.asarray(self.numpy(*moved))
+                    for largest in (LARGEST, *STEEPEST):  # of the value, and of each derivative
+                        if not (np.abs(near) <= largest).all():
+                            return False
+                        near = np.diff(near, axis=0) / STEP
         return True
 
 
 LARGEST: Final = 6.0
-STEEPEST: Final = 12.0  # first and second derivative
+STEEPEST: Final = (12.0, 12.0, 100.0)  # a jump of a derivative is a very large one of the next
 STEP: Final = 4e-3
 AROUND: Final = np.arange(-20, 21) * STEP
 SYMBOLS: Final = {"mul": "*", "add": "+", "sub": "-", "div": "/", "neg": "-", "pow": "**", "matmul": "@"}
 
 
 def function_of(operator: Operator) -> Function | None:
-    """An elementwise operator of one or two tensors as a function that programs can use; None for other operators."""
+    """An elementwise operator of one or two tensors as a function that programs can use; None for other operators.
+
+    Arguments:
+        operator: one of viewgrad's, or made by `define_op`.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> from viewgrad.testing import function_of
+        >>> cube = vg.autograd.define_op(
+        ...     "cube_example(self)", forward=lambda x: x**3, derivatives={"self": "grad * 3 * square(self)"}
+        ... )
+        >>> function_of(cube).source(["x"], "call")
+        'cube_example(x)'
+    """
     arguments = operator.signature.arguments
     if not operator.elementwise or not operator.differentiable or not 1 <= len(arguments) <= 2:
         return None
     if any(argument.kind != "tensor" or argument.default is not None for argument in arguments):
+        return None
+    outputs = len(operator.signature.outputs)
+    if operator.nondifferentiable_outputs:
         return None
     reference = operator.reference
     ufunc = getattr(reference, "__name__", "")
@@ -110,6 +128,9 @@ def function_of(operator: Operator) -> Function | None:
         operator.domain,
         "c" in operator.kinds,
         operator.has_inplace,
+        outputs=outputs,
+        module="" if operator.user_defined else "vg.",
+        inplace_operator=operator.inplace if operator.user_defined and operator.has_inplace else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import linecache
+from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, Protocol
 
@@ -62,10 +63,39 @@ class Program:
 
     def execute(self) -> dict[str, Any]:
         """Run it as it is printed, on viewgrad's tensors; returns all that it has bound, by name."""
-        names: dict[str, Any] = {"vg": viewgrad, "np": np}
-        names.update((function.name, function.operator) for function in self.functions if not function.module)
+        names = self._environment()
         exec(_compiled(self.body()), names)
         del names["__builtins__"]
+        return names
+
+    def execute_stepwise(
+        self, leaves: Mapping[str, Any], after_step: Callable[[Any, dict[str, Any]], None] = lambda step, names: None
+    ) -> dict[str, Any]:
+        """Run it on leaves that are given, step by step.
+
+        Arguments:
+            leaves: by name, what takes the place of each leaf.
+            after_step: is called with each step that has been taken, and with all names bound so far.
+        """
+        names = self._environment() | dict(leaves)
+        for step in self.steps:
+            exec(_compiled(step.source() + "\n"), names)
+            after_step(step, names)
+        del names["__builtins__"]
+        return names
+
+    def make_leaves(self) -> dict[str, Any]:
+        """Its leaves, by name."""
+        names = self._environment()
+        exec(_compiled("".join(f"{leaf.source()}\n" for leaf in self.leaves)), names)
+        return {leaf.name: names[leaf.name] for leaf in self.leaves}
+
+    def _environment(self) -> dict[str, Any]:
+        names: dict[str, Any] = {"vg": viewgrad, "np": np}
+        for function in self.functions:
+            if not function.module:
+                names[function.name] = function.operator
+                names[f"{function.name}_"] = function.inplace_operator
         return names
 
     def body(self) -> str:
@@ -91,7 +121,7 @@ class Program:
         return self.source()
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def _compiled(body: str) -> CodeType:
     filename = f"<drawn program {abs(hash(body)):x}>"
     linecache.cache[filename] = (len(body), None, body.splitlines(keepends=True), filename)

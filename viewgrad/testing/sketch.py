@@ -139,6 +139,10 @@ class Sketch:
     def compute(self, step: s.Compute) -> None:
         self._fresh(step.out, step.function.numpy(*map(self.value, step.operands)), step.operands)
 
+    def several(self, step: s.Several) -> None:
+        for out, function in step.parts():
+            self._fresh(out, function.numpy(*map(self.value, step.operands)), step.operands)
+
     def call(self, step: s.Call) -> None:
         self._fresh(step.out, step.numpy([self.value(operand) for operand in step.operands]), step.operands)
 

@@ -26,6 +26,7 @@ __all__ = [
     "NoGrad",
     "Operand",
     "Overwrite",
+    "Several",
     "Step",
     "Table",
     "UfuncOut",
@@ -194,6 +195,39 @@ class Compute:
 
 
 @attrs.frozen
+class Several:
+    """`a, b = f(x)`: an elementwise function with several results."""
+
+    outs: tuple[str, ...]
+    function: Function
+    operands: tuple[Operand, ...]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return _names(self.operands)
+
+    def source(self) -> str:
+        return f"{', '.join(self.outs)} = {self.function.source([_operand(o) for o in self.operands], 'call')}"
+
+    def run(self, machine: Machine) -> None:
+        machine.several(self)
+
+    def parts(self) -> list[tuple[str, Function]]:
+        """Each result, with the function that gives it alone."""
+
+        def alone(number: int) -> Function:
+            function = self.function
+            return attrs.evolve(
+                function,
+                numpy=lambda *arrays: function.numpy(*arrays)[number],
+                operator=lambda *tensors: function.operator(*tensors)[number],
+                outputs=1,
+            )
+
+        return [(out, alone(number)) for number, out in enumerate(self.outs)]
+
+
+@attrs.frozen
 class Call:
     """`out = vg.sum(a, axis=0)`: a function that is not elementwise."""
 
@@ -272,6 +306,8 @@ class Write:
             return f"{self.target} {self.function.symbol}= {operands[0]}"
         if self.spelling == "numpy" and self.function.ufunc:
             return f"np.{self.function.ufunc}({', '.join([self.target, *operands])}, out={self.target})"
+        if not self.function.module:
+            return f"{self.function.name}_({', '.join([self.target, *operands])})"
         return f"{self.target}.{self.function.name}_({', '.join(operands)})"
 
     def run(self, machine: Machine) -> None:
@@ -416,6 +452,7 @@ class Machine(Protocol):
     def view(self, step: View) -> None: ...
     def unpack(self, step: Unpack) -> None: ...
     def compute(self, step: Compute) -> None: ...
+    def several(self, step: Several) -> None: ...
     def call(self, step: Call) -> None: ...
     def gather(self, step: Gather) -> None: ...
     def write(self, step: Write) -> None: ...

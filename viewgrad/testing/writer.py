@@ -50,7 +50,7 @@ class Writer:
     def __init__(self, draw: Draw, *, complex: bool = True, functions: tuple[Function, ...] = ()) -> None:
         self.draw = draw
         self.complex = complex
-        self.elementwise = functions + ELEMENTWISE
+        self.elementwise = functions * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # the user's own about as often
         self.sketch = Sketch()
         self.leaves: list[s.Leaf] = []
         self.steps: list[Any] = []
@@ -170,7 +170,7 @@ class Writer:
 
     def draw_compute(self) -> Any:
         first = self.choose(self.names(self.differentiable))
-        function = self.choose(self._functions(self.array(first)))
+        function = self.choose(self._functions(self.array(first), several=True))
         operands: tuple[Any, ...] = (first,)
         if function.arity == 2:
             second = self.draw_operand(lambda shape: _broadcastable(shape, self.array(first).shape), function)
@@ -179,13 +179,16 @@ class Writer:
                 operands = (second, first)
         if not self._tame(function, operands):
             return None
+        if function.outputs > 1:
+            return s.Several(tuple(self.new_name() for _ in range(function.outputs)), function, operands)
         spelling = self.choose(["operator", "call", "numpy"])
         if isinstance(operands[0], s.Table) and spelling == "operator" and not function.symbol:
             spelling = "call"
         return s.Compute(self.new_name(), function, operands, spelling)
 
-    def _functions(self, array: Array) -> list[Function]:
-        return [f for f in self.elementwise if f.complex or array.dtype.kind != "c"]
+    def _functions(self, array: Array, *, several: bool = False) -> list[Function]:
+        """The functions that can be applied to an array; those with several results only if asked for."""
+        return [f for f in self.elementwise if (f.complex or array.dtype.kind != "c") and (several or f.outputs == 1)]
 
     def draw_operand(self, fits: Callable[[tuple[int, ...]], bool], function: Function | None = None) -> s.Operand:
         """A tensor whose shape fits, a number, or an array of constants."""
@@ -213,7 +216,7 @@ class Writer:
             return False
         if not function.tame(values):
             return False
-        result = np.asarray(function.numpy(*values))
+        result = np.asarray(function.numpy(*values)[0] if function.outputs > 1 else function.numpy(*values))
         if like is None:
             return result.dtype.kind in "fc" and (self.complex or result.dtype.kind == "f")
         return np.can_cast(result.dtype, like.dtype, "same_kind")

@@ -1,0 +1,170 @@
+"""A program with features of the library on, each of which must leave its gradients as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ..autograd import forward_ad
+from ..autograd.api import grad
+from ..autograd.saved_hooks import saved_tensors_hooks
+from ..func import functionalize
+from ..tensor.tensor import Tensor
+from . import steps as s
+from .checks import CLOSE, Gradients, Mismatch, compare_all, differentiated, gradients, weights_for
+from .program import Program
+
+__all__ = ["FEATURES", "check_feature"]
+
+Array = np.ndarray[Any, Any]
+
+
+def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
+    """Run a program plainly and with a feature on, and compare.
+
+    Arguments:
+        program: what to run.
+        feature: a key of `FEATURES`.
+        order: 1 for gradients, 2 for gradients of gradients too.
+
+    Raises:
+        Mismatch: where anything differs; a note has the program.
+    """
+    try:
+        weights = weights_for(program)
+        FEATURES[feature](program, gradients(program, weights, order), weights, order)
+    except Exception as error:
+        error.add_note(f"The program, with {feature}:\n\n{program.source()}")
+        raise
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------------
+
+
+def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
+    """The tangent of the loss is the gradient times the tangents put in; also mixed with reverse mode, both ways."""
+    if any(isinstance(step, s.NoGrad) for step in program.steps):
+        return  # to which forward mode pays no attention
+    with forward_ad.dual_level():
+        leaves = program.make_leaves()
+        duals = dict(leaves)
+        for name, weight in weights.items():
+            duals[name] = forward_ad.make_dual(leaves[name], Tensor(weight))
+        names = program.execute_stepwise(duals)
+        loss = names[program.loss]
+        primal, tangent = forward_ad.unpack_dual(loss)
+        compare_all("value", "forward mode", {"loss": plain.values[program.loss]}, {"loss": primal._array}, CLOSE)
+        expected = sum(
+            float((np.conj(gradient) * weights[name]).real.sum())
+            for name, gradient in plain.first.items()
+            if name in weights and gradient is not None
+        )
+        derivative = None if tangent is None else tangent._array
+        compare_all("derivative", "forward mode", {"loss": np.array(expected)}, {"loss": derivative}, CLOSE)
+        if order < 2 or tangent is None or not loss.requires_grad:
+            return
+        wanted = {leaf.name: leaves[leaf.name] for leaf in program.differentiable_leaves}
+        over = dict.fromkeys(wanted, None)
+        if tangent.requires_grad:
+            found = grad(tangent, list(wanted.values()), retain_graph=True, allow_unused=True)
+            over = dict(zip(wanted, map(_array, found), strict=True))
+        compare_all("second gradient", "reverse over forward mode", plain.second, over, CLOSE)
+        found = grad(loss, list(wanted.values()), allow_unused=True)
+        tangents = [None if gradient is None else forward_ad.unpack_dual(gradient).tangent for gradient in found]
+        over = dict(zip(wanted, map(_array, tangents), strict=True))
+        compare_all("second gradient", "forward over reverse mode", plain.second, over, CLOSE)
+
+
+# -- hooks -------------------------------------------------------------------------------------------------------------
+
+
+def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
+    """Hooks on every tensor and every node, which look at gradients and return nothing."""
+    seen: list[Any] = []
+
+    def observe(*args: Any) -> None:
+        seen.append(args)
+        for arg in args:
+            for gradient in arg if isinstance(arg, tuple) else (arg,):
+                if gradient is not None:
+                    gradient.detach().numpy()
+
+    def hook(step: Any, names: dict[str, Any]) -> None:
+        for name in {*step.outs, *([step.target] if hasattr(step, "target") else [])} & names.keys():
+            tensor = names[name]
+            if tensor.requires_grad:
+                tensor.register_hook(observe)
+                tensor.retain_grad()
+                if tensor.grad_fn is not None:
+                    tensor.grad_fn.register_hook(observe)
+                    tensor.grad_fn.register_prehook(observe)
+
+    names = program.execute_stepwise(program.make_leaves(), hook)
+    compare(program, "the program under hooks that observe", plain, names, weights, order)
+
+
+def hooks_on_saved_values(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
+    """Every saved value is packed to bytes, and unpacked again."""
+
+    def pack(tensor: Tensor) -> Any:
+        array = tensor.detach().numpy()
+        return array.tobytes(), array.shape, array.dtype
+
+    def unpack(packed: Any) -> Tensor:
+        data, shape, dtype = packed
+        return Tensor(np.frombuffer(data, dtype).reshape(shape))
+
+    with saved_tensors_hooks(pack, unpack):
+        names = program.execute()
+        compare(program, "the program under saved_tensors_hooks", plain, names, weights, order)
+
+
+# -- functionalize -----------------------------------------------------------------------------------------------------
+
+
+def functionalized(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
+    """The program without in-place writes: no version changes."""
+    leaves = program.make_leaves()
+    names: dict[str, Any] = {}
+
+    def run(given: dict[str, Tensor]) -> None:
+        names.update(program.execute_stepwise(given))
+        for name, tensor in names.items():
+            if isinstance(tensor, Tensor) and tensor._version:
+                raise Mismatch(f"the version of {name} is {tensor._version} under functionalize")
+
+    functionalize(run)(leaves)
+    values = {name: tensor._array.copy() for name, tensor in names.items() if isinstance(tensor, Tensor)}
+    compare_all(
+        "value", "the program under functionalize", {name: plain.values[name] for name in values}, values, CLOSE
+    )
+    wanted = {leaf.name: leaves[leaf.name] for leaf in program.differentiable_leaves}
+    found = differentiated(names[program.loss], wanted, {}, weights, order, {})
+    ours = {name: gradient for name, gradient in plain.first.items() if name in wanted}
+    compare_all("gradient", "the program under functionalize", ours, found.first, CLOSE)
+    compare_all("second gradient", "the program under functionalize", plain.second, found.second, CLOSE)
+
+
+def compare(
+    program: Program, oracle: str, plain: Gradients, names: Mapping[str, Any], weights: Mapping[str, Array], order: int
+) -> None:
+    """Compare a plain run with what the names hold after another."""
+    leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
+    inputs = {name: names[name] for name in program.inputs}
+    found = differentiated(names[program.loss], leaves, inputs, weights, order, {})
+    compare_all("gradient", oracle, plain.first, found.first, CLOSE)
+    compare_all("second gradient", oracle, plain.second, found.second, CLOSE)
+
+
+def _array(gradient: Tensor | None) -> Array | None:
+    return None if gradient is None else gradient._array.copy()
+
+
+FEATURES: Final[dict[str, Callable[[Program, Gradients, Mapping[str, Array], int], None]]] = {
+    "forward mode": forward_mode,
+    "observing hooks": observing_hooks,
+    "hooks on saved values": hooks_on_saved_values,
+    "functionalize": functionalized,
+}
