@@ -13,44 +13,56 @@ from viewgrad.tensor.storage import Storage
 
 @st.composite
 def writes_and_saves(draw):
+    """The shape of an array, and windows of it: by an index, known or not, through the flat array, of real parts."""
     shape = draw(array_shapes(min_dims=1, max_dims=3, max_side=6))
-    steps = draw(
-        st.lists(
-            st.tuples(st.booleans(), basic_indices(shape, allow_newaxis=True, allow_ellipsis=True), st.booleans()),
-            max_size=14,
-        )
+    size = int(np.prod(shape))
+    indices = basic_indices(shape, allow_newaxis=True, allow_ellipsis=True)
+    strides = st.slices(size)
+    window = st.one_of(
+        st.tuples(st.sampled_from(["index", "unknown", "real", "pairs"]), indices),
+        st.tuples(st.sampled_from(["flat", "flat imag"]), strides),
     )
-    return shape, steps
+    return shape, draw(st.lists(st.tuples(st.booleans(), window), max_size=14))
 
 
-@settings(deadline=None, max_examples=300)
+def taken(root, route, index):
+    if route.startswith("flat"):
+        window = root.reshape(-1)[index]
+        return window.imag if route == "flat imag" else window
+    index = index if isinstance(index, tuple) else (index,)
+    window = root[index if Ellipsis in index else (*index, ...)]
+    if route == "pairs":
+        return window[..., None].view(float)
+    return window.real if route == "real" else window
+
+
+@settings(deadline=None, max_examples=400)
 @given(writes_and_saves())
 def test_saved_windows_keep_their_value_and_only_touched_ones_are_copied(drawn):
     shape, steps = drawn
-    root = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    root = np.arange(np.prod(shape), dtype=float).reshape(shape) * (1 + 2j)
     storage = Storage(root)
     saved = []
-    for number, (is_save, index, as_index) in enumerate(steps):
-        index = index if isinstance(index, tuple) else (index,)
-        if Ellipsis not in index:
-            index = (*index, ...)
-        window = root[index]
-        known_index = index if as_index else None
+    for number, (is_save, (route, index)) in enumerate(steps):
+        window = taken(root, route, index)
+        known = None
+        if route == "index":
+            known = index if isinstance(index, tuple) else (index,)
         if is_save:
-            saved.append((storage.save(window, known_index), window.copy(), window))
+            saved.append((storage.save(window, known), window.copy()))
         else:
-            touched = [np.shares_memory(item.array, window) for item, _, _ in saved]
-            was = [item.array for item, _, _ in saved]
-            storage.preserve(window, known_index)
+            touched = [np.shares_memory(item.array, window) for item, _ in saved]
+            was = [item.array for item, _ in saved]
+            storage.preserve(window, known)
             window[...] = -1.0 - number
-            for (item, _, _), touch, before in zip(saved, touched, was, strict=True):
+            for (item, _), touch, before in zip(saved, touched, was, strict=True):
                 assert (item.array is not before) == touch
-    for item, value, _ in saved:
+    for item, value in saved:
         assert np.array_equal(item.array, value)
 
 
 INDICES = {
-    "rows": lambda n: [i for i in range(n)],
+    "rows": lambda n: list(range(n)),
     "columns": lambda n: [(slice(None), i) for i in range(n)],
     "cells": lambda n: [(i, (7 * i) % n, ...) for i in range(n)],
     "blocks": lambda n: [slice(4 * i, 4 * i + 4) for i in range(n // 4)],
@@ -83,6 +95,21 @@ def test_a_row_is_compared_with_the_cells_of_that_row_only():
         for i in range(n):
             storage.preserve(root[i], i)
         assert storage.windows.compared == len(kept) == n
+
+
+def test_interleaved_windows_of_a_flat_view_are_not_compared():
+    for n in (40, 400):
+        root = np.zeros((8, n))
+        flat = root.reshape(-1)
+        storage = Storage(root)
+        kept = [storage.save(flat[i::n], None) for i in range(0, n, 2)]
+        for i in range(1, n, 2):
+            storage.preserve(flat[i::n], None)
+        assert storage.windows is not None
+        assert storage.windows.compared == 0
+        for i in range(0, n, 2):
+            storage.preserve(flat[i::n], None)
+        assert storage.windows.compared == len(kept)
 
 
 def test_dead_windows_are_forgotten():

@@ -4,6 +4,10 @@ A window is located by its bounding box, in the index space of the array that th
 dimension a range. Boxes of like extents go into one grid whose cells are as large as they are, so that a row, a column,
 a cell or a block each fall into one cell, and a write looks into the few cells that its own box meets. The boxes only
 select; whether two windows share memory is decided exactly.
+
+A window that is no basic index of that array (a diagonal, a stride through a reshaped view) is located by the numbers
+of its first and last element and the step between its elements: windows of one step that leave different remainders
+never meet.
 """
 
 from __future__ import annotations
@@ -42,12 +46,13 @@ class SavedWindows:
         compared: how many pairs of windows have been held against each other, for tests of growth.
     """
 
-    __slots__ = ("_count", "_grids", "_limit", "_pending", "_root", "compared")
+    __slots__ = ("_combs", "_count", "_grids", "_limit", "_pending", "_root", "compared")
 
     def __init__(self, root: Array) -> None:
         self._root = root
         self._pending: deque[tuple[SavedTensor, Any]] = deque()
         self._grids: dict[tuple[int, ...], Any] = {}
+        self._combs: dict[tuple[int, int], Any] = {}
         self._count = 0
         self._limit = FIRST_PRUNE
         self.compared = 0
@@ -71,7 +76,7 @@ class SavedWindows:
             self._arrange()
         if not self._count:
             return []
-        if type(index) is int and len(self._grids) == 1:  # a row beside rows, the most frequent case, in short
+        if type(index) is int and len(self._grids) == 1 and not self._combs:  # a row beside rows, the usual case
             rows = self._grids.get(ROW)
             if rows is not None and not rows.get(index if index >= 0 else index + self._root.shape[0]):
                 return []
@@ -85,6 +90,14 @@ class SavedWindows:
                     if window is None:
                         window = np.asarray(self._root[index])
                     self._take_from(entries, box, window, touched)
+        if self._combs:
+            if window is None:
+                window = np.asarray(self._root[index])
+            comb = _comb_of(window, self._root)
+            if comb is not None:
+                span = ((comb[0], comb[1] + 1),)
+                for entries in _teeth_met(self._combs, comb):
+                    self._take_from(entries, span, window, touched)
         return touched
 
     def _take_from(self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor]) -> None:
@@ -114,6 +127,10 @@ class SavedWindows:
                         rows[index] = [(saved, ((index, index + 1),))]
                         self._count += 1
                         continue
+                comb = None if index is not None else _comb_of(saved.array, self._root)
+                if comb is not None:
+                    self._insert_comb(saved, *comb)
+                    continue
                 box = box_of(saved.array, index, self._root)
                 if box is not None:
                     self._insert((saved, box))
@@ -140,6 +157,12 @@ class SavedWindows:
         else:
             entries.append(entry)
 
+    def _insert_comb(self, saved: SavedTensor, first: int, last: int, step: int) -> None:
+        level = (last - first).bit_length()
+        cells = self._combs.setdefault((step, level), {}).setdefault(first % step, {})
+        cells.setdefault(first >> level, []).append((saved, ((first, last + 1),)))
+        self._count += 1
+
     def _prune(self) -> None:
         """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
         pending = self._pending
@@ -153,6 +176,11 @@ class SavedWindows:
             self._count += live
             if not live:
                 del self._grids[levels]
+        for key, comb in list(self._combs.items()):
+            live = _prune_node(comb, 2)
+            self._count += live
+            if not live:
+                del self._combs[key]
         self._limit = max(FIRST_PRUNE, 2 * len(self))
 
 
@@ -195,6 +223,40 @@ def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]
         if not nodes:
             break
     return nodes
+
+
+def _comb_of(window: Array, root: Array) -> tuple[int, int, int] | None:
+    """Of a window taken in any way: the numbers in `root` of its first and last element, and a step between all.
+
+    None where it is empty, or `root` is not laid out in row order.
+    """
+    if not window.size or not root.flags.c_contiguous:
+        return None
+    itemsize = root.itemsize
+    address = root.__array_interface__["data"][0]
+    low, high = np.lib.array_utils.byte_bounds(window)
+    step = math.gcd(*[stride for stride, extent in zip(window.strides, window.shape, strict=True) if extent > 1])
+    if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several at once
+        step = itemsize
+    return (low - address) // itemsize, (high - 1 - address) // itemsize, max(step // itemsize, 1)
+
+
+def _teeth_met(combs: dict[tuple[int, int], Any], comb: tuple[int, int, int]) -> list[list[Entry]]:
+    """The lists of the windows in `combs` that may meet one of the given first and last element and step."""
+    first, last, step = comb
+    found: list[list[Entry]] = []
+    for (other_step, level), remainders in combs.items():
+        if step % other_step == 0:  # windows of one step meet only where they leave the same remainder
+            teeth = [remainders[first % other_step]] if first % other_step in remainders else []
+        else:
+            teeth = list(remainders.values())
+        numbers = range((first >> level) - 1, (last >> level) + 1)
+        for cells in teeth:
+            if len(numbers) <= len(cells):
+                found.extend(cells[number] for number in numbers if number in cells)
+            else:
+                found.extend(entries for number, entries in cells.items() if number in numbers)
+    return found
 
 
 def _cell_of(box: Box, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
