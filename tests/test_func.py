@@ -9,6 +9,7 @@ import weakref
 import attrs
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
 
 import viewgrad as vg
 from viewgrad import func
@@ -20,6 +21,7 @@ from viewgrad.errors import (
     UnreachableInputError,
 )
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
+from viewgrad.testing import checks, programs, steps
 
 RNG = np.random.default_rng(11)
 
@@ -507,6 +509,38 @@ def test_aux_of_the_other_transforms():
     for product in (func.hvp, func.vhp):
         value, (found,), aux = product(g, (x,), (x,), has_aux=True)
         assert (value.tolist(), found.tolist(), aux.tolist()) == (5.0, [2.0, 4.0], 1.0)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_every_way_agrees_on_drawn_programs(program):
+    # Forward mode looks through what reverse mode doesn't: a write under no_grad has a tangent.
+    assume(not any(isinstance(step, (steps.Detach, steps.NoGrad)) for step in program.steps))
+    names = [leaf.name for leaf in program.differentiable_leaves]
+    point = {name: tensor.detach() for name, tensor in program.make_leaves().items() if name in names}
+    direction = {name: vg.Tensor(weight) for name, weight in checks.weights_for(program).items()}
+
+    def loss(point):
+        return program.execute_stepwise(program.make_leaves() | point)[program.loss]
+
+    def same(found, expected):
+        for name, theirs in expected.items():
+            ours = found[name]
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            scale = max(1.0, float(np.abs(theirs._array).max(initial=0)))
+            np.testing.assert_allclose(
+                ours._array, theirs._array, rtol=0, atol=1e-9 * scale, err_msg=f"{name} in\n{program}"
+            )
+
+    gradient = func.grad(loss)(point)
+    same(func.functionalize(func.grad(loss))(point), gradient)
+    slope = sum((direction[name].conj() * gradient[name]).real.sum() for name in names)
+    same({"loss": func.jvp(loss, (point,), (direction,))[1]}, {"loss": slope})
+    same({"loss": func.linearize(loss, point)[1](direction)}, {"loss": slope})
+    product = func.vhp(loss, (point,), (direction,))[1][0]
+    same(func.hvp(loss, (point,), (direction,))[1][0], product)
+    same(func.grad(lambda point: func.jvp(loss, (point,), (direction,))[1])(point), product)
+    same(func.hvp(func.functionalize(loss), (point,), (direction,))[1][0], product)
 
 
 # -- vjp, jvp, linearize ----------------------------------------------------------------------------------------------

@@ -12,7 +12,14 @@ from viewgrad import func
 from viewgrad.autograd import Function
 from viewgrad.autograd.derivatives.declaration import InPlace
 from viewgrad.autograd.derivatives.define import OPERATORS, row
-from viewgrad.errors import FunctionError, InferenceError, LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from viewgrad.errors import (
+    ForwardModeError,
+    FunctionError,
+    InferenceError,
+    LeafInPlaceError,
+    OverlappingWriteError,
+    ViewInPlaceError,
+)
 from viewgrad.tensor.node import node_of
 from viewgrad.tensor.storage import VersionCounter
 from viewgrad.tensor.tensor import current_edge
@@ -232,7 +239,7 @@ class Functionalized(Program):
         return names
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_drawn_programs(program):
     weights = checks.weights_for(program)
@@ -387,6 +394,28 @@ def test_writes_that_are_refused():
         with pytest.raises((error, ValueError)):
             write()
     assert leaf.tolist() == [1.0] * 3 and history.tolist() == [1.0] * 3
+
+
+def test_what_goes_on_after_it_has_returned_is_refused():
+    def numbers(x):
+        yield x.mul_(2.0)
+
+    async def later(x):
+        return x.mul_(2.0)
+
+    for f in (numbers, later):
+        with pytest.raises(TypeError, match="done when it returns"):
+            func.functionalize(f)
+
+
+def test_dual_tensors_that_share_memory_are_refused():
+    with vg.autograd.forward_ad.dual_level():
+        x = vg.ones(3)
+        dual = vg.autograd.forward_ad.make_dual(x, vg.ones(3))
+        assert func.functionalize(lambda d: d[1:].mul_(2.0))(dual).tolist() == [2.0, 2.0]
+        for arguments in ((dual, x), (x, dual), (dual, dual[1:])):
+            with pytest.raises(ForwardModeError, match="shares memory"):
+                func.functionalize(lambda a, b: a)(*arguments)
 
 
 # -- together with other features -------------------------------------------------------------------------------------

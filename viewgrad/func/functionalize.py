@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable
 from types import TracebackType
@@ -27,7 +28,8 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     what the view costs.
 
     Arguments:
-        f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere.
+        f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere. Threads that it
+            starts write as ever.
 
     Returns:
         A function of the same arguments. It hands copies of the tensors among them to `f`; tensors that share memory
@@ -36,7 +38,8 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
         `from_numpy`, and arrays that `numpy()` has handed out, keep the values that they had.
 
     Raises:
-        ForwardModeError: for dual tensors that share memory with other arguments.
+        TypeError: for a generator or a coroutine, which would go on running outside.
+        ForwardModeError: by that function, for dual tensors that share memory with other arguments.
 
     Example:
         >>> import viewgrad as vg
@@ -48,6 +51,9 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> y, y._version, x
         (Tensor([1., 2., 6.], grad_fn=<OverwrittenBackward>), 0, Tensor([1., 2., 3.], requires_grad=True))
     """
+
+    if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
+        raise TypeError("functionalize takes a function that is done when it returns, not a generator or a coroutine")
 
     @functools.wraps(f, updated=())
     def functional(*args: Any, **kwargs: Any) -> Any:
