@@ -13,7 +13,8 @@ from ..errors import FunctionError
 from ..tensor.levels import LEVEL
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import MANY, Node, new, next_sequence_nr
-from ..tensor.storage import RELEASED, SavedTensor, Storage, WritesRefused, save
+from ..tensor.saved import RELEASED, SavedTensor
+from ..tensor.storage import Storage, WritesRefused, save
 from ..tensor.tangents import DualSaved, with_tangents
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ..views.conform import conform
@@ -143,8 +144,8 @@ class FunctionCtx:
             return wanted.tensor
         if LEVEL.get() is not None:
             raise FunctionError(
-                f"{self._function.__name__}: forward wrote to a tensor after saving it, and nested levels of forward mode "
-                "would need the tangent that it had then; save what forward has not written to"
+                f"{self._function.__name__}: forward wrote to a tensor after saving it, and nested levels of forward "
+                "mode would need the tangent that it had then; save what forward has not written to"
             )
         saved = wanted.saved
         kept = Kept(saved.inner if type(saved) is DualSaved else saved, UNKNOWN, self._function._node_class.__name__)
