@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import HookError
 from ..tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
-from ..tensor.storage import SavedTensor
+from ..tensor.saved import SavedTensor
 from ..tensor.tensor import Tensor, from_array
 from .derivatives.special import Call, feature
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from .storage import Storage
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
 
 __all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
 
@@ -44,10 +41,10 @@ class KnownStorage(Storage):
     __slots__ = ("session", "tensors", "writes")
 
     session: Session | None
-    tensors: list[weakref.ref[Tensor]]
+    tensors: list[weakref.ref[Any]]
     writes: int  # type: ignore[misc]
 
-    def __init__(self, root: Array, before: Storage | None, tensors: list[Tensor]) -> None:
+    def __init__(self, root: Array, before: Storage | None, tensors: list[Any]) -> None:
         super().__init__(root)
         self.session = SESSION.get()
         self.tensors = [weakref.ref(tensor) for tensor in tensors]
@@ -59,7 +56,7 @@ class KnownStorage(Storage):
                 self.inference = True
 
 
-def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
+def share(tensor: Any, other: Any, alone: bool) -> None:
     """Note that `other` looks at the memory of `tensor`, and that nobody else did before if that was `alone`."""
     storage = tensor._storage
     assert storage is not None

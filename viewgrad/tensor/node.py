@@ -5,13 +5,10 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
 
 __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
 
@@ -124,8 +121,8 @@ class NodeHooks:
     """
 
     tensor: dict[int, dict[int, Any]] = attrs.Factory(dict)
-    retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
-    following: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)  # by identity, so that those gone are replaced
+    retained: dict[int, weakref.ref[Any]] = attrs.Factory(dict)
+    following: dict[int, weakref.ref[Any]] = attrs.Factory(dict)  # by identity, so that those gone are replaced
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)
@@ -157,7 +154,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("_variable", "dtype", "shape")
 
-    def __init__(self, variable: Tensor) -> None:
+    def __init__(self, variable: Any) -> None:
         self.edges = ()
         self.hooks = None
         self.sequence_nr = 0
@@ -166,7 +163,7 @@ class AccumulateGrad(Node):
         self.dtype = variable._array.dtype
 
     @property
-    def variable(self) -> Tensor | None:
+    def variable(self) -> Any:
         """The leaf, or None where nobody holds it any longer."""
         return self._variable()
 

@@ -10,19 +10,17 @@ from __future__ import annotations
 import gc
 from collections import deque
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..errors import AutogradError, FreedGraphError, InferenceError, SavedValueError, StrictMutationError
+from ..errors import AutogradError, InferenceError, StrictMutationError
 from .modes import INFERENCE, STRICT, current_mode
 from .node import Node, new
+from .saved import LostTensor, SavedTensor
 from .windows import SavedWindows
 
-if TYPE_CHECKING:
-    from .tensor import Tensor
-
-__all__ = ["SavedTensor", "Storage", "VersionCounter", "WritesRefused", "prepare_write", "save", "storage_of"]
+__all__ = ["Storage", "VersionCounter", "WritesRefused", "prepare_write", "save", "storage_of"]
 
 Array = np.ndarray[Any, Any]
 PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
@@ -38,49 +36,6 @@ class VersionCounter:
     def bump(self) -> None:
         """Count one more write."""
         self.version += 1
-
-
-class SavedTensor:
-    """A window kept by a node for backward. A write that is about to touch the window replaces `array` by a copy."""
-
-    __slots__ = ("__weakref__", "array")
-
-    array: Array
-
-    def restore_onto(self, tensor: Tensor) -> None:
-        """Give a tensor that was made of the saved value what was saved beside it: nothing, here."""
-
-    def __repr__(self) -> str:
-        return f"SavedTensor({self.array!r})"
-
-
-class LostTensor(SavedTensor):
-    """A saved window whose value was overwritten behind our back: using it is an error."""
-
-    __slots__ = ()
-
-    @property
-    def array(self) -> Array:  # type: ignore[override]
-        """Never to be had again."""
-        raise SavedValueError(
-            "a value saved for backward was overwritten by code outside viewgrad (announced by increment_version); "
-            "clone() the tensor before it is used in the differentiated computation, or write to it through viewgrad"
-        )
-
-
-class Released:
-    """What takes the place of a saved value when a backward pass has released it."""
-
-    @property
-    def array(self) -> Array:
-        """Never to be had again."""
-        raise FreedGraphError(
-            "this graph was already differentiated, and the values saved for it have been released; "
-            "pass retain_graph=True to the first backward() or grad() to run it again"
-        )
-
-
-RELEASED: Final = Released()
 
 
 class WritesRefused(SavedWindows):
@@ -264,42 +219,44 @@ def _savers(saved: SavedTensor) -> list[str]:
     return names + [holder.saved_by for holder in holders if hasattr(holder, "saved_by")]
 
 
-def storage_of(tensor: Tensor) -> Storage:
+def storage_of(tensor: Any) -> Storage:
     """The storage of a tensor, made where there is none yet."""
-    storage = tensor._storage
-    if storage is None:
-        storage = Storage(tensor._array)
-        # No call from here to the end: another thread that reads the same tensor does not get in between.
-        if tensor._storage is not None:
-            return tensor._storage
-        tensor._storage = storage
+    found: Storage | None = tensor._storage
+    if found is not None:
+        return found
+    storage = Storage(tensor._array)
+    # No call from here to the end: another thread that reads the same tensor does not get in between.
+    found = tensor._storage
+    if found is None:
+        tensor._storage = found = storage
         storage.whole = tensor._saved
         tensor._saved = None
-    return storage
+    return found
 
 
-def save(tensor: Tensor) -> SavedTensor:
+def save(tensor: Any) -> SavedTensor:
     """What a node is to keep of the value that `tensor` has now."""
-    storage = tensor._storage
+    storage: Storage | None = tensor._storage
     if storage is None:
         saved: SavedTensor = new(SavedTensor)
         saved.array = tensor._array
         # No call from here to the return: another thread that reads the same tensor does not get in between.
         storage = tensor._storage
         if storage is None:
-            if tensor._saved is None:
-                tensor._saved = saved
-            return tensor._saved
+            found: SavedTensor | None = tensor._saved
+            if found is None:
+                tensor._saved = found = saved
+            return found
     return storage.save(tensor._array, root_index(tensor, storage))
 
 
-def root_index(tensor: Tensor, storage: Storage) -> Any:
+def root_index(tensor: Any, storage: Storage) -> Any:
     """The index that takes the tensor from the storage's root, or None where it is not known to be one."""
     view = tensor._view
     return view.index if view is not None and view.base._array is storage.root else None
 
 
-def prepare_write(tensor: Tensor, writer: str = "") -> None:
+def prepare_write(tensor: Any, writer: str = "") -> None:
     """Count a write to the whole of `tensor` and preserve the saved windows that it is about to touch."""
     storage = tensor._storage
     if storage is None:

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..errors import GradientMismatchError
 from .levels import LEVEL, DualLevel, at_level, open_levels
-from .storage import SavedTensor, save, storage_of
+from .saved import SavedTensor
+from .storage import save, storage_of
 from .tensor import Tensor, current_edge, from_array, has_tangent, tensor_like
 
 __all__ = [

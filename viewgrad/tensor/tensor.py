@@ -13,10 +13,8 @@ from .known import share
 from .modes import FORWARD, FUNCTIONAL, INFERENCE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
 from .printing import tensor_repr
-from .storage import SavedTensor, Storage, storage_of
-
-if TYPE_CHECKING:
-    from ..views.meta import DifferentiableViewMeta
+from .saved import SavedTensor
+from .storage import Storage, storage_of
 
 __all__ = ["Tensor", "from_array", "method", "tensor_like"]
 
@@ -57,7 +55,7 @@ class Tensor:
     _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
     _storage: Storage | None
     _tangent: Any  # what forward mode knows of it; see tensor/tangents.py
-    _view: DifferentiableViewMeta | None
+    _view: Any  # a DifferentiableViewMeta, or None
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
         if isinstance(data, Tensor):

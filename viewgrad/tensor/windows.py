@@ -16,18 +16,17 @@ import math
 import threading
 from collections import deque
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .storage import SavedTensor
+from .saved import SavedTensor
 
 __all__ = ["SavedWindows"]
 
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
-Entry = tuple["SavedTensor", Box]
+Entry = tuple[SavedTensor, Box]
 
 ROW: Final = (0,)  # the grid of the windows at one index of the first dimension
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import Edge, Node, new, next_sequence_nr
-from ...tensor.storage import RELEASED, SavedTensor, prepare_write, save
+from ...tensor.saved import RELEASED, SavedTensor
+from ...tensor.storage import prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
 from ...views.conform import conform
 from ...views.copy_slices import CopyBackwards, rebase_history

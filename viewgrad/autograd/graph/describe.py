@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from ...tensor.node import AccumulateGrad, Node, node_of
-from ...tensor.storage import LostTensor, Released, SavedTensor
+from ...tensor.saved import LostTensor, Released, SavedTensor
 from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
 from ...views.meta import Chain, Index, Strided

@@ -1,0 +1,56 @@
+"""What a node keeps of a value: a window, and what may take its place."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import FreedGraphError, SavedValueError
+
+__all__ = ["RELEASED", "LostTensor", "Released", "SavedTensor"]
+
+Array = np.ndarray[Any, Any]
+
+
+class SavedTensor:
+    """A window kept by a node for backward. A write that is about to touch the window replaces `array` by a copy."""
+
+    __slots__ = ("__weakref__", "array")
+
+    array: Array
+
+    def restore_onto(self, tensor: Any) -> None:
+        """Give a tensor that was made of the saved value what was saved beside it: nothing, here."""
+
+    def __repr__(self) -> str:
+        return f"SavedTensor({self.array!r})"
+
+
+class LostTensor(SavedTensor):
+    """A saved window whose value was overwritten behind our back: using it is an error."""
+
+    __slots__ = ()
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        """Never to be had again."""
+        raise SavedValueError(
+            "a value saved for backward was overwritten by code outside viewgrad (announced by increment_version); "
+            "clone() the tensor before it is used in the differentiated computation, or write to it through viewgrad"
+        )
+
+
+class Released:
+    """What takes the place of a saved value when a backward pass has released it."""
+
+    @property
+    def array(self) -> Array:
+        """Never to be had again."""
+        raise FreedGraphError(
+            "this graph was already differentiated, and the values saved for it have been released; "
+            "pass retain_graph=True to the first backward() or grad() to run it again"
+        )
+
+
+RELEASED: Final = Released()
