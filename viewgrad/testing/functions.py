@@ -103,7 +103,10 @@ def function_of(operator: Operator) -> Function | None:
         >>> import numpy as np, viewgrad as vg
         >>> from viewgrad.testing import function_of
         >>> cube = vg.autograd.define_op(
-        ...     "cube_example(self)", forward=lambda x: x**3, derivatives={"self": "grad * 3 * square(self)"}
+        ...     "cube_example(self)",
+        ...     forward=lambda x: x**3,
+        ...     derivatives={"self": "grad * 3 * square(self)"},
+        ...     elementwise=True,
         ... )
         >>> function_of(cube).source(["x"], "call")
         'cube_example(x)'
