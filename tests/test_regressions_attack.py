@@ -24,3 +24,21 @@ def test_a_real_result_written_over_complex_numbers_takes_the_real_part_of_the_g
     (grad,) = vg.autograd.grad((t * t * (1 + 2j)).real.sum(), z, create_graph=recorded)
     (expected,) = vg.autograd.grad((operator(z) ** 2).sum(), z)
     np.testing.assert_allclose(grad.detach(), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("step", [4, 8, -8])
+def test_neg_in_place_of_a_strided_view(dtype, step):
+    # NumPy 2.4's negative(a, a) reads from wrong places at these strides, with AVX512 at least.
+    x = vg.Tensor(np.arange(40).astype(dtype))
+    expected = x.tolist()
+    expected[::step] = [-value for value in expected[::step]]
+    x[::step].neg_()
+    assert x.tolist() == expected
+
+
+def test_assignment_by_a_mask_of_a_tensor_to_itself_reads_before_it_writes():
+    # NumPy does not make sure of it where the only index is an array of bools.
+    t = vg.Tensor([0.0, 1.0, 2.0, 3.0])
+    t[np.array([True] * 4)] = t[::-1]
+    assert t.tolist() == [3.0, 2.0, 1.0, 0.0]

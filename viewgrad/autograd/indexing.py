@@ -389,6 +389,8 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
         node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
         node.like = (value._array.shape, value._array.dtype)
     prepare_write(self, "__setitem__")
+    if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
+        source = source.copy()
     array[index] = source
     if node is not None:
         rebase_history(self, node)

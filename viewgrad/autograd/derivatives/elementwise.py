@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from .codegen import TENSOR_FUNCTIONS
-from .declaration import Operator
+from .declaration import InPlace, Operator
 from .define import row
 from .samples import case, draws
 
@@ -28,10 +28,11 @@ BITS: Final = np.arange(12).reshape(3, 4) % 5
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
     """A row of one tensor, with an in-place form."""
-    options = {"kinds": "fc", "numpy": [forward] if isinstance(forward, np.ufunc) else ()} | options
+    numpy = [forward] if isinstance(forward, np.ufunc) else ()
+    options = {"kinds": "fc", "numpy": numpy, "inplace": True} | options
     return row(
         name if "(" in name else f"{name}(self)", forward, {"self": gradient}, forward_derivative=tangent,
-        elementwise=True, inplace=True, doc=doc, **options,
+        elementwise=True, doc=doc, **options,
     )
 
 
@@ -57,7 +58,9 @@ def conj_or_itself(value: Any) -> Any:
 
 
 unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR)
-unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR)
+# Not over the value itself: some builds of NumPy then read from wrong places where every eighth number is taken.
+unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
+      inplace=InPlace(forward=lambda a: np.negative(a)))
 unary("square",     np.square,     "grad * conj(2 * self)",        "The value times itself.")
 unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", domain=(0.3, 3))
 unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", domain=(0.1, 3))
