@@ -26,7 +26,7 @@ from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
 from ..views.indices import composed
-from ..views.meta import Chain, DualViewMeta, Index, check_write
+from ..views.meta import Chain, CreationMeta, DualViewMeta, Index, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
 from .derivatives.operands import as_operand
 from .out_of_place import accumulate, overwrite
@@ -263,8 +263,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
     """Whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
     view = value._view
-    if view is None:
-        return False
+    if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
+        return False  # the latter may have another history than the window
     mine = self._view
     if mine is None:
         plain = view.base is self and view.view_fn is None and type(view) is not DualViewMeta
@@ -376,7 +376,7 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
         last = _last_writers(array, index)
         if last is not None:
             # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
-            source = np.broadcast_to(source, last.shape).ravel()[last]
+            source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
     if mode & FUNCTIONAL:
         overwrite(self, value, index, last)
         return

@@ -556,12 +556,36 @@ def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list
     return list(split(array, [len(piece) for piece in pieces], axis))
 
 
+def _set_real(self: Tensor, value: Any) -> None:
+    _assign(real(self), value)
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    if self._array.dtype.kind != "c":
+        raise TypeError(f"a tensor of {self._array.dtype} has no imaginary parts to assign to")
+    _assign(imag(self), value)
+
+
+def _assign(window: Tensor, value: Any) -> None:
+    """Write `value` over a view that was just taken; nothing in the last step of `z.real *= ...`."""
+    view = window._view
+    given = value._view if type(value) is Tensor else None
+    if view is not None and given is not None and given.base is view.base and given.tangent_root is view.tangent_root:
+        if given.steps == view.steps and given.creation is view.creation:
+            return
+    # What was taken elsewhere may have another history.
+    window.copy_(value)
+
+
 def _install() -> None:
-    properties: dict[str, Callable[[Tensor], Tensor]] = {
-        "T": _transposed, "mT": _matrix_transposed, "real": real, "imag": imag,
+    properties: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Any], None] | None]] = {
+        "T": (_transposed, None),
+        "mT": (_matrix_transposed, None),
+        "real": (real, _set_real),
+        "imag": (imag, _set_imag),
     }
-    for name, function in properties.items():
-        setattr(Tensor, name, property(function, doc=function.__doc__))
+    for name, (function, assign) in properties.items():
+        setattr(Tensor, name, property(function, assign, doc=function.__doc__))
     FUNCTIONS.update(
         {
             np.transpose: lambda a, axes=None: transpose(a) if axes is None else transpose(a, axes),
