@@ -58,8 +58,8 @@ class Torch:
 
     def leaf(self, leaf: steps.Leaf) -> None:
         array = leaf.array()
-        if any(step < 0 for step in array.strides):
-            raise Unsupported("negative strides")
+        if any(step < 0 for step in array.strides) or leaf.single:
+            raise Unsupported("negative strides, or other rounding")
         self.tensors[leaf.name] = torch.from_numpy(array).requires_grad_(leaf.requires_grad)
 
     def value(self, operand: Any) -> Any:

@@ -25,6 +25,7 @@ __all__ = ["Gradients", "Mismatch", "check_program"]
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # of two exact computations
+SINGLE = 1e-3  # of two in single precision
 NUMERIC = 1e-6  # of finite differences
 NUMERIC_SECOND = 1e-5  # of second differences
 
@@ -59,8 +60,11 @@ def check_program(program: Program, *, order: int = 2, numeric: bool = True) -> 
     Raises:
         Mismatch: where anything differs; the message shows the program.
     """
+    double = program.in_double_precision
     try:
-        _check_program(program, order, numeric)
+        if program != double:
+            _check_single_precision(program, double, order)
+        _check_program(double, order, numeric)
     except Exception as error:
         error.add_note(f"The program:\n\n{program.source()}")
         raise
@@ -79,6 +83,23 @@ def _check_program(program: Program, order: int, numeric: bool) -> None:
         _compare_numeric("gradient", ours.first, finite_differences(program), NUMERIC)
         if order > 1:
             _compare_numeric("second gradient", ours.second, second_differences(program, weights), NUMERIC_SECOND)
+
+
+def _check_single_precision(program: Program, double: Program, order: int) -> None:
+    """Single precision gives the same, nearly; and gradients have the dtype of what they belong to."""
+    weights = weights_for(double)
+    ours, exact = gradients(program, weights, order), gradients(double, weights, order)
+    with view_replay(True):
+        replayed = gradients(program, weights, order)
+    for what in ("values", "first", "second"):
+        mine: Mapping[str, Array | None] = getattr(ours, what)
+        theirs: Mapping[str, Array | None] = getattr(exact, what)
+        again: Mapping[str, Array | None] = getattr(replayed, what)
+        cast: dict[str, Array | None] = {}
+        for name, gradient in theirs.items():
+            cast[name] = None if gradient is None else gradient.astype(ours.values[name].dtype)
+        compare_all(f"(in single precision) {what}", "the program in double precision", mine, cast, SINGLE)
+        compare_all(f"(in single precision) {what}", "the program under view_replay(True)", again, mine, SINGLE)
 
 
 def weights_for(program: Program) -> dict[str, Array]:

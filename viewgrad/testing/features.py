@@ -32,6 +32,7 @@ def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
     Raises:
         Mismatch: where anything differs; a note has the program.
     """
+    program = program.in_double_precision
     try:
         weights = weights_for(program)
         FEATURES[feature](program, gradients(program, weights, order), weights, order)

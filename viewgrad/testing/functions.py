@@ -67,6 +67,9 @@ class Function:
     def tame(self, operands: Sequence[Any]) -> bool:
         """Whether it can be differentiated numerically here: it is smooth, of moderate size, and not steep."""
         low, high = self.domain
+        operands = [
+            np.asarray(o, np.result_type(o, np.float64)) if np.asarray(o).dtype.kind in "fc" else o for o in operands
+        ]
         for operand in operands:
             if not (np.all(np.real(operand) >= low) and np.all(np.abs(operand) <= max(4.0, high))):
                 return False
@@ -281,7 +284,7 @@ ARRAY_VIEWS: Final[dict[str, Callable[..., Any]]] = {
     "real": np.real,
     "imag": np.imag,
     "view_as_real": lambda array: array[..., None].view(array.real.dtype),
-    "view_as_complex": lambda array: array.view(np.complex128)[..., 0],
+    "view_as_complex": lambda array: array.view(np.result_type(array.dtype, np.complex64))[..., 0],
     "unbind": lambda array, dim: [_select(array, dim, i) for i in range(array.shape[dim])],
     "split": _split,
     "chunk": lambda array, chunks, dim: _split(array, max(1, -(-array.shape[dim] // chunks)), dim),

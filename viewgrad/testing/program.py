@@ -49,6 +49,11 @@ class Program:
         return tuple(leaf for leaf in self.leaves if leaf.requires_grad)
 
     @property
+    def in_double_precision(self) -> Program:
+        """The same program with leaves of double precision only."""
+        return attrs.evolve(self, leaves=tuple(attrs.evolve(leaf, single=False) for leaf in self.leaves))
+
+    @property
     def functions(self) -> tuple[Function, ...]:
         """The functions that it calls, each once."""
         found = {step.function: None for step in s.flat_steps(self.steps) if hasattr(step, "function")}

@@ -79,6 +79,7 @@ class Leaf:
         layout: "C", "F", or in memory that NumPy owns: "foreign", "strided" (with gaps) or "reversed".
         phase: a number that makes its values differ from those of other leaves.
         requires_grad: whether gradients with respect to it are wanted.
+        single: whether it is float32 or complex64 instead.
     """
 
     name: str
@@ -87,14 +88,18 @@ class Leaf:
     layout: str = "C"
     phase: int = 0
     requires_grad: bool = True
+    single: bool = False
 
     def expression(self) -> str:
         """Its data as an expression."""
+        cast = f".astype(np.{'complex64' if self.kind == 'c' else 'float32'})" if self.single else ""
         if self.layout in ("strided", "reversed") and self.shape:
             step = 2 if self.layout == "strided" else -1
             wide = (*self.shape[:-1], self.shape[-1] * abs(step))
-            return f"({Table(wide, self.phase, self.kind).source()})[..., ::{step}]"
+            return f"({Table(wide, self.phase, self.kind).source()}){cast}[..., ::{step}]"
         text = Table(self.shape, self.phase, self.kind).source()
+        if cast:
+            text = f"({text}){cast}"
         return f"np.asfortranarray({text})" if self.layout == "F" else text
 
     def source(self) -> str:

@@ -35,7 +35,13 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
         kinds += ["swapaxes", "moveaxis", "T", "mT", "diagonal", "permute"]
     if array.dtype.kind == "c":
         kinds += ["real", "imag", "view_as_real"]
-    if complex and array.dtype.kind == "f" and array.ndim and array.shape[-1] == 2 and array.strides[-1] == 8:
+    if (
+        complex
+        and array.dtype.kind == "f"
+        and array.ndim
+        and array.shape[-1] == 2
+        and array.strides[-1] == array.itemsize
+    ):
         kinds.append("view_as_complex")
     if base is not None and base.flags.c_contiguous and base.size:
         kinds.append("as_strided")

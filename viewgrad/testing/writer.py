@@ -35,7 +35,8 @@ def leaves(draw: Draw, name: str, *, complex: bool = True) -> s.Leaf:
         shape = shape[:-1]
     layout = draw(st.sampled_from(["C", "F", "strided", "reversed", "foreign"] if shape else ["C", "foreign"]))
     requires_grad = kind != "i" and draw(st.sampled_from([True, True, True, False]))
-    return s.Leaf(name, shape, kind, layout, draw(st.integers(1, 6)), requires_grad)
+    single = kind != "i" and draw(st.sampled_from([False] * 7 + [True]))
+    return s.Leaf(name, shape, kind, layout, draw(st.integers(1, 6)), requires_grad, single)
 
 
 class Writer:
