@@ -1,9 +1,13 @@
 """Programs that were written to break the library, and once did."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.errors import StrictMutationError
 
 squared_length = vg.autograd.define_op(
     "squared_length(self)",
@@ -101,3 +105,19 @@ def test_assigning_a_custom_functions_view_to_its_own_place_keeps_the_functions_
     t = x.clone()
     t[0:1] = FirstTimesTen.apply(t)
     assert vg.autograd.grad(t.sum(), x)[0].tolist() == [10.0, 1.0]
+
+
+def test_a_refused_write_keeps_no_graph_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        t = x * 1.0
+        y = t * t
+        with vg.autograd.graph.forbid_mutation_on_saved_tensors(), pytest.raises(StrictMutationError):
+            t.mul_(2.0)
+        node = weakref.ref(y.grad_fn)
+        del x, t, y
+        assert node() is None
+    finally:
+        gc.enable()

@@ -216,7 +216,9 @@ def _savers(saved: SavedTensor) -> list[str]:
     lists = [holder for holder in holders if type(holder) in (list, tuple)]
     holders += [outer for inner in lists for outer in gc.get_referrers(inner)]
     names = [holder.name() for holder in holders if isinstance(holder, Node)]
-    return names + [holder.saved_by for holder in holders if hasattr(holder, "saved_by")]
+    names += [holder.saved_by for holder in holders if hasattr(holder, "saved_by")]
+    holders.clear()  # it may have found itself
+    return names
 
 
 def storage_of(tensor: Any) -> Storage:
