@@ -26,8 +26,9 @@ from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
 from ..views.indices import composed
-from ..views.meta import Chain, CreationMeta, DualViewMeta, Index, check_write
+from ..views.meta import CreationMeta, DualViewMeta, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
+from ..views.view_functions import Chain, Index
 from .derivatives.operands import as_operand
 from .out_of_place import accumulate, overwrite
 

@@ -23,7 +23,7 @@ from ..tensor.tangents import at_level, write_tangents
 from ..tensor.tensor import Tensor, current_edge, from_array
 from ..views.meta import check_write, move_retained
 from ..views.nodes import places_of, take_window
-from ..views.ops import Permuted
+from ..views.view_functions import Permuted, ViewFunction
 from .derivatives.define import row
 from .derivatives.formulas import call as call_either
 from .derivatives.special import Call, feature
@@ -47,7 +47,7 @@ class Place:
 
     shape: tuple[int, ...]
     index: Any = ...
-    view_fn: Callable[[Any], Any] | None = None
+    view_fn: ViewFunction | None = None
     items: tuple[Any, ...] | None = None
     last: Array | None = None
 

@@ -16,6 +16,7 @@ from ..tensor.tensor import Tensor
 from .conform import conform
 from .meta import move_retained
 from .nodes import layout_of, places_of, take_window
+from .view_functions import ViewFunction
 
 __all__ = ["CopyBackwards", "CopySlices", "rebase_history", "record_copy"]
 
@@ -56,7 +57,7 @@ class CopySlices(Node):
 
     fn: Node
     index: Any
-    view_fn: Callable[[Any], Any] | None
+    view_fn: ViewFunction | None
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     order: str

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import attrs
 import numpy as np
 
 from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
@@ -19,6 +17,7 @@ from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
 from .indices import composed
 from .nodes import AsStridedBackward, ViewBackward, layout_of
+from .view_functions import Chain, Index, Strided, ViewFunction
 
 if TYPE_CHECKING:
     from ..tensor.tangents import TangentRoot
@@ -38,58 +37,6 @@ class CreationMeta(enum.Enum):
 
 
 DEFAULT: Final = CreationMeta.DEFAULT
-
-
-@attrs.frozen
-class Index:
-    """The view function of basic indexing."""
-
-    index: Any
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        return base[self.index]
-
-
-@attrs.frozen
-class Chain:
-    """The view functions of a view of a view, one after the other."""
-
-    steps: tuple[Callable[[Any], Any], ...]
-
-    broadcasts = False
-
-    @property
-    def exact(self) -> bool:
-        """Whether this takes a window of any buffer, and never copies."""
-        return all(step.exact for step in self.steps)  # type: ignore[attr-defined]
-
-    def __call__(self, base: Any) -> Any:
-        for step in self.steps:
-            base = step(base)
-        return base
-
-
-@attrs.frozen
-class Strided:
-    """A window taken by its geometry, or by replaying its view functions where the buffer is laid out otherwise."""
-
-    geometry: TensorGeometry
-    view_fn: Callable[[Any], Any]
-
-    broadcasts = False
-
-    @property
-    def exact(self) -> bool:
-        """Whether this takes a window of any buffer, and never copies."""
-        return self.view_fn.exact  # type: ignore[attr-defined,no-any-return]
-
-    def __call__(self, base: Any) -> Any:
-        if type(base) is np.ndarray and base.flags.c_contiguous:
-            return self.geometry.window(base)
-        return self.view_fn(base)
 
 
 class DifferentiableViewMeta:
@@ -112,7 +59,7 @@ class DifferentiableViewMeta:
 
     base: Tensor
     index: Any
-    view_fn: Callable[[Any], Any] | None
+    view_fn: ViewFunction | None
     creation: CreationMeta
     made_from: Any
     strided: bool
@@ -132,7 +79,7 @@ class DifferentiableViewMeta:
         return self.window(tangent)
 
     @property
-    def steps(self) -> tuple[Callable[[Any], Any], ...]:
+    def steps(self) -> tuple[ViewFunction, ...]:
         """The view functions that lead from the base to the view."""
         if self.view_fn is None:
             return (Index(self.index),)
@@ -203,7 +150,7 @@ class DualViewMeta(DifferentiableViewMeta):
     __slots__ = ("root", "root_steps")
 
     root: TangentRoot
-    root_steps: tuple[Callable[[Any], Any], ...]
+    root_steps: tuple[ViewFunction, ...]
 
     @property
     def is_root(self) -> bool:  # type: ignore[override]
@@ -222,7 +169,7 @@ class DualViewMeta(DifferentiableViewMeta):
         return tangent
 
     @classmethod
-    def of_view(cls, root: TangentRoot, root_steps: tuple[Callable[[Any], Any], ...]) -> DualViewMeta:
+    def of_view(cls, root: TangentRoot, root_steps: tuple[ViewFunction, ...]) -> DualViewMeta:
         """That of a view of a dual tensor, still to be filled in."""
         view: DualViewMeta = new(cls)
         view.root = root
@@ -234,7 +181,7 @@ def make_view(
     source: Tensor,
     array: Array,
     index: Any,
-    view_fn: Callable[[Any], Any] | None,
+    view_fn: ViewFunction | None,
     node_class: type[ViewBackward],
     *,
     strided: bool = True,

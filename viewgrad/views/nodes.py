@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ..tensor.node import SCATTER, Node
 from .conform import sum_to
+from .view_functions import ViewFunction
 
 __all__ = ["AsStridedBackward", "ViewBackward", "layout_of", "places_of", "take_window", "view_node"]
 
@@ -34,7 +34,7 @@ class ViewBackward(Node):
     kind: ClassVar[int] = SCATTER
 
     index: Any
-    view_fn: Callable[[Any], Any] | None
+    view_fn: ViewFunction | None
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     overlaps: bool
@@ -81,7 +81,7 @@ class ViewBackward(Node):
         return self.hooks is None and not self.overlaps
 
 
-def take_window(buffer: Any, index: Any, view_fn: Callable[[Any], Any] | None) -> Any:
+def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
     """The window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
 
     None where `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
@@ -90,7 +90,7 @@ def take_window(buffer: Any, index: Any, view_fn: Callable[[Any], Any] | None) -
     if view_fn is None:
         return buffer[index]
     window = view_fn(buffer)
-    if view_fn.exact or _is_window(window, buffer):  # type: ignore[attr-defined]
+    if view_fn.exact or _is_window(window, buffer):
         return window
     return None
 

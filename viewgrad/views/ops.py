@@ -10,13 +10,25 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import attrs
 import numpy as np
 
 from ..tensor.tensor import FUNCTIONS, Tensor, method
 from .geometry import TensorGeometry
 from .meta import make_view
 from .nodes import ViewBackward, view_node
+from .view_functions import (
+    AsComplex,
+    AsReal,
+    Broadcast,
+    Diagonal,
+    ImaginaryPart,
+    Permuted,
+    RealPart,
+    Reshaped,
+    StridedWindow,
+    ViewFunction,
+    Windows,
+)
 
 __all__ = [
     "as_strided",
@@ -163,7 +175,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 # -- by rearranging dimensions -----------------------------------------------------------------------------------------
 
 
-def _view(self: Tensor, view_fn: Callable[[Any], Any], node_class: type[ViewBackward], **kwargs: Any) -> Tensor:
+def _view(self: Tensor, view_fn: ViewFunction, node_class: type[ViewBackward], **kwargs: Any) -> Tensor:
     return make_view(self, view_fn(self._array), None, view_fn, node_class, **kwargs)
 
 
@@ -382,152 +394,6 @@ def view_as_complex(self: Tensor) -> Tensor:
     if array.strides[-1] != array.itemsize:
         raise ValueError("view_as_complex needs the two parts of a number next to each other in memory")
     return _view(self, AsComplex(), ViewAsComplexBackward, strided=False)
-
-
-# -- the view functions ------------------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Permuted:
-    """Dimensions in another order."""
-
-    order: tuple[int, ...]
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        return base.transpose(self.order) if self.order else base[...]
-
-
-@attrs.frozen
-class Reshaped:
-    """The elements in another shape."""
-
-    shape: tuple[int, ...]
-
-    exact = False
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        return base.reshape(self.shape)
-
-
-@attrs.frozen
-class Broadcast:
-    """Broadcast to a shape."""
-
-    shape: tuple[int, ...]
-
-    exact = True
-    broadcasts = True
-
-    def __call__(self, base: Any) -> Any:
-        return np.broadcast_to(base, self.shape)
-
-
-@attrs.frozen
-class Diagonal:
-    """Diagonals of two dimensions."""
-
-    offset: int
-    axis1: int
-    axis2: int
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        view = base.diagonal(self.offset, self.axis1, self.axis2)
-        if type(view) is ndarray and base.flags.writeable:
-            view.flags.writeable = True
-        return view
-
-
-@attrs.frozen
-class Windows:
-    """Sliding windows along a dimension."""
-
-    dim: int
-    size: int
-    step: int
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        if isinstance(base, Tensor):
-            return unfold(base, self.dim, self.size, self.step)
-        shape = list(base.shape)
-        shape[self.dim] = (shape[self.dim] - self.size) // self.step + 1
-        strides = list(base.strides)
-        strides[self.dim] *= self.step
-        return np.lib.stride_tricks.as_strided(base, (*shape, self.size), (*strides, base.strides[self.dim]))
-
-
-@attrs.frozen
-class StridedWindow:
-    """A window by its geometry."""
-
-    geometry: TensorGeometry
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        geometry = self.geometry
-        if isinstance(base, Tensor):
-            return as_strided(base, geometry.sizes, geometry.strides, geometry.storage_offset)
-        return geometry.window(base)
-
-
-@attrs.frozen
-class RealPart:
-    """The real parts."""
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        return base.real
-
-
-@attrs.frozen
-class ImaginaryPart:
-    """The imaginary parts."""
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        return base.imag
-
-
-@attrs.frozen
-class AsReal:
-    """Complex numbers as pairs."""
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        if isinstance(base, Tensor):
-            return view_as_real(base)
-        parts = base[..., None].view(base.real.dtype)
-        return parts
-
-
-@attrs.frozen
-class AsComplex:
-    """Pairs as complex numbers."""
-
-    exact = True
-    broadcasts = False
-
-    def __call__(self, base: Any) -> Any:
-        if isinstance(base, Tensor):
-            return view_as_complex(base)
-        return base.view(np.result_type(base.dtype, np.complex64))[..., 0]
 
 
 def _is_window(array: Array, of: Array) -> bool:

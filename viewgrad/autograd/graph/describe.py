@@ -12,8 +12,8 @@ from ...tensor.node import AccumulateGrad, Node, node_of
 from ...tensor.saved import LostTensor, Released, SavedTensor
 from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
-from ...views.meta import Chain, Index, Strided
 from ...views.nodes import ViewBackward
+from ...views.view_functions import Chain, Index, Strided
 from ..function_node import FunctionNode
 from ..indexing import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from ..saved_hooks import PackedTensor

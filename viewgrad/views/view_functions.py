@@ -1,0 +1,209 @@
+"""The view functions: each takes a view again, from an array or a tensor that is shaped like what it was taken from."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from .geometry import TensorGeometry
+
+__all__ = [
+    "AsComplex",
+    "AsReal",
+    "Broadcast",
+    "Chain",
+    "Diagonal",
+    "ImaginaryPart",
+    "Index",
+    "Permuted",
+    "RealPart",
+    "Reshaped",
+    "Strided",
+    "StridedWindow",
+    "ViewFunction",
+    "Windows",
+]
+
+
+class ViewFunction:
+    """Takes a view of what it is called with.
+
+    Attributes:
+        exact: whether it takes a window of any buffer, and never copies.
+        broadcasts: whether it repeats elements, so that their gradients add up.
+    """
+
+    __slots__ = ()
+
+    exact: ClassVar[bool] = True
+    broadcasts: ClassVar[bool] = False
+
+    def __call__(self, base: Any) -> Any:
+        """The view of `base`."""
+        raise NotImplementedError
+
+
+@attrs.frozen
+class Index(ViewFunction):
+    """The view function of basic indexing."""
+
+    index: Any
+
+    def __call__(self, base: Any) -> Any:
+        return base[self.index]
+
+
+@attrs.frozen
+class Chain(ViewFunction):
+    """The view functions of a view of a view, one after the other."""
+
+    steps: tuple[ViewFunction, ...]
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """Whether this takes a window of any buffer, and never copies."""
+        return all(step.exact for step in self.steps)
+
+    def __call__(self, base: Any) -> Any:
+        for step in self.steps:
+            base = step(base)
+        return base
+
+
+@attrs.frozen
+class Strided(ViewFunction):
+    """A window taken by its geometry, or by replaying its view functions where the buffer is laid out otherwise."""
+
+    geometry: TensorGeometry
+    view_fn: ViewFunction
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """Whether this takes a window of any buffer, and never copies."""
+        return self.view_fn.exact
+
+    def __call__(self, base: Any) -> Any:
+        if type(base) is np.ndarray and base.flags.c_contiguous:
+            return self.geometry.window(base)
+        return self.view_fn(base)
+
+
+
+
+@attrs.frozen
+class Permuted(ViewFunction):
+    """Dimensions in another order."""
+
+    order: tuple[int, ...]
+
+    def __call__(self, base: Any) -> Any:
+        return base.transpose(self.order) if self.order else base[...]
+
+
+@attrs.frozen
+class Reshaped(ViewFunction):
+    """The elements in another shape."""
+
+    shape: tuple[int, ...]
+
+    exact = False
+
+    def __call__(self, base: Any) -> Any:
+        return base.reshape(self.shape)
+
+
+@attrs.frozen
+class Broadcast(ViewFunction):
+    """Broadcast to a shape."""
+
+    shape: tuple[int, ...]
+
+    broadcasts = True
+
+    def __call__(self, base: Any) -> Any:
+        return np.broadcast_to(base, self.shape)
+
+
+@attrs.frozen
+class Diagonal(ViewFunction):
+    """Diagonals of two dimensions."""
+
+    offset: int
+    axis1: int
+    axis2: int
+
+    def __call__(self, base: Any) -> Any:
+        view = base.diagonal(self.offset, self.axis1, self.axis2)
+        if type(view) is np.ndarray and base.flags.writeable:
+            view.flags.writeable = True
+        return view
+
+
+@attrs.frozen
+class Windows(ViewFunction):
+    """Sliding windows along a dimension."""
+
+    dim: int
+    size: int
+    step: int
+
+    def __call__(self, base: Any) -> Any:
+        if not isinstance(base, np.ndarray):
+            return base.unfold(self.dim, self.size, self.step)
+        shape = list(base.shape)
+        shape[self.dim] = (shape[self.dim] - self.size) // self.step + 1
+        strides = list(base.strides)
+        strides[self.dim] *= self.step
+        return np.lib.stride_tricks.as_strided(base, (*shape, self.size), (*strides, base.strides[self.dim]))
+
+
+@attrs.frozen
+class StridedWindow(ViewFunction):
+    """A window by its geometry."""
+
+    geometry: TensorGeometry
+
+    def __call__(self, base: Any) -> Any:
+        geometry = self.geometry
+        if not isinstance(base, np.ndarray):
+            return base.as_strided(geometry.sizes, geometry.strides, geometry.storage_offset)
+        return geometry.window(base)
+
+
+@attrs.frozen
+class RealPart(ViewFunction):
+    """The real parts."""
+
+    def __call__(self, base: Any) -> Any:
+        return base.real
+
+
+@attrs.frozen
+class ImaginaryPart(ViewFunction):
+    """The imaginary parts."""
+
+    def __call__(self, base: Any) -> Any:
+        return base.imag
+
+
+@attrs.frozen
+class AsReal(ViewFunction):
+    """Complex numbers as pairs."""
+
+    def __call__(self, base: Any) -> Any:
+        if not isinstance(base, np.ndarray):
+            return base.view_as_real()
+        parts = base[..., None].view(base.real.dtype)
+        return parts
+
+
+@attrs.frozen
+class AsComplex(ViewFunction):
+    """Pairs as complex numbers."""
+
+    def __call__(self, base: Any) -> Any:
+        if not isinstance(base, np.ndarray):
+            return base.view_as_complex()
+        return base.view(np.result_type(base.dtype, np.complex64))[..., 0]
