@@ -1,13 +1,14 @@
 """Programs that were written to break the library, and once did."""
 
 import gc
+import warnings
 import weakref
 
 import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import StrictMutationError
+from viewgrad.errors import LostHistoryWarning, StrictMutationError
 
 squared_length = vg.autograd.define_op(
     "squared_length(self)",
@@ -121,3 +122,41 @@ def test_a_refused_write_keeps_no_graph_alive():
         assert node() is None
     finally:
         gc.enable()
+
+
+def test_a_number_made_of_a_tensor_warns_that_its_history_is_lost():
+    x = vg.Tensor(2.0, requires_grad=True)
+    array = np.zeros(3)
+    with pytest.warns(LostHistoryWarning, match="item()"):
+        array[0] = x * 2
+    assert array[0] == 4.0
+    with pytest.warns(LostHistoryWarning):
+        complex(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.item() == float(x.detach()) == int(x) == 2
+        with vg.no_grad():
+            float(x)
+        x.astype(complex).item()
+
+
+def test_bytes_in_another_order_are_brought_into_this_machines():
+    x = vg.Tensor(np.ones(2, np.dtype(float).newbyteorder()), requires_grad=True)
+    assert x.dtype.isnative
+    (x * x).sum().backward()
+    assert x.grad.dtype is x.dtype is np.dtype(float)
+    with pytest.raises(TypeError, match=r"use Tensor\(array\)"):
+        vg.from_numpy(np.ones(2, np.dtype(float).newbyteorder()))
+
+
+def test_what_is_no_tensor_is_refused_by_name():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    for operate in [lambda: x + None, lambda: vg.lerp(x, x, None), lambda: x.mul_(None)]:
+        with pytest.raises(TypeError, match="NoneType"):
+            operate()
+    with pytest.raises(TypeError, match="inputs must be a Tensor or a sequence of them, not ndarray"):
+        vg.autograd.grad(x.sum(), np.zeros(2))
+    with pytest.raises(TypeError, match="not float"):
+        vg.autograd.backward(1.0)
+    with pytest.raises(TypeError, match="not ndarray"):
+        x.sum().backward(inputs=[np.zeros(2)])

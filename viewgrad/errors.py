@@ -16,6 +16,7 @@ __all__ = [
     "HookError",
     "InferenceError",
     "LeafInPlaceError",
+    "LostHistoryWarning",
     "OverlappingWriteError",
     "SavedValueError",
     "StrictMutationError",
@@ -147,3 +148,7 @@ class ForwardModeError(AutogradError):
 
 class TreeError(AutogradError, TypeError):
     """A nested structure of tensors was given whose shape is not that of the one it belongs to."""
+
+
+class LostHistoryWarning(UserWarning):
+    """A tensor that requires grad was made a plain number, through which no gradient flows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,13 @@ def backward(
         >>> x.grad
         Tensor([2., 4.])
     """
-    roots = _as_list(tensors)
+    roots = _as_list(tensors, "what backward() starts from")
     edges, grads = _start(roots, grad_tensors, "backward")
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         run_backward(edges, grads, retain_graph=retain, create_graph=create_graph)
         return
-    targets = _as_list(inputs)
+    targets = _as_list(inputs, "inputs")
     if not targets:
         raise AutogradError("inputs must not be empty; leave it out to accumulate in all leaves")
     target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
@@ -94,8 +94,8 @@ def grad(
         >>> vg.autograd.grad((x**3).sum(), x)
         (Tensor([ 3., 12.]),)
     """
-    roots = _as_list(outputs)
-    targets = _as_list(inputs)
+    roots = _as_list(outputs, "outputs")
+    targets = _as_list(inputs, "inputs")
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids")
     edges, grads = _start(roots, grad_outputs, "grad")
@@ -117,8 +117,13 @@ def grad(
     return tuple(results)
 
 
-def _as_list(tensors: Tensors) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+def _as_list(tensors: Tensors, what: str) -> list[Tensor]:
+    single = isinstance(tensors, Tensor | np.ndarray) or not isinstance(tensors, Iterable)
+    given: list[Any] = [tensors] if single else list(tensors)
+    for tensor in given:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{what} must be a Tensor or a sequence of them, not {type(tensor).__name__}")
+    return given
 
 
 def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[Tensor]]:

@@ -59,7 +59,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_numpy takes a numpy.ndarray, not {type(array).__name__}")
     if not array.dtype.isnative:
-        raise TypeError(f"from_numpy takes an array in native byte order, not {array.dtype.str}")
+        raise TypeError(
+            f"from_numpy takes an array in native byte order, not {array.dtype.str}; use Tensor(array), which converts"
+        )
     _check_dtype(array.dtype)
     out = from_array(array.view(np.ndarray))
     storage = out._storage = Storage(out._array, foreign=True)

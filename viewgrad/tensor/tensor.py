@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from ..errors import AutogradError, DifferentiabilityError, UnknownFunctionError
+from ..errors import AutogradError, DifferentiabilityError, LostHistoryWarning, UnknownFunctionError
 from .known import share
-from .modes import FORWARD, FUNCTIONAL, INFERENCE, current_mode
+from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
 from .printing import tensor_repr
 from .saved import SavedTensor
@@ -62,7 +63,7 @@ class Tensor:
             data = data._array
         array = np.array(data, dtype=dtype, order="C" if not isinstance(data, ndarray) else "K", subok=False)
         _check_dtype(array.dtype)
-        self._array = array
+        self._array = array if array.dtype.isnative else array.astype(array.dtype.char)
         self._edge = None
         self._saved = None
         self._storage = None
@@ -310,12 +311,14 @@ class Tensor:
         return bool(self._array)
 
     def __float__(self) -> float:
+        self._warn_of_lost_history("float()")
         return float(self._array)
 
     def __int__(self) -> int:
         return int(self._array)
 
     def __complex__(self) -> complex:
+        self._warn_of_lost_history("complex()")
         return complex(self._array)
 
     def __index__(self) -> int:
@@ -347,6 +350,17 @@ class Tensor:
     def __reduce__(self) -> Any:
         self._refuse_non_leaf("pickled")
         return _unpickle, (self._array, self.requires_grad, self.grad)
+
+    def _warn_of_lost_history(self, by: str) -> None:
+        """Warn where Python, or NumPy in assigning to an element of an array, makes a plain number of this tensor."""
+        mode = current_mode()
+        if (mode & GRAD and self.requires_grad) or (mode & FORWARD and has_tangent(self)):
+            warnings.warn(
+                f"{by} of a tensor that requires grad gives a plain number, through which no gradient flows (as does "
+                "assigning the tensor to an element of a NumPy array); use item() where that is what you want",
+                LostHistoryWarning,
+                stacklevel=3,
+            )
 
     def _refuse_non_leaf(self, what: str) -> None:
         if not self.is_leaf:

@@ -142,7 +142,8 @@ class FunctionWriter:
                 for name, optional in ((argument.name, argument.optional) for argument in arguments)
             ]
             together = ", ".join(argument.name for argument in arguments)
-            return [f"    if {' or '.join(tests)}:", f"        {together} = operands({together})"]
+            convert = "optional_operands" if any(argument.optional for argument in arguments) else "operands"
+            return [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
         else:
             for name in names:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]

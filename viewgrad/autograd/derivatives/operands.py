@@ -22,6 +22,7 @@ __all__ = [
     "fresh",
     "geometry_of",
     "operands",
+    "optional_operands",
     "overwrite",
     "refuse_tensors",
     "settled",
@@ -57,7 +58,7 @@ def as_operand(value: Any) -> Tensor:
 
 
 def operands(*values: Any) -> Sequence[Any]:
-    """Values that are to be combined element by element, as tensors; None for an optional one that is not given.
+    """Values that are to be combined element by element, as tensors.
 
     Python numbers adapt to the dtype of the others (NEP 50).
     """
@@ -71,12 +72,15 @@ def operands(*values: Any) -> Sequence[Any]:
     dtypes = [value._array.dtype for value in values if isinstance(value, Tensor)]
     dtypes += [value.dtype for value in values if isinstance(value, (np.ndarray, np.generic))]
     if not dtypes:
-        return [None if value is None else as_operand(value) for value in values]
+        return [as_operand(value) for value in values]
     dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
-    return [
-        constant(value, dtype) if type(value) in (float, int, complex) else None if value is None else as_operand(value)
-        for value in values
-    ]
+    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+
+
+def optional_operands(*values: Any) -> Sequence[Any]:
+    """The same where some may be None, since they are optional and were not given."""
+    given = iter(operands(*(value for value in values if value is not None)))
+    return [None if value is None else next(given) for value in values]
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
