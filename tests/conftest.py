@@ -4,6 +4,7 @@ Everything is drawn the same way in every run, so that a failure on one machine 
 
     pytest tests/test_programs.py --programs 10000          # a long run
     pytest tests/test_programs.py --programs-seed 7         # other programs
+    pytest tests/test_soak.py --soak 1000000 -s             # many operations in one process
     pytest --hypothesis-profile random                      # other draws in all other tests
 """
 
@@ -35,4 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0,
         metavar="S",
         help="draw other programs than without (default: %(default)s)",
+    )
+    group.addoption(
+        "--soak",
+        type=int,
+        default=20_000,
+        metavar="N",
+        help="how many operations to draw and check in one process (default: %(default)s)",
     )
