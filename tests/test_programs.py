@@ -42,6 +42,11 @@ def test_programs_agree_with_finite_differences_without_aliasing_and_with_replay
     drawn(check_program, -(-number // BATCHES), batch)
 
 
+def test_programs_agree_at_the_third_order(drawn, request):
+    number = request.config.getoption("--programs") // 4
+    drawn(lambda program: check_program(program, order=3, numeric=False), number, batch=4)
+
+
 def test_a_printed_program_runs_and_prints_its_gradients(drawn):
     def check(program: Program) -> None:
         names = program.execute()

@@ -25,6 +25,7 @@ __all__ = ["Gradients", "Mismatch", "check_program"]
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # of two exact computations
+CLOSE_THIRD = 1e-7  # of the same for third derivatives
 SINGLE = 1e-3  # of two in single precision
 NUMERIC = 1e-6  # of finite differences
 NUMERIC_SECOND = 1e-5  # of second differences
@@ -42,11 +43,13 @@ class Gradients:
         values: the tensors at the end.
         first: the gradients of the loss with respect to leaves and other inputs.
         second: the gradients with respect to the leaves of the weighted sum of the first.
+        third: the same of the second.
     """
 
     values: Mapping[str, Array]
     first: Mapping[str, Array | None]
     second: Mapping[str, Array | None]
+    third: Mapping[str, Array | None]
 
 
 def check_program(program: Program, *, order: int = 2, numeric: bool = True) -> None:
@@ -54,8 +57,8 @@ def check_program(program: Program, *, order: int = 2, numeric: bool = True) -> 
 
     Arguments:
         program: what to run.
-        order: 1 for gradients, 2 for gradients of gradients too.
-        numeric: whether to compare with finite differences, besides the other oracles.
+        order: 1 for gradients, 2 for gradients of gradients too, 3 for those of these.
+        numeric: whether to compare with finite differences, besides the other oracles, up to the second order.
 
     Raises:
         Mismatch: where anything differs; the message shows the program.
@@ -147,19 +150,33 @@ def differentiated(
 ) -> Gradients:
     if not loss.requires_grad:
         nothing: dict[str, Array | None] = dict.fromkeys([*leaves, *inputs])
-        return Gradients(values, nothing, dict.fromkeys(leaves))
-    found = grad(loss, [*leaves.values(), *inputs.values()], create_graph=order > 1, allow_unused=True)
+        return Gradients(values, nothing, dict.fromkeys(leaves), dict.fromkeys(leaves))
+    wanted = [*leaves.values(), *inputs.values()]
+    found: Sequence[Tensor | None] = grad(loss, wanted, create_graph=order > 1, allow_unused=True)
     first = {name: _array(gradient) for name, gradient in zip([*leaves, *inputs], found, strict=True)}
-    second: dict[str, Array | None] = {}
-    if order > 1:
-        total: Any = None
-        for name, gradient in zip(leaves, found, strict=False):
-            if gradient is not None and gradient.requires_grad:
-                term = (gradient * np.conj(weights[name])).real.sum()
-                total = term if total is None else total + term
-        found = (None,) * len(leaves) if total is None else grad(total, list(leaves.values()), allow_unused=True)
-        second = {name: _array(gradient) for name, gradient in zip(leaves, found, strict=True)}
-    return Gradients(values, first, second)
+    higher: list[dict[str, Array | None]] = [{}, {}]
+    for i in range(order - 1):
+        found = _differentiated_again(found, leaves, weights, create_graph=i < order - 2)
+        higher[i] = {name: _array(gradient) for name, gradient in zip(leaves, found, strict=True)}
+    return Gradients(values, first, *higher)
+
+
+def _differentiated_again(
+    gradients: Sequence[Tensor | None],
+    leaves: Mapping[str, Tensor],
+    weights: Mapping[str, Array],
+    *,
+    create_graph: bool,
+) -> Sequence[Tensor | None]:
+    """The gradients with respect to leaves of the weighted sum of their gradients, which come first."""
+    total: Any = None
+    for name, gradient in zip(leaves, gradients, strict=False):
+        if gradient is not None and gradient.requires_grad:
+            term = (gradient * np.conj(weights[name])).real.sum()
+            total = term if total is None else total + term
+    if total is None:
+        return (None,) * len(leaves)
+    return grad(total, list(leaves.values()), create_graph=create_graph, allow_unused=True)
 
 
 def _array(gradient: Tensor | None) -> Array | None:
@@ -239,6 +256,7 @@ def _compare(oracle: str, ours: Gradients, theirs: Gradients) -> None:
     compare_all("value", oracle, values, theirs.values, CLOSE)
     compare_all("gradient", oracle, ours.first, theirs.first, CLOSE)
     compare_all("second gradient", oracle, ours.second, theirs.second, CLOSE)
+    compare_all("third gradient", oracle, ours.third, theirs.third, CLOSE_THIRD)
 
 
 def _compare_numeric(

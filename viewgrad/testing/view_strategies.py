@@ -33,6 +33,10 @@ def view_ops(draw: Draw, array: Array, base: Array | None, *, complex: bool = Tr
         kinds += ["select", "narrow", "unfold", "flatten"]
     if array.ndim > 1:
         kinds += ["swapaxes", "moveaxis", "T", "mT", "diagonal", "permute"]
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        kinds += ["T", "T", "T"]  # of which a reshape is a view that a gradient laid out in row order has not
+    if array.ndim > 1 and base is not None and array.flags.c_contiguous and not base.flags.c_contiguous:
+        kinds += ["reshape", "ravel", "flatten"]
     if array.dtype.kind == "c":
         kinds += ["real", "imag", "view_as_real"]
     if (
