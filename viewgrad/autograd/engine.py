@@ -251,10 +251,10 @@ class GraphTask:
             np_add(held, grad, held)
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
-        elif held.size > 1 and not any(held.strides) and not any(grad.strides):
-            # Two numbers, broadcast, as sums give them: their sum is one number, broadcast.
-            corner = (0,) * held.ndim
-            buffers[edge] = np.ndarray(held.shape, held.dtype, held[corner] + grad[corner], 0, corner)
+        elif 0 in held.strides and held.size > 1 and all(not b for a, b in zip(held.strides, grad.strides) if not a):
+            # Broadcast both, as sums give them: what they repeat is summed, and repeated again.
+            part = tuple([slice(None) if stride else slice(1) for stride in held.strides])
+            buffers[edge] = np.broadcast_to(held[part] + grad[part], held.shape)
         else:
             buffers[edge] = held + grad
 
