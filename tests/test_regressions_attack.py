@@ -160,3 +160,10 @@ def test_what_is_no_tensor_is_refused_by_name():
         vg.autograd.backward(1.0)
     with pytest.raises(TypeError, match="not ndarray"):
         x.sum().backward(inputs=[np.zeros(2)])
+
+
+def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
+    x = vg.Tensor(np.float32([2.0, 3.0]), requires_grad=True)
+    (x ** vg.Tensor([True, False])).sum().backward()
+    assert x.grad.dtype == np.float32
+    assert x.grad.tolist() == [1.0, 0.0]
