@@ -102,7 +102,7 @@ class Permuted(ViewFunction):
         return base.transpose(self.order) if self.order else base[...]
 
 
-@attrs.frozen
+@attrs.define  # frozen would cost twice as much to make, at each reshape
 class Reshaped(ViewFunction):
     """The elements in another shape."""
 
