@@ -408,7 +408,7 @@ def test_scipy_ufuncs_on_tensors():
         np.testing.assert_allclose(result.detach(), getattr(special, name)(x.detach().numpy()))
     assert gradcheck(lambda x: special.xlogy(x, x + 1), x)
     assert gradcheck(lambda x: special.jv(2, x) * special.gammainc(1.5, x), x)
-    with pytest.raises(DifferentiabilityError, match="second argument only"):
+    with pytest.raises(DifferentiabilityError, match="no gradient flows to argument 'v'"):
         special.gammainc(leaf(2.0), x)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import LostHistoryWarning, StrictMutationError
+from viewgrad.errors import DifferentiabilityError, LostHistoryWarning, StrictMutationError
 
 squared_length = vg.autograd.define_op(
     "squared_length(self)",
@@ -167,3 +167,47 @@ def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
     (x ** vg.Tensor([True, False])).sum().backward()
     assert x.grad.dtype == np.float32
     assert x.grad.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("number", [vg.Tensor, np.array])
+def test_bounds_and_options_may_be_written_to_later(number):
+    x = vg.Tensor(np.arange(9.0).reshape(3, 3), requires_grad=True)
+    start, stop, one = number(0), number(2), number(1)
+    written = x.clone()
+    written[start:stop] *= 10.0
+    written[:, one:stop] = 0.0
+    results = [
+        written,
+        x[start:stop],
+        x[start:stop, one],
+        x.unfold(0, stop, one),
+        x.diagonal(one),
+        x.as_strided((stop, stop), (one, one), one),
+        np.roll(x, one, axis=one),
+        np.sum(x, axis=one),
+        np.concatenate([x, x], axis=one),
+        np.repeat(x, stop, axis=one),
+        np.tile(x, stop),
+        np.triu(x, one),
+        np.pad(x, ((one, one), (one, stop))),
+        np.linalg.matrix_power(x, stop),
+        np.quantile(x, 0.5, axis=one),
+        np.split(x, number(3))[2],
+    ]
+
+    def gradients():
+        terms = [(result * np.cos(np.arange(result.size).reshape(result.shape))).sum() for result in results]
+        return [vg.autograd.grad(term, x, retain_graph=True)[0].tolist() for term in terms]
+
+    before = gradients()
+    for bound in start, stop, one:
+        bound += 1
+    assert gradients() == before
+
+
+def test_a_tensor_that_requires_grad_is_no_option():
+    x = vg.Tensor([1.0, 2.0, 4.0], requires_grad=True)
+    q = vg.Tensor(0.3, requires_grad=True)
+    with pytest.raises(DifferentiabilityError, match=r"argument 'q' of operator 'quantile'.*detach\(\)"):
+        np.quantile(x.detach(), q)
+    assert np.quantile(x, q.detach()).item() == pytest.approx(1.6)

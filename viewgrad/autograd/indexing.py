@@ -6,6 +6,7 @@ gradient adds to the places that were read, and an assignment's overwrites them,
 
 from __future__ import annotations
 
+import operator
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -119,13 +120,15 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     if kind is int:
         return index_view(self, index, SelectBackward)
     if kind is slice:
-        return index_view(self, index, SliceBackward)
-    if kind is tuple:
-        for item in index:
-            if type(item) not in BASIC:
-                break
-        else:
+        start, stop = index.start, index.stop
+        if (
+            (start is None or type(start) is int)
+            and (stop is None or type(stop) is int)
+            and (index.step is None or type(index.step) is int)
+        ):
             return index_view(self, index, SliceBackward)
+    elif kind is tuple and _is_plain(index):
+        return index_view(self, index, SliceBackward)
     index, basic = _normalised(index)
     if basic:
         return index_view(self, index, SliceBackward)
@@ -162,12 +165,36 @@ def _after_read(self: Tensor, out: Tensor, index: Any, mode: int) -> None:
                     new_tangent(out, tangent[index], level)
 
 
+def _is_plain(items: tuple[Any, ...]) -> bool:
+    """Whether an index is a basic one of which nothing can be written to later, as an array or a tensor could."""
+    for item in items:
+        kind = type(item)
+        if kind is slice:
+            start, stop = item.start, item.stop
+            if (
+                (start is not None and type(start) is not int)
+                or (stop is not None and type(stop) is not int)
+                or (item.step is not None and type(item.step) is not int)
+            ):
+                return False
+        elif kind not in BASIC:
+            return False
+    return True
+
+
+def _plain_slice(item: slice) -> slice:
+    return slice(*(None if bound is None else operator.index(bound) for bound in (item.start, item.stop, item.step)))
+
+
 def _normalised(index: Any) -> tuple[Any, bool]:
     """An index in which tensors and lists are arrays of our own, and whether it is a basic one."""
     items = index if type(index) is tuple else (index,)
     basic = True
     result: list[Any] = []
     for item in items:
+        if type(item) is slice:
+            result.append(_plain_slice(item))
+            continue
         if type(item) in BASIC:
             result.append(item)
             continue
@@ -177,8 +204,6 @@ def _normalised(index: Any) -> tuple[Any, bool]:
             result.append(int(item))
         elif isinstance(item, np.ndarray) and item.dtype.kind in "iu" and not item.ndim:
             result.append(int(item))
-        elif isinstance(item, slice):
-            result.append(item)
         else:
             array = np.array(item)
             if array.size == 0 and not isinstance(item, np.ndarray):
@@ -201,18 +226,11 @@ def _reads_once(index: tuple[Any, ...]) -> bool:
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
-    if kind is not int and kind is not slice:
-        if kind is tuple:
-            for item in index:
-                if type(item) not in BASIC:
-                    break
-            else:
-                kind = int
-        if kind is not int:
-            index, basic = _normalised(index)
-            if not basic:
-                _index_put(self, index, value)
-                return
+    if kind is not int and not _is_plain(index if kind is tuple else (index,)):
+        index, basic = _normalised(index)
+        if not basic:
+            _index_put(self, index, value)
+            return
     if self._view is not None:
         if type(value) is Tensor and _is_same_window(self, index, value):
             return

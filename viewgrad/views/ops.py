@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from operator import index as as_int
 from typing import Any, Final
 
 import numpy as np
@@ -311,19 +312,19 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     new = array.ndim - self._array.ndim
     if array.shape == (1,) * new + self._array.shape:  # nothing is repeated
         return index_view(self, (*(None,) * new, ...), ExpandBackward)
-    return make_view(self, array, None, Broadcast(shape), ExpandBackward, overlaps_itself=True)
+    return make_view(self, array, None, Broadcast(array.shape), ExpandBackward, overlaps_itself=True)
 
 
 @method
 def diagonal(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonals of the planes of two dimensions, as the last dimension."""
-    return _view(self, Diagonal(offset, axis1, axis2), DiagonalBackward)
+    return _view(self, Diagonal(as_int(offset), as_int(axis1), as_int(axis2)), DiagonalBackward)
 
 
 @method
 def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
     """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
-    dim = _dimension(dimension, self._array.ndim)
+    dim, size, step = _dimension(dimension, self._array.ndim), as_int(size), as_int(step)
     if not 0 <= size <= self._array.shape[dim] or step <= 0:
         extent = self._array.shape[dim]
         raise ValueError(f"no windows of {size} elements, {step} apart, in a dimension of length {extent}")
@@ -349,9 +350,10 @@ def as_strided(
         raise ValueError("as_strided needs a base that is laid out in row order; use contiguous() first")
     if storage_offset is None:
         storage_offset = TensorGeometry.of(self._array, base._array).storage_offset
+    size, stride, storage_offset = tuple(map(as_int, size)), tuple(map(as_int, stride)), as_int(storage_offset)
     if len(size) != len(stride) or min((*size, *stride, storage_offset), default=0) < 0:
-        raise ValueError(f"as_strided got sizes {tuple(size)}, strides {tuple(stride)} and offset {storage_offset}")
-    geometry = TensorGeometry(tuple(size), tuple(stride), storage_offset)
+        raise ValueError(f"as_strided got sizes {size}, strides {stride} and offset {storage_offset}")
+    geometry = TensorGeometry(size, stride, storage_offset)
     last = storage_offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and last >= base._array.size:
         raise ValueError(f"as_strided reaches element {last} of a base that has {base._array.size}")
@@ -418,6 +420,8 @@ def atleast_1d(self: Tensor) -> Tensor:
 
 def _split_numpy(array: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """As `numpy.split` and `numpy.array_split`, whose sections may differ by one."""
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
     pieces = np.array_split(np.empty(array.shape[axis]), indices_or_sections)
     return list(split(array, [len(piece) for piece in pieces], axis))
 

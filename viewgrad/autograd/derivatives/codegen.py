@@ -35,6 +35,7 @@ from .operands import (
     operands,
     optional_operands,
     overwrite,
+    plain_option,
     refuse_tensors,
     settled,
 )
@@ -83,6 +84,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "operands": operands,
     "optional_operands": optional_operands,
     "overwrite": overwrite,
+    "plain_option": plain_option,
     "prepare_write": prepare_write,
     "rebase_history": rebase_history,
     "refuse_tensors": refuse_tensors,

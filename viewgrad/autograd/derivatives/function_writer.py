@@ -159,11 +159,17 @@ class FunctionWriter:
     def _refuse_tensors(self) -> list[str]:
         """A check that no argument is a tensor that the declaration does not know to be one."""
         lines = []
-        if self.operator.user_defined:
-            for argument in self.signature.plain:
+        for argument in self.signature.plain:
+            name = argument.name
+            if self.operator.user_defined:
                 lines += [
-                    f"    if type({argument.name}) in HOLDERS:",
-                    f"        refuse_tensors({self.operator.name!r}, {argument.name!r}, {argument.name})",
+                    f"    if type({name}) in HOLDERS:",
+                    f"        refuse_tensors({self.operator.name!r}, {name!r}, {name})",
+                ]
+            else:  # integers are taken, as NumPy does
+                lines += [
+                    f"    if type({name}) is Tensor:",
+                    f"        {name} = plain_option({self.operator.name!r}, {name!r}, {name})",
                 ]
         return lines
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import GradientMismatchError
+from ...errors import DifferentiabilityError, GradientMismatchError
 from ...tensor.creation import from_numpy
-from ...tensor.tensor import Tensor, from_array
+from ...tensor.tensor import Tensor, current_edge, from_array, has_tangent
 from ...views.conform import Like, conform
 from ...views.geometry import TensorGeometry
 
@@ -24,6 +24,7 @@ __all__ = [
     "operands",
     "optional_operands",
     "overwrite",
+    "plain_option",
     "refuse_tensors",
     "settled",
 ]
@@ -31,7 +32,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 CACHE_LIMIT: Final = 4096
 # Options of these types may change between the forward and the backward pass: nodes keep copies.
-MUTABLE: Final = frozenset({dict, list, np.ndarray, set, tuple})
+MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})
 
 # What may be a tensor, or hold one.
 HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
@@ -115,10 +116,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 def fresh(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
     """What a forward returned, as an array that shares no memory with its inputs."""
     if isinstance(result, Tensor):
-        raise TypeError(
-            "the forward of an operator made a Tensor of arrays: one was passed for an option that is no tensor; pass "
-            "a number or an array"
-        )
+        raise TypeError("the forward of an operator made a Tensor of arrays; it is to compute with arrays")
     array: Array = np.asarray(result)
     if not array.flags.writeable:
         return array.copy()
@@ -164,7 +162,21 @@ def settled(option: Any) -> Any:
             if type(item) in MUTABLE:
                 return tuple(settled(item) for item in option)
         return option
-    return option.copy() if type(option) is np.ndarray else copy.deepcopy(option) if type(option) in MUTABLE else option
+    if type(option) is Tensor:
+        option = option._array
+    if type(option) is np.ndarray:
+        return option.copy() if option.ndim or option.dtype.kind not in "iu" else int(option)
+    return copy.deepcopy(option) if type(option) in MUTABLE else option
+
+
+def plain_option(operator: str, argument: str, value: Tensor) -> Any:
+    """A tensor that was given for an option which is none in the declaration, as a number or an array."""
+    if current_edge(value) is not None or has_tangent(value):
+        raise DifferentiabilityError(
+            f"no gradient flows to argument {argument!r} of operator {operator!r}, which is no tensor in its "
+            "declaration: pass a number, an array or the tensor's detach()"
+        )
+    return value._array if value._array.ndim else value._array.item()
 
 
 def refuse_tensors(operator: str, argument: str, value: Any) -> None:

@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import DifferentiabilityError
-from ...tensor.tensor import Tensor
 from .codegen import formula_function
 from .declaration import Operator
 from .define import row
@@ -268,10 +266,6 @@ def of_order(name: str, gradient: str, doc: str) -> None:
 
 def order_of(v: Any, name: str) -> Any:
     """A plain number."""
-    if isinstance(v, Tensor):
-        if v.requires_grad:
-            raise DifferentiabilityError(f"{name} is differentiable in its second argument only; detach() the first")
-        v = v._array
     if np.ndim(v):
         raise ValueError(
             f"{name} of a tensor takes a number for its first argument, not an array of shape {np.shape(v)}"
