@@ -516,6 +516,7 @@ def test_aux_of_the_other_transforms():
 def test_every_way_agrees_on_drawn_programs(program):
     # Forward mode looks through what reverse mode doesn't: a write under no_grad has a tangent.
     assume(not any(isinstance(step, (steps.Detach, steps.NoGrad)) for step in program.steps))
+    program = program.in_double_precision
     names = [leaf.name for leaf in program.differentiable_leaves]
     point = {name: tensor.detach() for name, tensor in program.make_leaves().items() if name in names}
     direction = {name: vg.Tensor(weight) for name, weight in checks.weights_for(program).items()}
