@@ -171,11 +171,13 @@ def settled(option: Any) -> Any:
 
 def plain_option(operator: str, argument: str, value: Tensor) -> Any:
     """A tensor that was given for an option which is none in the declaration, as a number or an array."""
-    if current_edge(value) is not None or has_tangent(value):
+    if current_edge(value) is not None:
         raise DifferentiabilityError(
             f"no gradient flows to argument {argument!r} of operator {operator!r}, which is no tensor in its "
             "declaration: pass a number, an array or the tensor's detach()"
         )
+    if has_tangent(value):
+        return value  # which forward mode refuses
     return value._array if value._array.ndim else value._array.item()
 
 
