@@ -211,3 +211,24 @@ def test_a_tensor_that_requires_grad_is_no_option():
     with pytest.raises(DifferentiabilityError, match=r"argument 'q' of operator 'quantile'.*detach\(\)"):
         np.quantile(x.detach(), q)
     assert np.quantile(x, q.detach()).item() == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize(
+    ("there", "back"),
+    [(lambda v: v.T, lambda v: v.T), (lambda v: v.reshape(2, 6), lambda v: v.reshape(3, 4)),
+     (lambda v: v.transpose(1, 0), lambda v: v[...].T), (lambda v: v[::-1], lambda v: v[::-1])],
+)
+def test_views_taken_back_and_forth_are_not_views_of_ever_more_steps(there, back):
+    x = vg.Tensor(np.arange(12.0).reshape(3, 4), requires_grad=True)
+    base = x.clone()
+    v = base
+    for _ in range(50):
+        v = there(v)
+        v[1] += 1.0
+        v = back(v)
+        v[0, 0] *= 1.5
+    assert len(v._view.steps) <= 3
+    expected, w = 1.0, np.ones((3, 4))
+    w[0, 0] = expected * 1.5**50
+    np.testing.assert_allclose(vg.autograd.grad(v.sum(), x, retain_graph=True)[0], w)
+    np.testing.assert_allclose(vg.autograd.grad(base.sum(), x)[0], w)

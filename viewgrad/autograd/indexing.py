@@ -29,7 +29,7 @@ from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
 from ..views.indices import composed
 from ..views.meta import CreationMeta, DualViewMeta, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
-from ..views.view_functions import Chain, Index
+from ..views.view_functions import Chain, Index, chained
 from .derivatives.operands import as_operand
 from .out_of_place import accumulate, overwrite
 
@@ -297,7 +297,11 @@ def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
     if type(view.view_fn) is not Chain:
         return False
     last = view.view_fn.steps[-1]
-    return type(last) is Index and view.view_fn.steps[:-1] == mine.steps and _equal_index(last.index, index)
+    if type(last) is not Index:
+        return False
+    if view.view_fn.steps[:-1] == mine.steps:
+        return _equal_index(last.index, index)
+    return bool(view.view_fn == chained(mine.steps, Index(index, self._array.shape), mine.base._array))
 
 
 def _equal_index(index: Any, other: Any) -> bool:

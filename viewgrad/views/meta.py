@@ -17,7 +17,7 @@ from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
 from .indices import composed
 from .nodes import AsStridedBackward, ViewBackward, layout_of
-from .view_functions import Chain, Index, Strided, ViewFunction
+from .view_functions import Chain, Index, Strided, ViewFunction, chained
 
 if TYPE_CHECKING:
     from ..tensor.tangents import TangentRoot
@@ -82,7 +82,7 @@ class DifferentiableViewMeta:
     def steps(self) -> tuple[ViewFunction, ...]:
         """The view functions that lead from the base to the view."""
         if self.view_fn is None:
-            return (Index(self.index),)
+            return (Index(self.index, self.base._array.shape),)
         return self.view_fn.steps if type(self.view_fn) is Chain else (self.view_fn,)
 
     def geometry(self, tensor: Tensor) -> TensorGeometry:
@@ -206,7 +206,7 @@ def make_view(
         view.overlaps_itself = overlaps_itself
     else:
         if mode > GRAD and type(parent) is DualViewMeta:
-            step = Index(index) if view_fn is None else view_fn
+            step = Index(index, source._array.shape) if view_fn is None else view_fn
             out._view = view = DualViewMeta.of_view(parent.root, (*parent.root_steps, step))
         view.base = base = parent.base
         edge = parent.edge_of(source)
@@ -216,7 +216,15 @@ def make_view(
         if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # which wants every step
             view.index = composed(parent.index, index, base._array.shape)
         if view.index is None:
-            view.view_fn = Chain((*parent.steps, Index(index) if view_fn is None else view_fn))
+            step = Index(index, source._array.shape) if view_fn is None else view_fn
+            if mode & REPLAY:
+                view.view_fn = Chain((*parent.steps, step))
+            else:
+                taken = chained(parent.steps, step, base._array)
+                if type(taken) is Index:
+                    view.index = taken.index
+                else:
+                    view.view_fn = taken
         view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself

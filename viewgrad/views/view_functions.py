@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
 
 from .geometry import TensorGeometry
+from .indices import composed
 
 __all__ = [
+    "WHOLE",
     "AsComplex",
     "AsReal",
     "Broadcast",
@@ -24,7 +26,11 @@ __all__ = [
     "StridedWindow",
     "ViewFunction",
     "Windows",
+    "chained",
 ]
+
+
+WHOLE: Final = (...,)  # the index of a view of all that it is taken from
 
 
 class ViewFunction:
@@ -47,9 +53,15 @@ class ViewFunction:
 
 @attrs.frozen
 class Index(ViewFunction):
-    """The view function of basic indexing."""
+    """The view function of basic indexing.
+
+    Arguments:
+        index: an int, a slice, None, `...` or a tuple of these.
+        shape: of what it is taken from.
+    """
 
     index: Any
+    shape: tuple[int, ...]
 
     def __call__(self, base: Any) -> Any:
         return base[self.index]
@@ -88,8 +100,6 @@ class Strided(ViewFunction):
         if type(base) is np.ndarray and base.flags.c_contiguous:
             return self.geometry.window(base)
         return self.view_fn(base)
-
-
 
 
 @attrs.frozen
@@ -207,3 +217,36 @@ class AsComplex(ViewFunction):
         if not isinstance(base, np.ndarray):
             return base.view_as_complex()
         return base.view(np.result_type(base.dtype, np.complex64))[..., 0]
+
+
+def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:
+    """One view function after others, in as few steps as can be told at once.
+
+    So a tensor that is transposed, or given another shape, again and again is not one of ever more steps.
+
+    Arguments:
+        steps: of a view of `base`.
+        step: that takes a view of that view.
+        base: what the first of them takes a view of.
+
+    Returns:
+        The view function that takes it from `base`.
+    """
+    last = steps[-1]
+    merged: tuple[ViewFunction, ...] | None = None
+    if type(last) is Index and last.index == WHOLE:
+        merged = (step,)
+    elif type(step) is not type(last):
+        pass
+    elif type(step) is Permuted:
+        order = tuple([last.order[dimension] for dimension in step.order])  # type: ignore[attr-defined]
+        merged = () if order == tuple(range(len(order))) else (Permuted(order),)
+    elif type(step) is Reshaped and base.flags.c_contiguous:
+        merged = () if len(steps) == 1 and step.shape == base.shape else (step,)
+    elif type(step) is Index:
+        index = composed(last.index, step.index, last.shape)  # type: ignore[attr-defined]
+        merged = None if index is None else (Index(index, last.shape),)  # type: ignore[attr-defined]
+    if merged is None:
+        return Chain((*steps, step))
+    steps = (*steps[:-1], *merged)
+    return Chain(steps) if len(steps) > 1 else steps[0] if steps else Index(WHOLE, base.shape)
