@@ -1,6 +1,6 @@
 """A machine whose memory is numbered cells: the reference for what a program computes.
 
-Each buffer is a row of real cells (a complex number takes two), and a tensor is an array of cell numbers. Views,
+Each buffer is a row of real cells, and a tensor is an array of cell numbers (two where it is complex). Views,
 writes and overlaps need no thought there, which is what makes it a reference.
 
 What gradients can know of a buffer is kept apart from its values, in histories. A base and its views have one; a
@@ -24,6 +24,7 @@ from .indices import Index, index_value
 __all__ = ["CellMachine", "Cells", "Given", "from_cells", "parts"]
 
 Array = np.ndarray[Any, Any]
+Places = tuple[Array, ...]
 H = TypeVar("H")
 
 
@@ -33,7 +34,7 @@ class Cells(Generic[H]):
 
     Attributes:
         memory: the values of the cells of its buffer.
-        places: for each element, the number of its (first) cell.
+        places: for each element, the number of its cell; of a complex tensor for the real and for the imaginary part.
         dtype: of its elements.
         history: what gradients know of the buffer; shared with the base and its other views.
         base: the tensor that it is a view of, or None.
@@ -41,11 +42,16 @@ class Cells(Generic[H]):
     """
 
     memory: Array
-    places: Array
+    places: Places
     dtype: np.dtype[Any]
     history: H
     base: Cells[H] | None = None
     known: Any = None
+
+    @property
+    def numbers(self) -> Array:
+        """For each element, its number in row order."""
+        return np.arange(self.places[0].size).reshape(self.places[0].shape)
 
     def value(self) -> Array:
         """Its elements."""
@@ -86,7 +92,7 @@ class CellMachine(ABC, Generic[H]):
         """What is known of a copy of the elements that have these numbers in row order."""
 
     @abstractmethod
-    def store(self, target: Cells[H], places: Array, source: Given, chosen: Any) -> None:
+    def store(self, target: Cells[H], places: Places, source: Given, chosen: Any) -> None:
         """Record that `source`, broadcast to the shape of `places`, was written there, or only where `chosen` says."""
 
     def moved(self, memory: Array, change: Array, writer: H | None) -> None:
@@ -104,7 +110,7 @@ class CellMachine(ABC, Generic[H]):
     def view(self, step: s.View) -> None:
         source = self.tensors[step.tensor]
         if step.op.copies:
-            self._copied(step.out, source, view_of_array(step.op, _numbers(source)))
+            self._copied(step.out, source, view_of_array(step.op, source.numbers))
         else:
             self._view(step.out, source.base or source if step.op.name == "as_strided" else source, step.op, None)
 
@@ -115,8 +121,7 @@ class CellMachine(ABC, Generic[H]):
     def _view(self, out: str, source: Cells[H], op: ViewOp, number: int | None) -> None:
         places, dtype = viewed(op, source.places, source.dtype, number)
         self.tensors[out] = view = Cells(source.memory, places, dtype, source.history, source.base or source)
-        width = 2 if source.dtype.kind == "c" else 1
-        places, dtype = viewed(op, _numbers(source) * width, source.dtype, number)
+        places, dtype = viewed(op, fresh_places(source.numbers.shape, source.dtype), source.dtype, number)
         self.taken(view, source, Cells(np.empty(0), places, dtype, None))
 
     def compute(self, step: s.Compute) -> None:
@@ -134,7 +139,7 @@ class CellMachine(ABC, Generic[H]):
 
     def gather(self, step: s.Gather) -> None:
         source = self.tensors[step.tensor]
-        self._copied(step.out, source, _numbers(source)[self._index(step.index)])
+        self._copied(step.out, source, source.numbers[self._index(step.index)])
 
     def _copied(self, out: str, source: Cells[H], numbers: Array) -> None:
         self._fresh(out, self._picked(source, numbers))
@@ -153,17 +158,17 @@ class CellMachine(ABC, Generic[H]):
 
     def assign(self, step: s.Assign) -> None:
         target = self.tensors[step.target]
-        self._write(target, np.asarray(target.places[self._index(step.index)]), self._operand(step.value))
+        self._write(target, _indexed(target.places, self._index(step.index)), self._operand(step.value))
 
     def augment(self, step: s.Augment) -> None:
         target = self.tensors[step.target]
         index = self._index(step.index)
-        operands = [self._picked(target, np.asarray(_numbers(target)[index])), self._operand(step.value)]
-        self._write(target, np.asarray(target.places[index]), self._elementwise(step.function, operands))
+        operands = [self._picked(target, np.asarray(target.numbers[index])), self._operand(step.value)]
+        self._write(target, _indexed(target.places, index), self._elementwise(step.function, operands))
 
     def ufunc_out(self, step: s.UfuncOut) -> None:
         target = self.tensors[step.target]
-        chosen = ... if step.where is None else np.broadcast_to(np.array(step.where), target.places.shape)
+        chosen = ... if step.where is None else np.broadcast_to(np.array(step.where), target.numbers.shape)
         self._write(target, target.places, self._result(step.function, step.operands), chosen)
 
     def no_grad(self, step: s.NoGrad) -> None:
@@ -200,32 +205,37 @@ class CellMachine(ABC, Generic[H]):
 
     def _fresh(self, name: str, given: Given) -> None:
         value = np.asarray(given.value)
-        width = 2 if value.dtype.kind == "c" else 1
-        memory = np.zeros(value.size * width)
-        places = np.arange(value.size).reshape(value.shape) * width
+        places = fresh_places(value.shape, value.dtype)
+        memory = np.zeros(len(places) * value.size)
         self.tensors[name] = tensor = Cells(memory, places, value.dtype, self.history(memory))
         self._write(tensor, places, given)
 
-    def _write(self, target: Cells[H], places: Array, source: Given, chosen: Any = ...) -> None:
+    def _write(self, target: Cells[H], places: Places, source: Given, chosen: Any = ...) -> None:
         memory = target.memory
         old = memory.copy()
-        for i, part in enumerate(parts(np.asarray(source.value), target.dtype, places.shape)):
-            memory[places[chosen] + i] = part[chosen]
+        for cells, part in zip(places, parts(np.asarray(source.value), target.dtype, places[0].shape), strict=True):
+            memory[cells[chosen]] = part[chosen]
         recorded = self.recording and target.dtype.kind in "fc"
         self.moved(memory, memory - old, target.history if recorded else None)
         if recorded:
             self.store(target, places, source, chosen)
 
 
-def _numbers(tensor: Cells[Any]) -> Array:
-    return np.arange(tensor.places.size).reshape(tensor.places.shape)
+def fresh_places(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Places:
+    """The cells of a tensor that has a buffer to itself."""
+    numbers = np.arange(int(np.prod(shape))).reshape(shape)
+    return (2 * numbers, 2 * numbers + 1) if dtype.kind == "c" else (numbers,)
 
 
-def from_cells(cells: Array, places: Array, dtype: np.dtype[Any]) -> Array:
-    """The elements at `places` of `cells`, whose last dimension counts cells."""
+def _indexed(places: Places, index: Any) -> Places:
+    return tuple(np.asarray(cells[index]) for cells in places)
+
+
+def from_cells(values: Array, places: Places, dtype: np.dtype[Any]) -> Array:
+    """The elements at `places` of cells whose values are `values`, along the last dimension."""
     if dtype.kind == "c":
-        return np.asarray(cells[..., places] + 1j * cells[..., places + 1])
-    return np.asarray(cells[..., places]).astype(dtype)
+        return np.asarray(values[..., places[0]] + 1j * values[..., places[1]])
+    return np.asarray(values[..., places[0]]).astype(dtype)
 
 
 def parts(value: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Array]:
@@ -238,21 +248,23 @@ def parts(value: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[Ar
     return [real if dtype.kind in "fb" else np.trunc(real)]
 
 
-def viewed(op: ViewOp, places: Array, dtype: np.dtype[Any], number: int | None) -> tuple[Array, np.dtype[Any]]:
+def viewed(op: ViewOp, places: Places, dtype: np.dtype[Any], number: int | None) -> tuple[Places, np.dtype[Any]]:
     """The cells of a view, or of one of several, of a tensor with the cells `places`; and its dtype."""
-    if op.name == "real":
-        return places, np.dtype(float)
-    if op.name == "imag":
-        return places + 1, np.dtype(float)
+    if op.name in ("real", "imag"):
+        return (places[op.name == "imag"],), np.dtype(float)
     if op.name == "view_as_real":
-        return np.stack([places, places + 1], axis=-1), np.dtype(float)
+        return (np.stack(places, axis=-1),), np.dtype(float)
     if op.name == "view_as_complex":
-        return places[..., 0], np.dtype(complex)
+        return (places[0][..., 0], places[0][..., 1]), np.dtype(complex)
     if op.name == "as_strided":
-        size, stride, offset = op.args
-        numbers = np.full(size, offset)
-        for i, step in enumerate(stride):
-            numbers = numbers + (np.arange(size[i]) * step).reshape(-1, *(1,) * (len(size) - 1 - i))
-        return places.reshape(-1)[numbers], dtype
-    places = view_of_array(op, places)
-    return places if number is None else places[number], dtype
+        return tuple(_strided(cells.reshape(-1), *op.args) for cells in places), dtype
+    taken = [view_of_array(op, cells) for cells in places]
+    return tuple(taken if number is None else (several[number] for several in taken)), dtype
+
+
+def _strided(cells: Array, size: Sequence[int], stride: Sequence[int], offset: int) -> Array:
+    numbers = np.full(tuple(size), offset)
+    for i, step in enumerate(stride):
+        numbers = numbers + (np.arange(size[i]) * step).reshape(-1, *(1,) * (len(size) - 1 - i))
+    taken: Array = cells[numbers]
+    return taken

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from . import steps as s
-from .cells import CellMachine, Cells, Given, from_cells, parts
+from .cells import CellMachine, Cells, Given, Places, from_cells, parts
 from .functions import Function
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Perturbed(CellMachine[Moves]):
     def pick(self, known: Array, numbers: Array) -> Array:
         return known.reshape(len(known), -1)[:, numbers]
 
-    def store(self, target: Cells[Moves], places: Array, source: Given, chosen: Any) -> None:
+    def store(self, target: Cells[Moves], places: Places, source: Given, chosen: Any) -> None:
         history = target.history
         move = source.known
         if move is None and history.cells is None:
@@ -161,9 +161,10 @@ class Perturbed(CellMachine[Moves]):
         if history.cells is None:
             history.cells = np.zeros((len(move), target.memory.size))
         move = np.zeros(len(history.cells)) if move is None else move
-        cells = history.cells.T  # a row for each cell
-        for i, part in enumerate(parts(_aligned(move, places.ndim), target.dtype, (len(move), *places.shape))):
-            cells[places[chosen].reshape(-1) + i] = part[:, chosen].reshape(len(move), -1).T
+        shape = places[0].shape
+        moved = parts(_aligned(move, len(shape)), target.dtype, (len(move), *shape))
+        for cells, part in zip(places, moved, strict=True):
+            history.cells.T[cells[chosen].reshape(-1)] = part[:, chosen].reshape(len(move), -1).T
 
 
 def _aligned(move: Array, ndim: int) -> Array:

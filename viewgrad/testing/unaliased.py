@@ -15,7 +15,7 @@ import numpy as np
 
 from ..tensor.tensor import Tensor
 from . import steps as s
-from .cells import CellMachine, Cells, Given, from_cells
+from .cells import CellMachine, Cells, Given, Places, from_cells
 from .functions import Function
 
 __all__ = ["Unaliased"]
@@ -115,19 +115,19 @@ class Unaliased(CellMachine[Flat]):
     def pick(self, known: Tensor, numbers: Array) -> Any:
         return elements(known, numbers) if self.recording else None
 
-    def store(self, target: Cells[Flat], places: Array, source: Given, chosen: Any) -> None:
+    def store(self, target: Cells[Flat], places: Places, source: Given, chosen: Any) -> None:
         value = Tensor(source.value) if source.known is None else source.known
         numbers = np.arange(value.size).reshape(value.shape)
-        while numbers.ndim > places.ndim:
+        while numbers.ndim > places[0].ndim:
             numbers = numbers[0]
-        numbers = np.broadcast_to(numbers, places.shape)[chosen]
+        numbers = np.broadcast_to(numbers, places[0].shape)[chosen]
         history = target.history
         cells = history.cells + Tensor(history.shift)
         history.shift = np.zeros(cells.shape)
         pieces = [value.real] if target.dtype.kind != "c" else [value.real, value.imag]
-        for i, piece in enumerate(pieces):
+        for piece, numbered in zip(pieces, places, strict=True):
             origin = np.full(cells.shape, -1)
-            origin[places[chosen] + i] = numbers
+            origin[numbered[chosen]] = numbers
             written = origin >= 0
             cells = cells * ~written
             # An empty source is still what the new value depends on.
@@ -159,7 +159,7 @@ def flat_of(value: Tensor) -> Tensor:
     return cells
 
 
-def gathered(cells: Tensor, places: Array, dtype: np.dtype[Any]) -> Tensor:
+def gathered(cells: Tensor, places: Places, dtype: np.dtype[Any]) -> Tensor:
     """The elements at `places` of a flat tensor of real cells."""
-    real = elements(cells, places)
-    return real + elements(cells, places + 1) * 1j if dtype.kind == "c" else real
+    real = elements(cells, places[0])
+    return real + elements(cells, places[1]) * 1j if dtype.kind == "c" else real

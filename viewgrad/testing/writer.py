@@ -322,7 +322,9 @@ class Writer:
             return None
         array = self.array(target)
         index = self.draw_write_index(array.shape)
-        window = array[index_value(index, self.sketch.arrays.__getitem__)]
+        given = index_value(index, self.sketch.arrays.__getitem__)
+        basic = Ellipsis not in index and not any(isinstance(item, np.ndarray) for item in given)
+        window = array[(*given, ...) if basic else given]  # else NumPy may take a number out
         return s.Assign(target, index, self.draw_value(target, np.asarray(window)))
 
     def draw_write_index(self, shape: tuple[int, ...]) -> Index:
