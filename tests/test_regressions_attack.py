@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import DifferentiabilityError, LostHistoryWarning, StrictMutationError
+from viewgrad.errors import (
+    DifferentiabilityError,
+    InterruptedWriteError,
+    LostHistoryWarning,
+    StrictMutationError,
+)
 
 squared_length = vg.autograd.define_op(
     "squared_length(self)",
@@ -232,3 +237,22 @@ def test_views_taken_back_and_forth_are_not_views_of_ever_more_steps(there, back
     w[0, 0] = expected * 1.5**50
     np.testing.assert_allclose(vg.autograd.grad(v.sum(), x, retain_graph=True)[0], w)
     np.testing.assert_allclose(vg.autograd.grad(base.sum(), x)[0], w)
+
+
+@pytest.mark.parametrize("as_view", [False, True])
+@pytest.mark.parametrize(
+    "write",
+    [lambda t: t.log_(), lambda t: t.sigmoid_().sub_(1.0).reciprocal_(), lambda t: t.copy_(vg.Tensor(1e300)),
+     lambda t: t.__setitem__(0, 1e300), lambda t: t.__setitem__([0], 1e300)],
+)
+def test_what_an_interrupted_write_has_left_is_not_differentiated(write, as_view):
+    x = vg.Tensor(np.float32([0.0, 40.0]), requires_grad=True)
+    t = x * 1.0
+    y = t * t
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        write(t[...] if as_view else t)
+    with pytest.raises(InterruptedWriteError, match="raised an error when it had begun to write"):
+        t.sum().backward()
+    assert vg.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == [0.0, 80.0]
+    t[...] = 1.0
+    assert vg.autograd.grad(t.sum() + y.sum(), x)[0].tolist() == [0.0, 80.0]

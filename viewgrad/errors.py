@@ -15,6 +15,7 @@ __all__ = [
     "GradientNotImplementedError",
     "HookError",
     "InferenceError",
+    "InterruptedWriteError",
     "LeafInPlaceError",
     "LostHistoryWarning",
     "OverlappingWriteError",
@@ -53,6 +54,10 @@ class DifferentiabilityError(AutogradError):
 
 class GradientMismatchError(AutogradError):
     """A gradient was supplied whose shape or dtype is not that of the tensor it belongs to."""
+
+
+class InterruptedWriteError(AutogradError):
+    """A gradient came to a value that an error has left half written."""
 
 
 class SavedValueError(AutogradError):

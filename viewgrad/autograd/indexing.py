@@ -25,7 +25,7 @@ from ..tensor.tangents import (
 )
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
-from ..views.copy_slices import CopyBackwards, rebase_history, record_copy
+from ..views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
 from ..views.indices import composed
 from ..views.meta import CreationMeta, DualViewMeta, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
@@ -226,7 +226,16 @@ def _reads_once(index: tuple[Any, ...]) -> bool:
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
-    if kind is not int and not _is_plain(index if kind is tuple else (index,)):
+    if kind is slice:
+        start, stop = index.start, index.stop
+        plain = (
+            (start is None or type(start) is int)
+            and (stop is None or type(stop) is int)
+            and (index.step is None or type(index.step) is int)
+        )
+    else:
+        plain = kind is int or (kind is tuple and _is_plain(index))
+    if not plain:
         index, basic = _normalised(index)
         if not basic:
             _index_put(self, index, value)
@@ -271,7 +280,12 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if storage.whole is not None or storage.windows is not None:
         storage.preserve(window, index if array is storage.root else None, "__setitem__")
     storage.version += 1
-    window[...] = value
+    try:
+        window[...] = value
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "__setitem__")
+        raise
     if recorded:
         same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
         record_copy(self, index, edge, None if same else (value.shape, value.dtype))
@@ -332,7 +346,12 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     if mode & FUNCTIONAL:
         return overwrite(self, src)
     prepare_write(self, "copy_")
-    array[...] = source
+    try:
+        array[...] = source
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "copy_")
+        raise
     if recorded:
         node = new(CopyBackwards)
         node.edges = (None, edge)
@@ -414,7 +433,12 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     prepare_write(self, "__setitem__")
     if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
         source = source.copy()
-    array[index] = source
+    try:
+        array[index] = source
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "__setitem__")
+        raise
     if node is not None:
         rebase_history(self, node)
     if mode > GRAD:
@@ -464,7 +488,12 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
         node.index = index
         node.like = (source.shape, source.dtype)
     prepare_write(self, "index_accumulate_")
-    np.add.at(array, index, source)
+    try:
+        np.add.at(array, index, source)
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "index_accumulate_")
+        raise
     if node is not None:
         rebase_history(self, node)
     mode = current_mode()

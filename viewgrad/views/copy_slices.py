@@ -11,17 +11,19 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ..errors import InterruptedWriteError
 from ..tensor.node import MANY, ONE, OVERWRITE, Node, new, next_sequence_nr
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, current_edge
 from .conform import conform
 from .meta import move_retained
 from .nodes import layout_of, places_of, take_window
 from .view_functions import ViewFunction
 
-__all__ = ["CopyBackwards", "CopySlices", "rebase_history", "record_copy"]
+__all__ = ["INTERRUPTIONS", "CopyBackwards", "CopySlices", "interrupt_history", "rebase_history", "record_copy"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
+INTERRUPTIONS: Final = (FloatingPointError, RuntimeWarning)  # what NumPy raises, if asked to, when it has written
 
 
 class CopyBackwards(Node):
@@ -40,6 +42,27 @@ class CopyBackwards(Node):
         return None, grad if self.like is None else conform(grad, self.like)
 
     consume = apply
+    apply_recorded = apply
+
+
+class InterruptedWrite(Node):
+    """Of a write that an error has ended: what it has left has no derivative that could be told."""
+
+    __slots__ = ("writer",)
+
+    kind: ClassVar[int] = MANY
+
+    writer: str
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Raise, unless what was left has been overwritten since, and no gradient comes here."""
+        if np.any(grad._array if isinstance(grad, Tensor) else grad):
+            raise InterruptedWriteError(
+                f"{self.writer} raised an error when it had begun to write, so that the value that it has left has no "
+                "derivative; compute the tensor anew, or overwrite what was written by values that are well-defined"
+            )
+        return (None,) * len(edges)
+
     apply_recorded = apply
 
 
@@ -198,6 +221,16 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     base._edge = slices
     if old is not None and old.hooks is not None:
         move_retained(base, old, slices)
+
+
+def interrupt_history(tensor: Tensor, writer: str) -> None:
+    """Let the history of `tensor`, to which a write was not finished, refuse to be differentiated."""
+    node: InterruptedWrite = new(InterruptedWrite)
+    node.edges = (current_edge(tensor),)
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.writer = writer
+    rebase_history(tensor, node)
 
 
 def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...], np.dtype[Any]] | None) -> None:

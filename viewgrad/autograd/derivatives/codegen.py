@@ -19,7 +19,7 @@ from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
 from ...views.conform import conform
-from ...views.copy_slices import CopyBackwards, rebase_history
+from ...views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history
 from ...views.meta import check_write
 from .declaration import Operator
 from .function_writer import FunctionWriter
@@ -60,6 +60,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "GRAD": GRAD,
     "GRAD_ALONE": GRAD_ALONE,
     "HOLDERS": HOLDERS,
+    "INTERRUPTIONS": INTERRUPTIONS,
     "LARGE": LARGE,
     "MUTABLE": MUTABLE,
     "Node": Node,
@@ -75,6 +76,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "fresh": fresh,
     "geometry_of": geometry_of,
     "getrefcount": getrefcount,
+    "interrupt_history": interrupt_history,
     "ndarray": np.ndarray,
     "new": new,
     "next_sequence_nr": next_sequence_nr,

@@ -114,11 +114,20 @@ class FunctionWriter:
         if isinstance(declared.forward, np.ufunc):
             # By position is faster, but NumPy wants these two to be given the name.
             name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
-            lines.append(f"    {forward}({arguments}, {name_of_out}a0)")
+            write = f"{forward}({arguments}, {name_of_out}a0)"
             real = "a0.dtype.kind == 'c'" if makes_reals(declared.forward) else ""
         else:
-            lines.append(f"    real = overwrite(a0, {forward}({arguments}))")
+            lines.append(f"    r0 = {forward}({arguments})")
+            write = "real = overwrite(a0, r0)"
             real = "real"
+        lines += [
+            "    try:",
+            f"        {write}",
+            "    except INTERRUPTIONS:",
+            "        if recorded:",
+            f"            interrupt_history({target}, {name + '_'!r})",
+            "        raise",
+        ]
         lines.append("    if recorded:")
         if real and declared.formulas:
             lines += [f"        if {real}:", f"            node.__class__ = {class_name}InPlaceOfReals"]
