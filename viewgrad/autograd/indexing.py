@@ -120,14 +120,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     if kind is int:
         return index_view(self, index, SelectBackward)
     if kind is slice:
-        start, stop = index.start, index.stop
-        if (
-            (start is None or type(start) is int)
-            and (stop is None or type(stop) is int)
-            and (index.step is None or type(index.step) is int)
-        ):
-            return index_view(self, index, SliceBackward)
-    elif kind is tuple and _is_plain(index):
+        return index_view(self, _settled(index), SliceBackward)
+    if kind is tuple and _is_plain(index):
         return index_view(self, index, SliceBackward)
     index, basic = _normalised(index)
     if basic:
@@ -182,6 +176,21 @@ def _is_plain(items: tuple[Any, ...]) -> bool:
     return True
 
 
+def _settled(index: Any) -> Any:
+    """A basic index of which nothing can be written to later."""
+    if type(index) is slice:
+        start, stop = index.start, index.stop
+        if (
+            (start is None or type(start) is int)
+            and (stop is None or type(stop) is int)
+            and (index.step is None or type(index.step) is int)
+        ):
+            return index
+    elif type(index) is int or (type(index) is tuple and _is_plain(index)):
+        return index
+    return _normalised(index)[0]
+
+
 def _plain_slice(item: slice) -> slice:
     return slice(*(None if bound is None else operator.index(bound) for bound in (item.start, item.stop, item.step)))
 
@@ -226,21 +235,13 @@ def _reads_once(index: tuple[Any, ...]) -> bool:
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
-    if kind is slice:
-        start, stop = index.start, index.stop
-        plain = (
-            (start is None or type(start) is int)
-            and (stop is None or type(stop) is int)
-            and (index.step is None or type(index.step) is int)
-        )
-    else:
-        plain = kind is int or (kind is tuple and _is_plain(index))
-    if not plain:
+    if kind is not int and kind is not slice and not (kind is tuple and BASIC.issuperset(map(type, index))):
         index, basic = _normalised(index)
         if not basic:
             _index_put(self, index, value)
             return
     if self._view is not None:
+        index = _settled(index)
         if type(value) is Tensor and _is_same_window(self, index, value):
             return
         copy_(index_view(self, index), value)
@@ -257,7 +258,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = as_operand(value)
         if mode & FUNCTIONAL:
             if not _is_same_window(self, index, value):
-                overwrite(index_view(self, index), value)
+                overwrite(index_view(self, _settled(index)), value)
             return
     source = value
     if type(value) is Tensor:
@@ -288,7 +289,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         raise
     if recorded:
         same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
-        record_copy(self, index, edge, None if same else (value.shape, value.dtype))
+        record_copy(self, index if kind is int else _settled(index), edge, None if same else (value.shape, value.dtype))
     if mode > GRAD:
         _after_write(self, source, index, mode, recorded)
 
