@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ..tensor.indices import composed, window_at
 from ..tensor.levels import at_level, open_levels
 from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
 from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr, node_of
@@ -26,7 +27,6 @@ from ..tensor.tangents import (
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
-from ..views.indices import composed
 from ..views.meta import CreationMeta, DualViewMeta, check_write
 from ..views.ops import SelectBackward, SliceBackward, index_view
 from ..views.view_functions import Chain, Index, chained
@@ -163,6 +163,8 @@ def _is_plain(items: tuple[Any, ...]) -> bool:
     """Whether an index is a basic one of which nothing can be written to later, as an array or a tensor could."""
     for item in items:
         kind = type(item)
+        if kind is int:
+            continue
         if kind is slice:
             start, stop = item.start, item.stop
             if (
@@ -250,8 +252,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     array = self._array
     window = array[index]
     if type(window) is not ndarray:
-        index = (*index, ...) if type(index) is tuple else (index, ...)
-        window = array[index]
+        window = window_at(array, index)
     edge = None
     mode = current_mode()
     if mode > GRAD:

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..tensor.indices import window_at
 from ..tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ..tensor.node import node_of
@@ -86,7 +87,7 @@ class Place:
     def of_values(self, grad: Any) -> Any:
         """Of the gradient of what `replaced` gives, that of `values`."""
         grad = grad if isinstance(grad, Tensor) else np.asarray(grad)
-        part = grad[self.index] if self.view_fn is None else self.view_fn(grad)
+        part = window_at(grad, self.index) if self.view_fn is None else self.view_fn(grad)
         if self.items is not None:
             part = part[self.items]
         if self.last is not None:

@@ -51,7 +51,7 @@ class WritesRefused(SavedWindows):
         self.error = error
         self.message = message
 
-    def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
+    def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Raise: this is asked for just before a write."""
         raise self.error(self.message)
 
@@ -61,7 +61,7 @@ class WritesRefusedOutside(WritesRefused):
 
     __slots__ = ()
 
-    def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
+    def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Raise outside of inference mode; nothing has been saved, in any case."""
         return [] if current_mode() & INFERENCE else super().take_touched(window, index)
 
@@ -118,10 +118,12 @@ class Storage(VersionCounter):
                 "a tensor made in inference mode cannot be saved for backward; clone() it outside inference mode first"
             )
         saved: SavedTensor = new(SavedTensor)
+        if not array.ndim and (index is not None or self.foreign):
+            saved.array = array[()]
+        else:
+            saved.array = array.copy() if self.foreign else array
         if self.foreign:
-            saved.array = array.copy()
             return saved
-        saved.array = array
         if array is self.root:
             whole = self.whole
             if whole is not None and whole.array is array:  # another thread has saved it in the meantime
@@ -159,11 +161,10 @@ class Storage(VersionCounter):
                     self._copy(whole, writer)
         windows = self.windows
         if windows is not None:
-            touched = windows.take_touched(window, index)
+            strict = bool(current_mode() & STRICT)
+            touched = windows.take_touched(window, index, strict)
             if touched:
-                if current_mode() & STRICT:
-                    for saved in touched:  # the write is not going to happen
-                        windows.add(saved, None)
+                if strict:
                     raise StrictMutationError(_strict_message(touched, writer))
                 if len(touched) == 1:
                     self._copy(touched[0], writer)
@@ -183,6 +184,8 @@ class Storage(VersionCounter):
 
     def _copy(self, saved: SavedTensor, writer: str) -> None:
         window = saved.array
+        if isinstance(window, np.generic):  # no window: a number, which no write can change
+            return
         saved.array = window.copy(order="K")
         if self.preserved is None:
             self.preserved = deque(maxlen=PRESERVED_KEPT)
@@ -196,7 +199,8 @@ class Storage(VersionCounter):
         if self.windows is not None:
             touched += self.windows.take_touched(self.root if window is None else window, None)
         for saved in touched:
-            saved.__class__ = LostTensor
+            if not isinstance(saved.array, np.generic):
+                saved.__class__ = LostTensor
 
 
 def _strict_message(touched: list[SavedTensor], writer: str) -> str:
@@ -241,7 +245,8 @@ def save(tensor: Any) -> SavedTensor:
     storage: Storage | None = tensor._storage
     if storage is None:
         saved: SavedTensor = new(SavedTensor)
-        saved.array = tensor._array
+        array = tensor._array
+        saved.array = array if array.ndim else array[()]
         # No call from here to the return: another thread that reads the same tensor does not get in between.
         storage = tensor._storage
         if storage is None:

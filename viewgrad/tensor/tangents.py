@@ -358,7 +358,7 @@ class DualSaved(SavedTensor):
             level.remember(self)
 
     @property
-    def array(self) -> Array:  # type: ignore[override]
+    def array(self) -> Any:
         """The value."""
         return self.inner.array
 

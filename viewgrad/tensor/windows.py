@@ -20,11 +20,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from .indices import window_at
 from .saved import SavedTensor
 
 __all__ = ["SavedWindows"]
 
 Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple[SavedTensor, Box]
 
@@ -69,10 +71,14 @@ class SavedWindows:
             finally:
                 pruning.release()
 
-    def take_touched(self, window: Array | None, index: Any) -> list[SavedTensor]:
-        """Remove and return the live saved windows that share memory with `window`, which is `root[index]`."""
+    def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
+        """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
+
+        With `keep` they are not removed, and the numbers that were saved of single elements are among them. These are
+        forgotten otherwise, since no write can change them.
+        """
         if self._pending:
-            self._arrange()
+            self._arrange(keep)
         if not self._count:
             return []
         if type(index) is int and len(self._grids) == 1 and not self._combs:  # a row beside rows, the usual case
@@ -87,39 +93,49 @@ class SavedWindows:
             for entries in _cells_met(grid, levels, box):
                 if entries:
                     if window is None:
-                        window = np.asarray(self._root[index])
-                    self._take_from(entries, box, window, touched)
+                        window = window_at(self._root, index)
+                    self._take_from(entries, box, window, touched, keep)
         if self._combs:
             if window is None:
-                window = np.asarray(self._root[index])
+                window = window_at(self._root, index)
             comb = _comb_of(window, self._root)
             if comb is not None:
                 span = ((comb[0], comb[1] + 1),)
                 for entries in _teeth_met(self._combs, comb):
-                    self._take_from(entries, span, window, touched)
+                    self._take_from(entries, span, window, touched, keep)
         return touched
 
-    def _take_from(self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor]) -> None:
+    def _take_from(
+        self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor], keep: bool
+    ) -> None:
         kept = 0
         self.compared += len(entries)
         for entry in entries:
             saved, other = entry
             if getrefcount(saved) <= ENTRY_ALONE:
                 continue
-            if _meet(box, other) and _share_memory(saved.array, window):
+            if _meet(box, other) and _share_memory(self._window(entry), window):
                 touched.append(saved)
-            else:
-                entries[kept] = entry
-                kept += 1
+                if not keep:
+                    continue
+            entries[kept] = entry
+            kept += 1
         self._count -= len(entries) - kept
         del entries[kept:]
 
-    def _arrange(self) -> None:
+    def _window(self, entry: Entry) -> Any:
+        """The window of an entry, also where what was saved of it is a number."""
+        saved, box = entry
+        if isinstance(saved.array, np.generic):
+            return window_at(self._root, tuple([start for start, _ in box]))
+        return saved.array
+
+    def _arrange(self, numbers: bool) -> None:
         """Put the windows that were only noted so far into the grids, those that are still alive."""
         pending = self._pending
         while pending:
             saved, index = pending.popleft()
-            if getrefcount(saved) > PENDING_ALONE:
+            if getrefcount(saved) > PENDING_ALONE and (numbers or type(saved.array) is ndarray):
                 if type(index) is int and index >= 0 and ROW in self._grids:
                     rows = self._grids[ROW]
                     if index not in rows:

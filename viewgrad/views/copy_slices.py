@@ -101,9 +101,14 @@ class CopySlices(Node):
     def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
         # NumPy gives a number for a gradient without dimensions; it comes as such where nothing of it is passed on.
-        window = grad[self.index] if self.view_fn is None else take_window(np.asarray(grad), self.index, self.view_fn)
-        if window is None:
-            return self._overwrite_places(grad, edges, run)
+        if self.view_fn is None:
+            window = grad[self.index]
+            if type(window) is not ndarray:  # a number, of a single element
+                return self._overwrite_places(grad, edges, run, self.index)
+        else:
+            window = take_window(np.asarray(grad), None, self.view_fn)
+            if window is None:  # the gradient is laid out so that the view is none: the long way round, by the places
+                return self._overwrite_places(grad, edges, run, places_of(self))
         kind = self.fn.kind
         grads = run(window, edges)
         if kind == OVERWRITE:
@@ -118,11 +123,17 @@ class CopySlices(Node):
             window[...] = 0 if old is None else old
         return (grad, *others)
 
-    def _overwrite_places(self, grad: Any, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
-        """The same, for a gradient in whose layout the view is no window: the long way round, by the places."""
-        places = places_of(self)
-        grads = run(grad[places], edges)
-        grads = (grads,) if self.fn.kind == ONE else grads
+    def _overwrite_places(
+        self, grad: Any, edges: tuple[Any, ...], run: Callable[..., Any], places: Any
+    ) -> tuple[Any, ...]:
+        """The same by an index that gives a copy, or a number, and no window."""
+        part = grad[places]
+        kind = self.fn.kind
+        if kind == OVERWRITE and isinstance(part, np.generic):
+            part = np.asarray(part)
+        grads = run(part, edges)
+        if kind == ONE:
+            grads = (grads,)
         if edges[0] is not None:
             grad[places] = 0 if grads[0] is None else grads[0]
         return (grad, *grads[1:])
@@ -131,7 +142,7 @@ class CopySlices(Node):
         """The same with tensors: the gradient is written to in place, and that is recorded in its turn."""
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
-            return self._overwrite_places(grad, edges, self.fn.apply_recorded)
+            return self._overwrite_places(grad, edges, self.fn.apply_recorded, places_of(self))
         grads = self.fn.apply_recorded(window, edges)
         if self.fn.kind == ONE:
             grads = (grads,)
@@ -172,8 +183,15 @@ class CopySlicesOfCopy(CopySlices):
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`; the first is `grad` itself, in which the window is zero now."""
-        window = grad[self.index]
+        index = self.index
+        window = grad[index]
         value = None
+        if type(window) is not ndarray:  # a number, of a single element
+            if edges[1] is not None:
+                value = window if self.like is None else conform(window, self.like)
+            if edges[0] is not None:
+                grad[index] = 0
+            return grad, value
         if edges[1] is not None:
             value = window.copy() if self.like is None else conform(window.copy(), self.like)
         if edges[0] is not None:

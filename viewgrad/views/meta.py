@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from ..tensor.indices import composed, window_at
 from ..tensor.known import share
 from ..tensor.modes import ANOMALY, FUNCTIONAL, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
 from ..tensor.node import AccumulateGrad, Node, hooks_of, input_nr_of, new, next_sequence_nr, node_of
@@ -15,7 +16,6 @@ from ..tensor.origins import note
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
-from .indices import composed
 from .nodes import AsStridedBackward, ViewBackward, layout_of
 from .view_functions import Chain, Index, Strided, ViewFunction, chained
 
@@ -67,7 +67,7 @@ class DifferentiableViewMeta:
 
     def window(self, base: Any) -> Any:
         """The view, taken again from anything shaped like the base."""
-        return base[self.index] if self.view_fn is None else self.view_fn(base)
+        return window_at(base, self.index) if self.view_fn is None else self.view_fn(base)
 
     @property
     def tangent_root(self) -> Any:

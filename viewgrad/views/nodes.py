@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ..tensor.indices import window_at
 from ..tensor.node import SCATTER, Node
 from .conform import sum_to
 from .view_functions import ViewFunction
@@ -14,6 +15,7 @@ from .view_functions import ViewFunction
 __all__ = ["AsStridedBackward", "ViewBackward", "layout_of", "places_of", "take_window", "view_node"]
 
 Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
 np_add: Final = np.add
 
 
@@ -48,11 +50,14 @@ class ViewBackward(Node):
         """Add `grad` to the view's window of `accumulator`."""
         view_fn = self.view_fn
         if view_fn is None:
-            window = accumulator[self.index]
-        elif self.overlaps:
-            window = None
-        else:
-            window = take_window(accumulator, None, view_fn)
+            index = self.index
+            window = accumulator[index]
+            if type(window) is ndarray:
+                np_add(window, grad, window)
+            else:  # a number, of a single element
+                accumulator[index] = window + grad
+            return
+        window = None if self.overlaps else take_window(accumulator, None, view_fn)
         if window is not None:
             np_add(window, grad, window)
         elif self.sums:
@@ -88,7 +93,7 @@ def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
     from: what is written to a copy would be lost.
     """
     if view_fn is None:
-        return buffer[index]
+        return window_at(buffer, index)
     window = view_fn(buffer)
     if view_fn.exact or _is_window(window, buffer):
         return window

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.indices import window_at
 from ..tensor.tensor import FUNCTIONS, Tensor, method
 from .geometry import TensorGeometry
 from .meta import make_view
@@ -89,9 +90,8 @@ ViewAsComplexBackward = view_node("ViewAsComplexBackward")
 def index_view(self: Tensor, index: Any, node_class: type[ViewBackward] = SliceBackward) -> Tensor:
     """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
     array = self._array[index]
-    if type(array) is not ndarray:  # NumPy takes a number out where every dimension is indexed; `...` keeps the window
-        index = (*index, ...) if type(index) is tuple else (index, ...)
-        array = self._array[index]
+    if type(array) is not ndarray:
+        array = window_at(self._array, index)
     return make_view(self, array, index, None, node_class)
 
 

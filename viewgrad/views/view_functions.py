@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final
 import attrs
 import numpy as np
 
+from ..tensor.indices import composed, window_at
 from .geometry import TensorGeometry
-from .indices import composed
 
 __all__ = [
     "WHOLE",
@@ -64,7 +64,7 @@ class Index(ViewFunction):
     shape: tuple[int, ...]
 
     def __call__(self, base: Any) -> Any:
-        return base[self.index]
+        return window_at(base, self.index)
 
 
 @attrs.frozen

@@ -78,6 +78,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "getrefcount": getrefcount,
     "interrupt_history": interrupt_history,
     "ndarray": np.ndarray,
+    "float64": np.float64,
     "new": new,
     "next_sequence_nr": next_sequence_nr,
     "np_divide": np.true_divide,

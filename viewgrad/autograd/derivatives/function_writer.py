@@ -27,6 +27,7 @@ class FunctionWriter:
         self.number = {argument.name: i for i, argument in enumerate(self.tensors)}
         self.formulas = operator.formulas
         self.inplace_result = False
+        self.gives_numbers = isinstance(operator.forward, np.ufunc)  # where arrays have no dimensions
 
     def function(self) -> str:
         """The source of the function."""
@@ -40,9 +41,10 @@ class FunctionWriter:
         outputs = self.signature.outputs
         call = f"{name}_forward({self.signature.call(self._array_name)})"
         lines.append(f"    {', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
-        ufunc = isinstance(operator.forward, np.ufunc)
-        for i in range(len(outputs)):
-            if ufunc:
+        for i, output in enumerate(outputs):
+            if self.gives_numbers:
+                if any(output in formula.results for formula in self.formulas):
+                    lines.append(f"    kept{i} = r{i}")  # a number, where there are no dimensions
                 lines += [f"    if type(r{i}) is not ndarray:", f"        r{i} = asarray(r{i})"]
             else:
                 others = [self._array_name(argument.name) for argument in self.tensors]
@@ -361,7 +363,7 @@ class FunctionWriter:
             if readers:
                 body = [
                     "saved = new(SavedTensor)",
-                    f"saved.array = r{i}",
+                    f"saved.array = {'kept' if self.gives_numbers else 'r'}{i}",
                     f"node.saved_{output} = out{i}._saved = saved",
                 ]
                 lines += self._when_needed("        ", readers, body)

@@ -276,8 +276,12 @@ class _ForArrays(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "conj" and "conj" not in self.local:
-            # ndarray.conj returns a real array itself, where numpy.conj would copy it.
-            return ast.Call(ast.Attribute(node.args[0], "conj", ast.Load()), [], [])
+            # ndarray.conj returns a real array itself, where numpy.conj would copy it. The method of a number is slow.
+            (value,) = node.args
+            name = value if isinstance(value, ast.Name) else ast.Name("unconjugated")
+            value = value if isinstance(value, ast.Name) else ast.NamedExpr(name, value)
+            is_real = ast.Compare(ast.Call(ast.Name("type"), [value], []), [ast.Is()], [ast.Name("float64")])
+            return ast.IfExp(is_real, name, ast.Call(ast.Attribute(name, "conj", ast.Load()), [], []))
         return node
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from ...tensor.indices import window_at
 from ...tensor.modes import STRICT, ModeSwitch
 from ...tensor.storage import root_index, storage_of
 from ...tensor.tensor import Tensor
@@ -87,7 +88,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> 
         return
     array = tensor._array
     if window is not None:
-        array = array[(*window, ...) if type(window) is tuple else (window, ...)]
+        array = window_at(array, window)
         if array.base is None:
             raise IndexError("increment_version() takes a window by a basic index: integers, slices, None and ...")
     storage_of(tensor).lose(array)

@@ -1,4 +1,4 @@
-"""One basic index in place of two: what a view of a view is of the base.
+"""Basic indices: taking windows by them, and one in place of two, which says what a view of a view is of the base.
 
 So a view of a view is taken in one step, however long the chain of views is that it was made by, and where it lies in
 the base is known without looking at addresses.
@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["composed"]
+import numpy as np
+
+__all__ = ["composed", "window_at"]
+
+
+def window_at(buffer: Any, index: Any) -> Any:
+    """The window `buffer[index]` of an array or a tensor, also of a single element.
+
+    Where an index names every dimension, NumPy takes a number out. What is to be written to, or to be seen to change,
+    is the window.
+    """
+    window = buffer[index]
+    if isinstance(window, np.generic):
+        window = buffer[(*index, ...) if type(index) is tuple else (index, ...)]
+    return window
 
 
 def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
@@ -54,8 +68,6 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
         else:
             result.append(part[item])
     result.extend(items)  # dimensions put in at the end
-    if all(type(part) is int for part in result):
-        result.append(Ellipsis)  # so that NumPy takes a window, and not a number out
     return tuple(result)
 
 
