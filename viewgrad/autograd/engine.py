@@ -152,10 +152,9 @@ class GraphTask:
                     grad = self._before(node, grad)
                     if grad is None:
                         break
-                edges = node.edges if exec_info is None else exec_info[node]
                 kind = node.kind
                 if kind == SCATTER:
-                    edge = edges[0]
+                    edge = node.edge if exec_info is None else exec_info[node][0]
                     if node.hooks is not None and node.hooks.after:
                         self._scatter_alone(node, grad, edge)
                     elif plain:
@@ -169,6 +168,24 @@ class GraphTask:
                     else:
                         self._scatter(node, grad, edge)
                     break
+                if kind == ONE:
+                    if plain:
+                        grad = node.apply(grad, ()) if retain else node.consume(grad, ())
+                    else:
+                        grad = node.apply_recorded(grad, ())
+                        if not retain:
+                            node.release()
+                    if node.hooks is not None and node.hooks.after:
+                        grad = self._after(node, grad)
+                    node = node.edge if exec_info is None else exec_info[node][0]
+                    if grad is None or node is None:
+                        break
+                    number = node.sequence_nr
+                    if not number or type(node) is Edge or (ready and -ready[0][0] >= number):
+                        self.deliver(node, grad)
+                        break
+                    continue
+                edges = node.edges if exec_info is None else exec_info[node]
                 if kind == OVERWRITE and edges[0] is not None:
                     if not plain:
                         if node not in owned:
@@ -185,17 +202,6 @@ class GraphTask:
                     grads = self._after(node, grads)
                     if kind == OVERWRITE:
                         grad = grads[0]
-                if kind == ONE:
-                    node = edges[0]
-                    grad = grads
-                    grads = None  # so that nothing but `grad` holds it
-                    if grad is None or node is None:
-                        break
-                    number = node.sequence_nr
-                    if not number or type(node) is Edge or (ready and -ready[0][0] >= number):
-                        self.deliver(node, grad)
-                        break
-                    continue
                 if kind == OVERWRITE:
                     if edges[0] is not None and grad is not None:
                         self.deliver(edges[0], grad, owned=True)

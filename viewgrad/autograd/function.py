@@ -302,7 +302,8 @@ def _rebase(tensor: Tensor, edge: Any) -> None:
         rebase(tensor, edge)
     elif view is not None:  # as if an output had been copied into the view
         step: CopyBackwards = new(CopyBackwards)
-        step.edges = (None, edge)
+        step.edge0 = None
+        step.edge1 = edge
         step.hooks = None
         step.sequence_nr = next_sequence_nr()
         step.like = None

@@ -199,7 +199,7 @@ class FunctionNode(Node):
         argument_count: how many arguments there were in all.
     """
 
-    __slots__ = ("argument_count", "ctx", "likes", "output_likes", "outputs", "positions")
+    __slots__ = ("argument_count", "ctx", "edges", "likes", "output_likes", "outputs", "positions")
 
     kind: ClassVar[int] = MANY
 
@@ -334,7 +334,7 @@ class Wanted:
 class DelayedError(Node):
     """In the place of a history that is not known: raises when a gradient comes to it."""
 
-    __slots__ = ("message",)
+    __slots__ = ("edges", "message")
 
     kind: ClassVar[int] = MANY
 

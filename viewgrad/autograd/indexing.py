@@ -14,7 +14,7 @@ import numpy as np
 from ..tensor.indices import composed, window_at
 from ..tensor.levels import at_level, open_levels
 from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
-from ..tensor.node import MANY, OVERWRITE, SCATTER, Node, new, next_sequence_nr, node_of
+from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of
 from ..tensor.origins import note
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tangents import (
@@ -43,11 +43,13 @@ BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 class IndexBackward(Node):
     """Of reading by arrays of indices: adds the gradient to the places that were read."""
 
-    __slots__ = ("dtype", "index", "once", "shape")
+    __slots__ = ("dtype", "edge", "index", "once", "shape")
 
     kind: ClassVar[int] = SCATTER
+    edges = ONE_EDGE
     view_fn: ClassVar[None] = None
 
+    edge: Any
     index: Any
     once: bool  # whether no place is read twice
     shape: tuple[int, ...]
@@ -68,11 +70,14 @@ class IndexBackward(Node):
 class IndexPutBackward(Node):
     """Of `x[index] = values` by arrays: what was overwritten gets no gradient, and the values get it from there."""
 
-    __slots__ = ("index", "like", "winners")
+    __slots__ = ("edge0", "edge1", "index", "like", "winners")
 
     kind: ClassVar[int] = OVERWRITE
+    edges = TWO_EDGES
     view_fn: ClassVar[None] = None
 
+    edge0: Any
+    edge1: Any
     index: Any
     like: Like | None
     winners: Array | None  # where a place is written more than once: which of the values stayed
@@ -96,10 +101,13 @@ class IndexPutBackward(Node):
 class IndexAccumulateBackward(Node):
     """Of adding values to places given by arrays of indices."""
 
-    __slots__ = ("index", "like")
+    __slots__ = ("edge0", "edge1", "index", "like")
 
     kind: ClassVar[int] = MANY
+    edges = TWO_EDGES
 
+    edge0: Any
+    edge1: Any
     index: Any
     like: Like | None
 
@@ -132,7 +140,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     edge = current_edge(self)
     if edge is not None and mode & GRAD:
         node: IndexBackward = new(IndexBackward)
-        node.edges = (edge,)
+        node.edge = edge
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = index
@@ -356,7 +364,8 @@ def copy_(self: Tensor, src: Any) -> Tensor:
         raise
     if recorded:
         node = new(CopyBackwards)
-        node.edges = (None, edge)
+        node.edge0 = None
+        node.edge1 = edge
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         same = source.shape == array.shape and source.dtype is array.dtype
@@ -426,7 +435,8 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
         return
     if recorded:
         node = new(IndexPutBackward)
-        node.edges = (own, edge)
+        node.edge0 = own
+        node.edge1 = edge
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = index
@@ -484,7 +494,8 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
     node = None
     if recorded:
         node = new(IndexAccumulateBackward)
-        node.edges = (own, edge)
+        node.edge0 = own
+        node.edge1 = edge
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = index

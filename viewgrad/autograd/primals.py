@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, ModeSwitch, current_mode
-from ..tensor.node import ONE, Node, new, next_sequence_nr, node_of
+from ..tensor.node import ONE, ONE_EDGE, Node, new, next_sequence_nr, node_of
 from ..tensor.tensor import Tensor, current_edge, from_array
 from .engine import run_backward
 
@@ -33,10 +33,12 @@ class PrimalBackward(Node):
         over: whether the function has returned: then, without an edge, this leads to nothing that is still of interest.
     """
 
-    __slots__ = ("over",)
+    __slots__ = ("edge", "over")
 
     kind: ClassVar[int] = ONE
+    edges = ONE_EDGE
 
+    edge: Any
     over: bool
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
@@ -77,7 +79,7 @@ class Transform:
         """A copy of `tensor`, with its history if it has one, with respect to which gradients can be asked for."""
         out = self.copy(tensor)
         node: PrimalBackward = new(PrimalBackward)
-        node.edges = (out._edge,)
+        node.edge = out._edge
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.over = False
@@ -138,7 +140,7 @@ class Transform:
     def _leads_outside(self, edges: Iterable[Any]) -> bool:
         first = self._first
         for node in self._histories(edges):
-            if node.sequence_nr < first or (type(node) is PrimalBackward and not node.over and node.edges[0] is None):
+            if node.sequence_nr < first or (type(node) is PrimalBackward and not node.over and node.edge is None):
                 return True
         return False
 

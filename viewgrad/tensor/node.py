@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -28,16 +29,19 @@ class Node:
     `edges` lead to the steps that made this step's inputs: a `Node`, an `Edge` where that node has several
     outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so that
     every edge leads to a smaller number.
+
+    A class of nodes has a slot `edges`; or, where all its nodes have one edge or two, slots for these (`ONE_EDGE` and
+    `TWO_EDGES` below), which saves a tuple. What Python's collector of cycles goes through is what a long graph costs.
     """
 
-    __slots__ = ("__weakref__", "_metadata", "edges", "hooks", "sequence_nr")
+    __slots__ = ("__weakref__", "_metadata", "hooks", "sequence_nr")
 
     kind: ClassVar[int] = MANY
     outputs: ClassVar[int] = 1
     inplace: ClassVar[bool] = False  # whether the step wrote over its first input
     saved_names: ClassVar[tuple[str, ...]] = ()
 
-    edges: tuple[Any, ...]
+    edges: Any  # a tuple
     hooks: NodeHooks | None
     sequence_nr: int
 
@@ -86,6 +90,11 @@ class Node:
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_outputs)` before this node runs; what it returns replaces `grad_outputs`."""
         return add_hook(hooks_of(self).before, hook)
+
+
+# The `edges` of a class with a slot `edge`, and of one with slots `edge0` and `edge1`.
+ONE_EDGE: Final = property(lambda node: (node.edge,))
+TWO_EDGES: Final = property(attrgetter("edge0", "edge1"))
 
 
 @attrs.define(eq=False)
@@ -154,8 +163,9 @@ class AccumulateGrad(Node):
 
     __slots__ = ("_variable", "dtype", "shape")
 
+    edges = ()
+
     def __init__(self, variable: Any) -> None:
-        self.edges = ()
         self.hooks = None
         self.sequence_nr = 0
         self._variable = weakref.ref(variable)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..errors import InterruptedWriteError
-from ..tensor.node import MANY, ONE, OVERWRITE, Node, new, next_sequence_nr
+from ..tensor.node import MANY, ONE, ONE_EDGE, OVERWRITE, TWO_EDGES, Node, new, next_sequence_nr
 from ..tensor.tensor import Tensor, current_edge
 from .conform import conform
 from .meta import move_retained
@@ -29,10 +29,13 @@ INTERRUPTIONS: Final = (FloatingPointError, RuntimeWarning)  # what NumPy raises
 class CopyBackwards(Node):
     """Of `copy_`: the old value gets no gradient, the source gets it in its own shape and dtype."""
 
-    __slots__ = ("like",)
+    __slots__ = ("edge0", "edge1", "like")
 
     kind: ClassVar[int] = MANY
+    edges = TWO_EDGES
 
+    edge0: Any
+    edge1: Any
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, where they differ
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -48,10 +51,12 @@ class CopyBackwards(Node):
 class InterruptedWrite(Node):
     """Of a write that an error has ended: what it has left has no derivative that could be told."""
 
-    __slots__ = ("writer",)
+    __slots__ = ("edge", "writer")
 
     kind: ClassVar[int] = MANY
+    edges = ONE_EDGE
 
+    edge: Any
     writer: str
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -74,7 +79,7 @@ class CopySlices(Node):
     is kept, never the view.
     """
 
-    __slots__ = ("dtype", "fn", "index", "order", "shape", "view_fn")
+    __slots__ = ("dtype", "edges", "fn", "index", "order", "shape", "view_fn")
 
     kind: ClassVar[int] = OVERWRITE
 
@@ -163,8 +168,12 @@ class CopySlices(Node):
 class CopySlicesOfCopy(CopySlices):
     """`CopySlices` around `CopyBackwards`, the step of `x[index] = value`, without making the latter."""
 
-    __slots__ = ("like",)
+    __slots__ = ("edge0", "edge1", "like")
 
+    edges = TWO_EDGES
+
+    edge0: Any
+    edge1: Any
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, where they differ
 
     def name(self) -> str:
@@ -175,7 +184,8 @@ class CopySlicesOfCopy(CopySlices):
     def fn(self) -> Node:  # type: ignore[override]
         """The wrapped node, made when somebody asks."""
         node: CopyBackwards = new(CopyBackwards)
-        node.edges = (None, *self.edges[1:])
+        node.edge0 = None
+        node.edge1 = self.edge1
         node.hooks = None
         node.sequence_nr = self.sequence_nr
         node.like = self.like
@@ -244,7 +254,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
 def interrupt_history(tensor: Tensor, writer: str) -> None:
     """Let the history of `tensor`, to which a write was not finished, refuse to be differentiated."""
     node: InterruptedWrite = new(InterruptedWrite)
-    node.edges = (current_edge(tensor),)
+    node.edge = current_edge(tensor)
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
     node.writer = writer
@@ -255,7 +265,8 @@ def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...]
     """Let `base[index] = value`, with `edge` leading to the value's history, become part of the base's history."""
     old = base._edge
     node: CopySlicesOfCopy = new(CopySlicesOfCopy)
-    node.edges = (old, edge)
+    node.edge0 = old
+    node.edge1 = edge
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
     node.index = index

@@ -126,7 +126,7 @@ class DifferentiableViewMeta:
         if view_fn is not None and base.flags.c_contiguous and not self.overlaps_itself:
             view_fn = Strided(self.geometry(tensor), view_fn)
         node: AsStridedBackward = new(AsStridedBackward)
-        node.edges = (base_edge,)
+        node.edge = base_edge
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = self.index
@@ -242,7 +242,7 @@ def make_view(
             note(node_of(out._edge))
             return out
     out._edge = node = new(node_class)
-    node.edges = (edge,)
+    node.edge = edge
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
     node.index = index

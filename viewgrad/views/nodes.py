@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.indices import window_at
-from ..tensor.node import SCATTER, Node
+from ..tensor.node import ONE_EDGE, SCATTER, Node
 from .conform import sum_to
 from .view_functions import ViewFunction
 
@@ -31,10 +31,12 @@ class ViewBackward(Node):
         order: beside a `view_fn`, the memory layout of what the view was taken from: "C" or "F".
     """
 
-    __slots__ = ("dtype", "index", "order", "overlaps", "shape", "view_fn")
+    __slots__ = ("dtype", "edge", "index", "order", "overlaps", "shape", "view_fn")
 
     kind: ClassVar[int] = SCATTER
+    edges = ONE_EDGE
 
+    edge: Any
     index: Any
     view_fn: ViewFunction | None
     shape: tuple[int, ...]

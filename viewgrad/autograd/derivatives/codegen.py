@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.modes import GRAD, current_mode
-from ...tensor.node import Edge, Node, new, next_sequence_nr
+from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new, next_sequence_nr
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
@@ -64,6 +64,8 @@ INTERNAL: Final[dict[str, Any]] = {
     "LARGE": LARGE,
     "MUTABLE": MUTABLE,
     "Node": Node,
+    "ONE_EDGE": ONE_EDGE,
+    "TWO_EDGES": TWO_EDGES,
     "RELEASED": RELEASED,
     "SavedTensor": SavedTensor,
     "Tensor": Tensor,

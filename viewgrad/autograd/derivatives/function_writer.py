@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .declaration import Argument, Formula, Operator
-from .node_writer import backward_name, grads_are_several, needs_likes
+from .node_writer import backward_name, edge_slots, grads_are_several, needs_likes
 
 __all__ = ["FunctionWriter"]
 
@@ -106,7 +106,7 @@ class FunctionWriter:
         else:
             lines += [
                 "        node = new(CopyBackwards)",
-                "        node.edges = (None, None)",
+                "        node.edge0 = node.edge1 = None",
                 "        node.hooks = None",
                 "        node.sequence_nr = next_sequence_nr()",
                 "        node.like = None",
@@ -234,9 +234,12 @@ class FunctionWriter:
 
     def _fill_node(self, indent: str) -> list[str]:
         differentiable = set(self._differentiable())
-        edges = ", ".join(f"e{i}" if i in differentiable else "None" for i in range(len(self.tensors)))
+        edges = [f"e{i}" if i in differentiable else "None" for i in range(len(self.tensors))]
+        slots = edge_slots(self.operator)
+        if slots == ["edges"]:
+            edges = ["edges"] if self.listed is not None else [f"({', '.join(edges)},)"]
         return [
-            f"{indent}node.edges = {'edges' if self.listed is not None else f'({edges},)'}",
+            *(f"{indent}node.{slot} = {edge}" for slot, edge in zip(slots, edges, strict=True)),
             f"{indent}node.hooks = None",
             f"{indent}node.sequence_nr = next_sequence_nr()",
         ]

@@ -11,7 +11,7 @@ from .checker import BUILTINS
 from .declaration import Formula, Operator
 from .parsing import local_names
 
-__all__ = ["NodeWriter", "backward_name", "grads_are_several", "needs_likes", "of_reals"]
+__all__ = ["NodeWriter", "backward_name", "edge_slots", "grads_are_several", "needs_likes", "of_reals"]
 
 
 class NodeWriter:
@@ -37,7 +37,7 @@ class NodeWriter:
     def source(self) -> str:
         """The source of the class."""
         operator = self.operator
-        slots = [f"saved_{name}" for name in (*self.saved, *self.kept)]
+        slots = [*edge_slots(operator), *[f"saved_{name}" for name in (*self.saved, *self.kept)]]
         if needs_likes(operator):
             slots.append("likes")
         if self.several:
@@ -48,8 +48,10 @@ class NodeWriter:
             f"    kind = {ONE if self.one else MANY}",
             f"    outputs = {len(operator.signature.outputs) if self.several else 1}",
             f"    saved_names = {self.saved!r}",
-            "",
         ]
+        if slots[0] != "edges":
+            lines.append(f"    edges = {'ONE_EDGE' if slots[0] == 'edge' else 'TWO_EDGES'}")
+        lines.append("")
         lines += self.apply("apply", recorded=False, release=False)
         if self.saved or any(self._in_place(formula) for formula in operator.formulas):
             lines += self.apply("consume", recorded=False, release=True)
@@ -172,14 +174,16 @@ class NodeWriter:
                 return f"None if node.saved_{name} is None else node.saved_{name}.array"
             return f"node.saved_{name}.array"
         if name in order:
-            edge = f"node.edges[{order[name]}]"
+            number = order[name]
+            slots = edge_slots(self.operator)
+            edge = f"node.edges[{number}]" if slots == ["edges"] else f"node.{slots[number]}"
             if self.operator.signature.argument(name).optional:
                 return f"None if node.saved_{name} is None else tensor_like(node.saved_{name}, {edge})"
             return f"tensor_like(node.saved_{name}, {edge})"
         if name in self.operator.nondifferentiable_outputs:
             return f"tensor_like(node.saved_{name}, None)"
-        number = self.operator.signature.outputs.index(name)
-        return f"tensor_like(node.saved_{name}, {f'Edge(node, {number})' if self.several else 'node'})"
+        output = self.operator.signature.outputs.index(name)
+        return f"tensor_like(node.saved_{name}, {f'Edge(node, {output})' if self.several else 'node'})"
 
     def _apply_to_list(self, recorded: bool, release: bool) -> list[str]:
         operator = self.operator
@@ -209,6 +213,14 @@ class NodeWriter:
 
 def _is_grad(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "grad"
+
+
+def edge_slots(operator: Operator) -> list[str]:
+    """The slots for the edges of an operator's nodes; for more than two, or for those of a list, there is one."""
+    arguments = operator.signature.tensors
+    if any(argument.kind == "tensors" for argument in arguments):
+        return ["edges"]
+    return {1: ["edge"], 2: ["edge0", "edge1"]}.get(len(arguments), ["edges"])
 
 
 def grads_are_several(operator: Operator) -> bool:
