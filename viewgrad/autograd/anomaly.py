@@ -124,7 +124,7 @@ class AnomalyTask(GraphTask):
             self._add_to(node, accumulator, grad)
             return (accumulator,)
         if kind == OVERWRITE and edges[0] is not None:
-            grad = grad.clone() if self.recorded else np.array(grad, order="C" if node.view_fn is None else node.order)
+            grad = grad.clone() if self.recorded else np.array(grad, order=node.layout[2])
         if self.recorded:
             grads = node.apply_recorded(grad, edges)
             if not self.retain:

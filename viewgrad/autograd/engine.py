@@ -191,7 +191,7 @@ class GraphTask:
                         if node not in owned:
                             grad = grad.clone()
                     elif grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
-                        grad = np.array(grad, order="C" if node.view_fn is None else node.order)
+                        grad = np.array(grad, order=node.layout[2])
                 if plain:
                     grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
                 else:
@@ -299,7 +299,7 @@ class GraphTask:
             node.add_to(accumulator, grad)
 
     def _zeros(self, node: Any) -> Any:
-        accumulator = np.zeros(node.shape, node.dtype, "C" if node.view_fn is None else node.order)
+        accumulator = np.zeros(*node.layout)
         return from_array(accumulator) if self.recorded else accumulator
 
     def _accumulator(self, edge: Any, node: Any) -> Any:
@@ -336,7 +336,7 @@ class GraphTask:
                 held = buffers[edge] = held.clone()
                 self.owned.add(edge)
         elif held.base is not None or getrefcount(held) > HELD_ALONE or type(held) is not ndarray:
-            held = buffers[edge] = np.array(held, order="C" if node.view_fn is None else node.order)
+            held = buffers[edge] = np.array(held, order=node.layout[2])
         return held
 
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ from ..tensor.tangents import (
 )
 from ..tensor.tensor import Tensor
 from ..views.meta import DualViewMeta, make_view
-from ..views.nodes import view_node
+from ..views.nodes import IndexViewBackward, view_node
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
-MakeDualBackward = view_node("MakeDualBackward")
-UnpackDualBackward = view_node("UnpackDualBackward")
+MakeDualBackward = view_node("MakeDualBackward", IndexViewBackward)
+UnpackDualBackward = view_node("UnpackDualBackward", IndexViewBackward)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -163,10 +163,8 @@ def _apart(tensor: Tensor, node_class: Any) -> Tensor:
     dual = make_view(tensor, tensor._array[...], ..., None, node_class)
     plain = dual._view
     assert plain is not None
-    view = DualViewMeta.of_view(TangentRoot(dual._array, plain, _is_whole(dual._array, plain.base._array)), ())
-    for name in ("base", "index", "view_fn", "creation", "made_from", "strided", "overlaps_itself"):
-        setattr(view, name, getattr(plain, name))
-    dual._view = view
+    root = TangentRoot(dual._array, plain, _is_whole(dual._array, plain.base._array))
+    dual._view = DualViewMeta.of_root(root, plain)
     return dual
 
 

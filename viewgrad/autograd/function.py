@@ -23,8 +23,8 @@ from ..tensor.origins import note
 from ..tensor.tangents import DualSaved, with_tangents
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent
 from ..views.copy_slices import CopyBackwards, rebase_history
-from ..views.meta import CreationMeta, move_retained
-from ..views.ops import index_view
+from ..views.meta import belong_to_function, index_view, move_retained
+from ..views.ops import SliceBackward
 from .function_node import UNKNOWN, FunctionCtx, FunctionNode, Kept, Wanted, delayed_error, is_in, version_of
 from .function_tangents import push_forward, tangents_of
 from .out_of_place import rebase
@@ -319,13 +319,11 @@ def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tens
     if edge is None:
         if ctx._recorded and current_edge(tensor) is not None:
             return tensor.detach()
-        return index_view(tensor, (...,)) if alias else tensor
+        return index_view(tensor, (...,), SliceBackward) if alias else tensor
     if alias:
-        tensor = index_view(tensor, (...,))
-    view = tensor._view
-    if view is not None:
-        view.made_from = view.base._edge
-        view.creation = CreationMeta.IN_CUSTOM_FUNCTION
+        tensor = index_view(tensor, (...,), SliceBackward)
+    if tensor._view is not None:
+        belong_to_function(tensor)
     elif tensor.is_leaf and tensor._edge is not None:
         raise FunctionError(
             f"{ctx._function.__name__}: forward returned a leaf that requires grad, and was not passed to apply(); "

@@ -76,7 +76,4 @@ def _stand_apart(output: Tensor) -> None:
     plain = output._view
     assert plain is not None
     if type(plain) is not DualViewMeta or not plain.is_root:
-        view = DualViewMeta.of_view(TangentRoot(output._array, plain, whole=False), ())
-        for name in ("base", "index", "view_fn", "creation", "made_from", "strided", "overlaps_itself"):
-            setattr(view, name, getattr(plain, name))
-        output._view = view
+        output._view = DualViewMeta.of_root(TangentRoot(output._array, plain, whole=False), plain)

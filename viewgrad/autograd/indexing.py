@@ -27,8 +27,9 @@ from ..tensor.tangents import (
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
-from ..views.meta import CreationMeta, DualViewMeta, check_write
-from ..views.ops import SelectBackward, SliceBackward, index_view
+from ..views.meta import CreationMeta, DualViewMeta, check_write, index_view
+from ..views.nodes import Layout, layout_for
+from ..views.ops import SelectBackward, SliceBackward
 from ..views.view_functions import Chain, Index, chained
 from .derivatives.operands import as_operand
 from .out_of_place import accumulate, overwrite
@@ -37,23 +38,22 @@ __all__ = ["copy_", "copy_where_", "fill_", "index_accumulate_", "zero_"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
+WHOLE: Final = slice(None)
 BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 class IndexBackward(Node):
     """Of reading by arrays of indices: adds the gradient to the places that were read."""
 
-    __slots__ = ("dtype", "edge", "index", "once", "shape")
+    __slots__ = ("edge", "index", "layout", "once")
 
     kind: ClassVar[int] = SCATTER
     edges = ONE_EDGE
-    view_fn: ClassVar[None] = None
 
     edge: Any
     index: Any
     once: bool  # whether no place is read twice
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    layout: Layout
 
     def add_to(self, accumulator: Array, grad: Any) -> None:
         """Add `grad` to the places of `accumulator` that were read."""
@@ -70,15 +70,14 @@ class IndexBackward(Node):
 class IndexPutBackward(Node):
     """Of `x[index] = values` by arrays: what was overwritten gets no gradient, and the values get it from there."""
 
-    __slots__ = ("edge0", "edge1", "index", "like", "winners")
+    __slots__ = ("edge0", "edge1", "index", "layout", "like", "winners")
 
     kind: ClassVar[int] = OVERWRITE
     edges = TWO_EDGES
-    view_fn: ClassVar[None] = None
-
     edge0: Any
     edge1: Any
     index: Any
+    layout: Layout  # of the gradient
     like: Like | None
     winners: Array | None  # where a place is written more than once: which of the values stayed
 
@@ -128,7 +127,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     if kind is int:
         return index_view(self, index, SelectBackward)
     if kind is slice:
-        return index_view(self, _settled(index), SliceBackward)
+        return index_view(self, _settled_slice(index), SliceBackward)
     if kind is tuple and _is_plain(index):
         return index_view(self, index, SliceBackward)
     index, basic = _normalised(index)
@@ -145,8 +144,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         node.sequence_nr = next_sequence_nr()
         node.index = index
         node.once = _reads_once(index)
-        node.shape = array.shape
-        node.dtype = array.dtype
+        node.layout = layout_for(self)
         out._edge = node
     if mode > GRAD:
         _after_read(self, out, index, mode)
@@ -186,19 +184,16 @@ def _is_plain(items: tuple[Any, ...]) -> bool:
     return True
 
 
-def _settled(index: Any) -> Any:
-    """A basic index of which nothing can be written to later."""
-    if type(index) is slice:
-        start, stop = index.start, index.stop
-        if (
-            (start is None or type(start) is int)
-            and (stop is None or type(stop) is int)
-            and (index.step is None or type(index.step) is int)
-        ):
-            return index
-    elif type(index) is int or (type(index) is tuple and _is_plain(index)):
+def _settled_slice(index: slice) -> slice:
+    """A slice of whose bounds nothing can be written to later."""
+    start, stop = index.start, index.stop
+    if (
+        (start is None or type(start) is int)
+        and (stop is None or type(stop) is int)
+        and (index.step is None or type(index.step) is int)
+    ):
         return index
-    return _normalised(index)[0]
+    return _plain_slice(index)
 
 
 def _plain_slice(item: slice) -> slice:
@@ -245,16 +240,18 @@ def _reads_once(index: tuple[Any, ...]) -> bool:
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
-    if kind is not int and kind is not slice and not (kind is tuple and BASIC.issuperset(map(type, index))):
+    if kind is not int and kind is not slice and not (kind is tuple and _is_plain(index)):
         index, basic = _normalised(index)
         if not basic:
             _index_put(self, index, value)
             return
     if self._view is not None:
-        index = _settled(index)
+        if kind is slice:
+            index = _settled_slice(index)
         if type(value) is Tensor and _is_same_window(self, index, value):
             return
-        copy_(index_view(self, index), value)
+        whole = kind is slice and index == WHOLE and self._array.ndim
+        copy_(self if whole else index_view(self, index, SliceBackward), value)
         return
     # A window of a tensor that is no view: no tensor is made for it.
     array = self._array
@@ -266,8 +263,10 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if mode > GRAD:
         value = as_operand(value)
         if mode & FUNCTIONAL:
+            if kind is slice:
+                index = _settled_slice(index)
             if not _is_same_window(self, index, value):
-                overwrite(index_view(self, _settled(index)), value)
+                overwrite(index_view(self, index, SliceBackward), value)
             return
     source = value
     if type(value) is Tensor:
@@ -298,7 +297,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         raise
     if recorded:
         same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
-        record_copy(self, index if kind is int else _settled(index), edge, None if same else (value.shape, value.dtype))
+        if kind is slice:
+            index = _settled_slice(index)
+        record_copy(self, index, edge, None if same else (value.shape, value.dtype))
     if mode > GRAD:
         _after_write(self, source, index, mode, recorded)
 
@@ -440,6 +441,7 @@ def _index_put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
         node.hooks = None
         node.sequence_nr = next_sequence_nr()
         node.index = index
+        node.layout = layout_for(self)
         node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
         node.like = (value._array.shape, value._array.dtype)
     prepare_write(self, "__setitem__")

@@ -6,11 +6,14 @@ the base is known without looking at addresses.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 __all__ = ["composed", "window_at"]
+
+
+PLAIN: Final = frozenset({int, slice})
 
 
 def window_at(buffer: Any, index: Any) -> Any:
@@ -36,6 +39,10 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
     Returns:
         The index, with no negative numbers in it but steps; None in the rare case that no basic index says the same.
     """
+    outer = outer if type(outer) is tuple else (outer,)
+    inner = inner if type(inner) is tuple else (inner,)
+    if PLAIN.issuperset(map(type, outer)) and PLAIN.issuperset(map(type, inner)):
+        return _composed_plain(outer, inner, shape)
     parts: list[Any] = []  # for each dimension of the base, and each that `outer` puts in: an int, a range or None
     dimension = 0
     for item in _expanded(outer, len(shape)):
@@ -71,9 +78,31 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
     return tuple(result)
 
 
-def _expanded(index: Any, ndim: int) -> list[Any]:
+def _composed_plain(outer: tuple[Any, ...], inner: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The same of integers and slices only, the usual case, without a slice for each dimension at the end."""
+    result: list[Any] = []
+    items = iter(inner)
+    for dimension, first in enumerate(outer):
+        if type(first) is int:
+            result.append(first if first >= 0 else first + shape[dimension])
+            continue
+        positions = range(shape[dimension])[first]
+        item = next(items, None)
+        if type(item) is int:
+            result.append(positions[item])
+        else:
+            result.append(_as_slice(positions if item is None else positions[item]))
+    for dimension, item in enumerate(items, len(outer)):
+        if type(item) is int:
+            result.append(item if item >= 0 else item + shape[dimension])
+        else:
+            result.append(_as_slice(range(shape[dimension])[item]))
+    return tuple(result)
+
+
+def _expanded(index: tuple[Any, ...], ndim: int) -> list[Any]:
     """The items of an index, with a slice for every dimension that it leaves whole."""
-    items = list(index) if type(index) is tuple else [index]
+    items = list(index)
     named = sum(item is not None and item is not Ellipsis for item in items)
     whole = [slice(None)] * (ndim - named)
     if Ellipsis in items:

@@ -76,11 +76,12 @@ class Storage(VersionCounter):
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
+        layout: how a gradient of `root` is laid out, once that was asked for; see `views/nodes.py`.
     """
 
     writes: ClassVar[int] = 0  # how many there were to storages in whose place this one is; see tensor/known.py
 
-    __slots__ = ("__weakref__", "_inference", "foreign", "preserved", "root", "shared", "whole", "windows")
+    __slots__ = ("__weakref__", "_inference", "foreign", "layout", "preserved", "root", "shared", "whole", "windows")
 
     def __init__(self, root: Array, *, foreign: bool = False) -> None:
         self.version = 0
@@ -91,6 +92,7 @@ class Storage(VersionCounter):
         self._inference = False
         self.shared = foreign
         self.preserved: deque[tuple[Array, str]] | None = None
+        self.layout: tuple[tuple[int, ...], np.dtype[Any], str] | None = None
 
     @property
     def inference(self) -> bool:

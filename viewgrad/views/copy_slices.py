@@ -16,7 +16,7 @@ from ..tensor.node import MANY, ONE, ONE_EDGE, OVERWRITE, TWO_EDGES, Node, new, 
 from ..tensor.tensor import Tensor, current_edge
 from .conform import conform
 from .meta import move_retained
-from .nodes import layout_of, places_of, take_window
+from .nodes import Layout, layout_for, places_of, take_window
 from .view_functions import ViewFunction
 
 __all__ = ["INTERRUPTIONS", "CopyBackwards", "CopySlices", "interrupt_history", "rebase_history", "record_copy"]
@@ -79,16 +79,14 @@ class CopySlices(Node):
     is kept, never the view.
     """
 
-    __slots__ = ("dtype", "edges", "fn", "index", "order", "shape", "view_fn")
+    __slots__ = ("edges", "fn", "index", "layout", "view_fn")
 
     kind: ClassVar[int] = OVERWRITE
 
     fn: Node
     index: Any
     view_fn: ViewFunction | None
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    order: str
+    layout: Layout  # of the gradient
 
     def apply(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`; the first is `grad` itself, rewritten in place."""
@@ -242,10 +240,7 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
     slices.fn = node
     slices.index = view.index
     slices.view_fn = view.view_fn
-    slices.shape = base._array.shape
-    slices.dtype = base._array.dtype
-    if view.view_fn is not None:
-        slices.order = layout_of(base._array)
+    slices.layout = layout_for(base)
     base._edge = slices
     if old is not None and old.hooks is not None:
         move_retained(base, old, slices)
@@ -272,8 +267,7 @@ def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...]
     node.index = index
     node.view_fn = None
     node.like = like
-    node.shape = base._array.shape
-    node.dtype = base._array.dtype
+    node.layout = layout_for(base)
     base._edge = node
     if old is not None and old.hooks is not None:
         move_retained(base, old, node)

@@ -16,15 +16,27 @@ from ..tensor.origins import note
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
-from .nodes import AsStridedBackward, ViewBackward, layout_of
+from .nodes import AS_STRIDED, IndexViewBackward, ViewBackward, layout_for
 from .view_functions import Chain, Index, Strided, ViewFunction, chained
 
 if TYPE_CHECKING:
     from ..tensor.tangents import TangentRoot
 
-__all__ = ["CreationMeta", "DifferentiableViewMeta", "check_write", "make_view", "move_retained", "view_replay"]
+__all__ = [
+    "CreationMeta",
+    "DifferentiableViewMeta",
+    "DualViewMeta",
+    "GeneralViewMeta",
+    "belong_to_function",
+    "check_write",
+    "index_view",
+    "make_view",
+    "move_retained",
+    "view_replay",
+]
 
 Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
 
 
 class CreationMeta(enum.Enum):
@@ -42,6 +54,8 @@ DEFAULT: Final = CreationMeta.DEFAULT
 class DifferentiableViewMeta:
     """Of a view: its base, how it is taken from it, and for which history of the base its own was made.
 
+    As it stands, of a view by a basic index, made in grad mode; all others are a `GeneralViewMeta`.
+
     Attributes:
         base: the tensor whose memory this is a window on; never itself a view.
         index: the basic index that takes the view from the base, where one does.
@@ -53,17 +67,17 @@ class DifferentiableViewMeta:
         overlaps_itself: whether elements of the view share places in memory.
     """
 
-    __slots__ = ("base", "creation", "index", "made_from", "overlaps_itself", "strided", "view_fn")
+    __slots__ = ("base", "index", "made_from")
 
     is_root: ClassVar[bool] = False  # whether it has a tangent of its own, rather than a window of its base's
 
     base: Tensor
     index: Any
-    view_fn: ViewFunction | None
-    creation: CreationMeta
     made_from: Any
-    strided: bool
-    overlaps_itself: bool
+    view_fn: ViewFunction | None = None
+    creation: CreationMeta = DEFAULT
+    strided: bool = True
+    overlaps_itself: bool = False
 
     def window(self, base: Any) -> Any:
         """The view, taken again from anything shaped like the base."""
@@ -122,24 +136,34 @@ class DifferentiableViewMeta:
 
     def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
         view_fn = self.view_fn
-        base = self.base._array
-        if view_fn is not None and base.flags.c_contiguous and not self.overlaps_itself:
+        if view_fn is not None and self.base._array.flags.c_contiguous and not self.overlaps_itself:
             view_fn = Strided(self.geometry(tensor), view_fn)
-        node: AsStridedBackward = new(AsStridedBackward)
-        node.edge = base_edge
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
-        node.index = self.index
-        node.view_fn = view_fn
-        node.shape = base.shape
-        node.dtype = base.dtype
-        node.overlaps = self.overlaps_itself
-        if view_fn is not None:
-            node.order = layout_of(base)
-        return node
+        node_class = AS_STRIDED[view_fn is not None]
+        return node_of_view(node_class, base_edge, self.base, self.index, view_fn, self.overlaps_itself)
 
 
-class DualViewMeta(DifferentiableViewMeta):
+class GeneralViewMeta(DifferentiableViewMeta):
+    """The same of any view."""
+
+    __slots__ = ("creation", "overlaps_itself", "strided", "view_fn")
+
+    view_fn: ViewFunction | None
+    creation: CreationMeta
+    strided: bool
+    overlaps_itself: bool
+
+    def take_over(self, view: DifferentiableViewMeta) -> None:
+        """Be what `view` is."""
+        self.base = view.base
+        self.index = view.index
+        self.made_from = view.made_from
+        self.view_fn = view.view_fn
+        self.creation = view.creation
+        self.strided = view.strided
+        self.overlaps_itself = view.overlaps_itself
+
+
+class DualViewMeta(GeneralViewMeta):
     """Of a dual tensor, which is a view of its primal but has a tangent of its own, and of the views of it.
 
     Attributes:
@@ -176,6 +200,49 @@ class DualViewMeta(DifferentiableViewMeta):
         view.root_steps = root_steps
         return view
 
+    @classmethod
+    def of_root(cls, root: TangentRoot, plain: DifferentiableViewMeta) -> DualViewMeta:
+        """That of a dual tensor, which is otherwise the view that `plain` says."""
+        view = cls.of_view(root, ())
+        view.take_over(plain)
+        return view
+
+
+def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
+    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
+    source = self._array
+    array = source[index]
+    if type(array) is not ndarray:  # as window_at does
+        array = source[(*index, ...) if type(index) is tuple else (index, ...)]
+    mode = current_mode()
+    if self._view is not None or mode != GRAD:
+        return make_view(self, array, index, None, node_class)
+    # What follows is what make_view does for the usual case.
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+    out: Tensor = new(Tensor)
+    out._array = array
+    out._saved = None
+    out._storage = storage
+    view: DifferentiableViewMeta = new(DifferentiableViewMeta)
+    out._view = view
+    view.base = self
+    view.index = index
+    view.made_from = edge = self._edge
+    if edge is None:
+        out._edge = None
+        return out
+    node = new(node_class)
+    node.edge = edge
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    layout = storage.layout
+    node.layout = layout if layout is not None and source is storage.root else layout_for(self)
+    out._edge = node
+    return out
+
 
 def make_view(
     source: Tensor,
@@ -194,9 +261,10 @@ def make_view(
     out._saved = None
     storage = source._storage
     out._storage = storage if storage is not None else storage_of(source)
-    out._view = view = new(DifferentiableViewMeta)
+    view: GeneralViewMeta
     parent = source._view
     if parent is None:
+        out._view = view = new(GeneralViewMeta)
         view.base = source
         view.index = index
         view.view_fn = view_fn
@@ -208,6 +276,8 @@ def make_view(
         if mode > GRAD and type(parent) is DualViewMeta:
             step = Index(index, source._array.shape) if view_fn is None else view_fn
             out._view = view = DualViewMeta.of_view(parent.root, (*parent.root_steps, step))
+        else:
+            out._view = view = new(GeneralViewMeta)
         view.base = base = parent.base
         edge = parent.edge_of(source)
         view.made_from = base._edge
@@ -228,38 +298,54 @@ def make_view(
         view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
-    if edge is None or mode != GRAD:
-        if mode & FUNCTIONAL:
-            share(source, out, storage is None)
-        if edge is None or not mode & GRAD:
-            out._edge = None
-            return out
-        if mode & ANOMALY:
-            with ModeSwitch(off=ANOMALY):
-                out = make_view(
-                    source, array, index, view_fn, node_class, strided=strided, overlaps_itself=overlaps_itself
-                )
-            note(node_of(out._edge))
-            return out
-    out._edge = node = new(node_class)
+    if mode & FUNCTIONAL:
+        share(source, out, storage is None)
+    if edge is None or not mode & GRAD:
+        out._edge = None
+        return out
+    out._edge = node_of_view(node_class, edge, source, index, view_fn, overlaps_itself)
+    if mode & ANOMALY:
+        note(out._edge)
+    return out
+
+
+def node_of_view(
+    node_class: type[ViewBackward],
+    edge: Any,
+    source: Tensor,
+    index: Any,
+    view_fn: ViewFunction | None,
+    overlaps: bool,
+) -> ViewBackward:
+    """The node of a view of `source`, with `edge` leading to the history of that."""
+    node: Any = new(node_class)
     node.edge = edge
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
-    node.index = index
-    node.view_fn = view_fn
-    source_array = source._array
-    node.shape = source_array.shape
-    node.dtype = source_array.dtype
-    node.overlaps = overlaps_itself
-    if view_fn is not None:
-        node.order = layout_of(source_array)
-    return out
+    node.layout = layout_for(source)
+    if view_fn is None:
+        node.index = index
+    else:
+        node.view_fn = view_fn
+        node.overlaps = overlaps
+    return node  # type: ignore[no-any-return]
 
 
 def _creation(mode: int) -> CreationMeta:
     if mode & GRAD:
         return CreationMeta.DEFAULT
     return CreationMeta.INFERENCE if mode & INFERENCE else CreationMeta.NO_GRAD
+
+
+def belong_to_function(tensor: Tensor) -> None:
+    """Let a view, whose edge is about to be set, be one that was made inside a custom Function."""
+    view = tensor._view
+    if type(view) is DifferentiableViewMeta:
+        tensor._view = general = new(GeneralViewMeta)
+        general.take_over(view)
+        view = general
+    view.made_from = view.base._edge
+    view.creation = CreationMeta.IN_CUSTOM_FUNCTION
 
 
 def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:

@@ -9,12 +9,26 @@ import numpy as np
 
 from ..tensor.indices import window_at
 from ..tensor.node import ONE_EDGE, SCATTER, Node
+from ..tensor.tensor import Tensor
 from .conform import sum_to
 from .view_functions import ViewFunction
 
-__all__ = ["AsStridedBackward", "ViewBackward", "layout_of", "places_of", "take_window", "view_node"]
+__all__ = [
+    "AS_STRIDED",
+    "FunctionViewBackward",
+    "IndexViewBackward",
+    "Layout",
+    "ViewBackward",
+    "layout_for",
+    "layout_of",
+    "node_pair",
+    "places_of",
+    "take_window",
+    "view_node",
+]
 
 Array = np.ndarray[Any, Any]
+Layout = tuple[tuple[int, ...], "np.dtype[Any]", str]  # of a gradient: shape, dtype, and order "C" or "F"
 ndarray: Final = np.ndarray
 np_add: Final = np.add
 
@@ -23,26 +37,22 @@ class ViewBackward(Node):
     """Of a view: adds the gradient to the window that the view is, so that it costs what the view costs.
 
     Attributes:
-        index: the basic index that takes the view from what it was taken from, where one does.
+        layout: of the gradient of what it was taken from.
+        index: the basic index that takes the view from that, where one does.
         view_fn: the function that takes it where none does.
-        shape: of what it was taken from.
-        dtype: of what it was taken from.
         overlaps: whether elements of the view share places in memory, so that their gradients add up.
-        order: beside a `view_fn`, the memory layout of what the view was taken from: "C" or "F".
     """
 
-    __slots__ = ("dtype", "edge", "index", "order", "overlaps", "shape", "view_fn")
+    __slots__ = ("edge", "layout")
 
     kind: ClassVar[int] = SCATTER
     edges = ONE_EDGE
 
     edge: Any
+    layout: Layout
     index: Any
     view_fn: ViewFunction | None
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
     overlaps: bool
-    order: str
 
     def window(self, accumulator: Any) -> Any:
         """The view's window of an accumulator, an array or a tensor; None where its layout allows none."""
@@ -63,7 +73,7 @@ class ViewBackward(Node):
         if window is not None:
             np_add(window, grad, window)
         elif self.sums:
-            np_add(accumulator, sum_to(grad, self.shape), accumulator)
+            np_add(accumulator, sum_to(grad, self.layout[0]), accumulator)
         else:
             np.add.at(accumulator, places_of(self), grad)
 
@@ -73,14 +83,14 @@ class ViewBackward(Node):
         if window is not None:
             window.add_(grad)
         elif self.sums:
-            accumulator.add_(sum_to(grad, self.shape))
+            accumulator.add_(sum_to(grad, self.layout[0]))
         else:
             accumulator.index_accumulate_(places_of(self), grad)
 
     @property
     def sums(self) -> bool:
         """Whether the view was broadcast, so that its gradient is a sum; always so for one of a single element."""
-        return not self.shape or self.view_fn.broadcasts  # type: ignore[union-attr]
+        return not self.layout[0] or self.view_fn.broadcasts  # type: ignore[union-attr]
 
     @property
     def transparent(self) -> bool:
@@ -111,22 +121,54 @@ def _is_window(window: Any, buffer: Any) -> bool:
 
 def places_of(node: Any) -> tuple[Array, ...]:
     """For each element of the view that `node` takes, the index of its place in what the view is taken from."""
-    numbers = node.view_fn(np.arange(math.prod(node.shape)).reshape(node.shape))
-    return np.unravel_index(numbers, node.shape)
+    shape = node.layout[0]
+    numbers = node.view_fn(np.arange(math.prod(shape)).reshape(shape))
+    return np.unravel_index(numbers, shape)
 
 
-def layout_of(source: Array) -> str:
-    """The order of a gradient buffer from which the views of `source` can be taken as windows."""
+def layout_of(source: Array) -> Layout:
+    """The layout of a gradient from which the views of `source` can be taken as windows."""
     flags = source.flags
-    return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    return source.shape, source.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C"
 
 
-class AsStridedBackward(ViewBackward):
-    """Of a view whose base has moved on: leads from the view straight to the base's present history."""
+def layout_for(tensor: Tensor) -> Layout:
+    """The same of a tensor, which is remembered for the tensor whose memory the storage is."""
+    array = tensor._array
+    storage = tensor._storage
+    if storage is None or array is not storage.root:
+        return layout_of(array)
+    if storage.layout is None:
+        storage.layout = layout_of(array)
+    return storage.layout
 
-    __slots__ = ()
+
+class IndexViewBackward(ViewBackward):
+    """Of a view that is taken by a basic index."""
+
+    __slots__ = ("index",)
+
+    view_fn = None
+    overlaps = False
 
 
-def view_node(name: str) -> type[ViewBackward]:
+class FunctionViewBackward(ViewBackward):
+    """Of a view that is taken by a view function."""
+
+    __slots__ = ("overlaps", "view_fn")
+
+    index = None
+
+
+def view_node(name: str, base: type[ViewBackward]) -> Any:
     """The node class of a view operator."""
-    return type(name, (ViewBackward,), {"__slots__": (), "__doc__": f"Of the view `{name.removesuffix('Backward')}`."})
+    return type(name, (base,), {"__slots__": (), "__doc__": f"Of the view `{name.removesuffix('Backward')}`."})
+
+
+def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBackward]]:
+    """The node classes of a view that some basic index may take, and of the same where none does."""
+    return view_node(name, IndexViewBackward), view_node(name, FunctionViewBackward)
+
+
+# Of a view whose base has moved on: leads from the view straight to the base's present history.
+AS_STRIDED: Final = node_pair("AsStridedBackward")

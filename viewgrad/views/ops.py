@@ -13,11 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.indices import window_at
 from ..tensor.tensor import FUNCTIONS, Tensor, method
 from .geometry import TensorGeometry
-from .meta import make_view
-from .nodes import ViewBackward, view_node
+from .meta import index_view, make_view
+from .nodes import FunctionViewBackward, IndexViewBackward, ViewBackward, node_pair, view_node
 from .view_functions import (
     AsComplex,
     AsReal,
@@ -41,7 +40,6 @@ __all__ = [
     "expand",
     "flatten",
     "imag",
-    "index_view",
     "moveaxis",
     "narrow",
     "permute",
@@ -65,34 +63,26 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
-SelectBackward = view_node("SelectBackward")
-SliceBackward = view_node("SliceBackward")
-SplitBackward = view_node("SplitBackward")
-UnbindBackward = view_node("UnbindBackward")
-SqueezeBackward = view_node("SqueezeBackward")
-UnsqueezeBackward = view_node("UnsqueezeBackward")
-ViewBackwardOfShape = view_node("ViewBackward")
-TransposeBackward = view_node("TransposeBackward")
-PermuteBackward = view_node("PermuteBackward")
-DiagonalBackward = view_node("DiagonalBackward")
-ExpandBackward = view_node("ExpandBackward")
-UnfoldBackward = view_node("UnfoldBackward")
-AsStridedBackwardOfView = view_node("AsStridedBackward")
-RealBackward = view_node("RealBackward")
-ImagBackward = view_node("ImagBackward")
-ViewAsRealBackward = view_node("ViewAsRealBackward")
-ViewAsComplexBackward = view_node("ViewAsComplexBackward")
+SelectBackward = view_node("SelectBackward", IndexViewBackward)
+SliceBackward = view_node("SliceBackward", IndexViewBackward)
+SplitBackward = view_node("SplitBackward", IndexViewBackward)
+UnbindBackward = view_node("UnbindBackward", IndexViewBackward)
+SqueezeBackward = view_node("SqueezeBackward", IndexViewBackward)
+UnsqueezeBackward = view_node("UnsqueezeBackward", IndexViewBackward)
+ViewBackwardOfShape = view_node("ViewBackward", FunctionViewBackward)
+TransposeBackward = view_node("TransposeBackward", FunctionViewBackward)
+PermuteBackward = view_node("PermuteBackward", FunctionViewBackward)
+DiagonalBackward = view_node("DiagonalBackward", FunctionViewBackward)
+UnsqueezeBackwardOfExpand, ExpandBackward = node_pair("ExpandBackward")
+UnfoldBackward = view_node("UnfoldBackward", FunctionViewBackward)
+AsStridedBackwardOfView = view_node("AsStridedBackward", FunctionViewBackward)
+RealBackward = view_node("RealBackward", FunctionViewBackward)
+ImagBackward = view_node("ImagBackward", FunctionViewBackward)
+ViewAsRealBackward = view_node("ViewAsRealBackward", FunctionViewBackward)
+ViewAsComplexBackward = view_node("ViewAsComplexBackward", FunctionViewBackward)
 
 
 # -- by basic indexing -------------------------------------------------------------------------------------------------
-
-
-def index_view(self: Tensor, index: Any, node_class: type[ViewBackward] = SliceBackward) -> Tensor:
-    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
-    array = self._array[index]
-    if type(array) is not ndarray:
-        array = window_at(self._array, index)
-    return make_view(self, array, index, None, node_class)
 
 
 def _on(self: Tensor, dim: int, item: Any) -> tuple[Any, ...]:
@@ -113,7 +103,7 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     start = int(start) + extent if start < 0 else int(start)
     if not 0 <= start <= start + length <= extent:
         raise IndexError(f"narrow from {start} by {length} leaves dimension {dim} of length {extent}")
-    return index_view(self, _on(self, dim, slice(start, start + int(length))))
+    return index_view(self, _on(self, dim, slice(start, start + int(length))), SliceBackward)
 
 
 @method
@@ -311,7 +301,7 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     array = np.broadcast_to(self._array, shape)
     new = array.ndim - self._array.ndim
     if array.shape == (1,) * new + self._array.shape:  # nothing is repeated
-        return index_view(self, (*(None,) * new, ...), ExpandBackward)
+        return index_view(self, (*(None,) * new, ...), UnsqueezeBackwardOfExpand)
     return make_view(self, array, None, Broadcast(array.shape), ExpandBackward, overlaps_itself=True)
 
 

@@ -17,7 +17,7 @@ HEADINGS = ("operator", "saved", "forward mode", "in place", "view")
 
 def view_operators() -> dict[str, Callable[..., Any]]:
     """The operators that take views, by name."""
-    return {name: getattr(views, name) for name in sorted(views.__all__) if name != "index_view"}
+    return {name: getattr(views, name) for name in sorted(views.__all__)}
 
 
 def listed() -> str:

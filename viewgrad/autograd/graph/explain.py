@@ -9,7 +9,7 @@ import attrs
 from ...tensor.node import AccumulateGrad, Node, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopyBackwards, CopySlices
-from ...views.nodes import AsStridedBackward, ViewBackward
+from ...views.nodes import AS_STRIDED, ViewBackward
 from ..function_node import FunctionNode
 from ..indexing import IndexAccumulateBackward, IndexPutBackward
 from .describe import saved_values, shape_text, window_of, window_text
@@ -151,7 +151,7 @@ def _view_text(edge: Any, writes: list[Write], origin: Any) -> str:
         source = node_of(source).edges[0]
     after = next((number for number, write in enumerate(writes, 1) if write.edge is source), 0)
     when = f"after write {after}" if after else "before all writes" if writes else "when the base was as it is"
-    if isinstance(node, AsStridedBackward):
+    if isinstance(node, AS_STRIDED):
         return f"The history of this view was made anew {when}: {node.name()} takes it from the base."
     return f"The history of this view was made {when}, by {node.name()}."
 
