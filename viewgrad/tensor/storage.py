@@ -119,19 +119,7 @@ class Storage(VersionCounter):
             raise InferenceError(
                 "a tensor made in inference mode cannot be saved for backward; clone() it outside inference mode first"
             )
-        saved: SavedTensor = new(SavedTensor)
-        if not array.ndim and (index is not None or self.foreign):
-            saved.array = array[()]
-        else:
-            saved.array = array.copy() if self.foreign else array
-        if self.foreign:
-            return saved
-        if array is self.root:
-            whole = self.whole
-            if whole is not None and whole.array is array:  # another thread has saved it in the meantime
-                return whole
-            self.whole = saved
-        else:
+        if array is not self.root and not self.foreign:
             windows = self.windows
             if windows is None:
                 windows = SavedWindows(self.root)
@@ -139,7 +127,16 @@ class Storage(VersionCounter):
                     self.windows = windows
                 else:
                     windows = self.windows
-            windows.add(saved, index)
+            return windows.save(array, index)
+        saved: SavedTensor = new(SavedTensor)
+        if self.foreign:
+            saved.array = array.copy() if array.ndim else array[()]
+            return saved
+        saved.array = array
+        whole = self.whole
+        if whole is not None and whole.array is array:  # another thread has saved it in the meantime
+            return whole
+        self.whole = saved
         return saved
 
     def preserve(self, window: Array | None, index: Any, writer: str = "") -> None:

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from .indices import window_at
+from .node import new
 from .saved import SavedTensor
 
 __all__ = ["SavedWindows"]
@@ -29,8 +30,6 @@ Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple[SavedTensor, Box]
-
-ROW: Final = (0,)  # the grid of the windows at one index of the first dimension
 
 pruning: Final = threading.Lock()  # threads that read the same tensor may find at once that it is time to prune
 FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead ones among them are looked for
@@ -43,14 +42,18 @@ class SavedWindows:
     on down to the list of the windows in that cell. A write that meets many cells of a dimension goes through those
     that are there, or through those that it meets, whichever are fewer.
 
+    The windows at one index of the first dimension, the usual case, are found by that index; all that save the same one
+    between two writes to it share what is saved.
+
     Attributes:
         compared: how many pairs of windows have been held against each other, for tests of growth.
     """
 
-    __slots__ = ("_combs", "_count", "_grids", "_limit", "_pending", "_root", "compared")
+    __slots__ = ("_combs", "_count", "_grids", "_limit", "_pending", "_root", "_rows", "compared")
 
     def __init__(self, root: Array) -> None:
         self._root = root
+        self._rows: dict[int, SavedTensor] = {}
         self._pending: deque[tuple[SavedTensor, Any]] = deque()
         self._grids: dict[tuple[int, ...], Any] = {}
         self._combs: dict[tuple[int, int], Any] = {}
@@ -59,17 +62,36 @@ class SavedWindows:
         self.compared = 0
 
     def __len__(self) -> int:
-        return self._count + len(self._pending)
+        return len(self._rows) + self._count + len(self._pending)
 
-    def add(self, saved: SavedTensor, index: Any) -> None:
-        """Register a window, taken as `root[index]`, or in some other way where `index` is None."""
+    def save(self, array: Array, index: Any) -> SavedTensor:
+        """What a node is to keep of the window `array`, registered.
+
+        Arguments:
+            array: the window, taken as `root[index]`.
+            index: None where it was taken in some other way.
+        """
+        rows = self._rows
         pending = self._pending
-        pending.append((saved, index))
-        if len(pending) + self._count > self._limit and pruning.acquire(blocking=False):
+        if type(index) is int:
+            if index < 0:
+                index += self._root.shape[0]
+            found = rows.get(index)
+            if found is not None:
+                return found
+            saved: SavedTensor = new(SavedTensor)
+            saved.array = array if array.ndim else array[()]
+            saved = rows.setdefault(index, saved)  # another thread may be doing the same
+        else:
+            saved = new(SavedTensor)
+            saved.array = array if array.ndim or index is None else array[()]
+            pending.append((saved, index))
+        if len(rows) + self._count + len(pending) > self._limit and pruning.acquire(blocking=False):
             try:
                 self._prune()
             finally:
                 pruning.release()
+        return saved
 
     def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
@@ -77,18 +99,28 @@ class SavedWindows:
         With `keep` they are not removed, and the numbers that were saved of single elements are among them. These are
         forgotten otherwise, since no write can change them.
         """
+        touched: list[SavedTensor] = []
+        rows = self._rows
+        if type(index) is int:
+            row = index if index >= 0 else index + self._root.shape[0]
+            if row in rows and self._root.size:
+                self._take_row(row, None, touched, keep)
+            if not self._count and not self._pending:
+                return touched
         if self._pending:
             self._arrange(keep)
-        if not self._count:
-            return []
-        if type(index) is int and len(self._grids) == 1 and not self._combs:  # a row beside rows, the usual case
-            rows = self._grids.get(ROW)
-            if rows is not None and not rows.get(index if index >= 0 else index + self._root.shape[0]):
-                return []
+        if not self._count and not rows:
+            return touched
         box = box_of(window, index, self._root)
         if box is None:
-            return []
-        touched: list[SavedTensor] = []
+            return touched
+        if rows and type(index) is not int:
+            if window is None:
+                window = window_at(self._root, index)
+            numbers = range(*box[0]) if box else range(self._root.shape[0])
+            for row in list(numbers) if len(numbers) < len(rows) else list(rows):
+                if row in rows and row in numbers:
+                    self._take_row(row, window, touched, keep)
         for levels, grid in self._grids.items():
             for entries in _cells_met(grid, levels, box):
                 if entries:
@@ -104,6 +136,19 @@ class SavedWindows:
                 for entries in _teeth_met(self._combs, comb):
                     self._take_from(entries, span, window, touched, keep)
         return touched
+
+    def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
+        """Take what was saved of a row if it shares memory with `window` (None: the row itself)."""
+        rows = self._rows
+        saved = rows[row]
+        self.compared += 1
+        if getrefcount(saved) > ROW_ALONE:
+            if window is not None and not _share_memory(self._window((saved, ((row, row + 1),))), window):
+                return
+            touched.append(saved)
+            if keep:
+                return
+        del rows[row]
 
     def _take_from(
         self, entries: list[Entry], box: Box, window: Array, touched: list[SavedTensor], keep: bool
@@ -136,12 +181,6 @@ class SavedWindows:
         while pending:
             saved, index = pending.popleft()
             if getrefcount(saved) > PENDING_ALONE and (numbers or type(saved.array) is ndarray):
-                if type(index) is int and index >= 0 and ROW in self._grids:
-                    rows = self._grids[ROW]
-                    if index not in rows:
-                        rows[index] = [(saved, ((index, index + 1),))]
-                        self._count += 1
-                        continue
                 comb = None if index is not None else _comb_of(saved.array, self._root)
                 if comb is not None:
                     self._insert_comb(saved, *comb)
@@ -153,11 +192,7 @@ class SavedWindows:
     def _insert(self, entry: Entry) -> None:
         box = entry[1]
         self._count += 1
-        if len(box) == 1 and box[0][1] - box[0][0] == 1:
-            levels: tuple[int, ...] = ROW
-            cell: tuple[int, ...] = (box[0][0],)
-        else:
-            levels, cell = _cell_of(box, self._root.shape)
+        levels, cell = _cell_of(box, self._root.shape)
         node = self._grids
         key: Any = levels
         for number in cell:
@@ -180,6 +215,11 @@ class SavedWindows:
 
     def _prune(self) -> None:
         """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
+        rows = self._rows
+        for row in list(rows):
+            saved = rows[row]
+            if getrefcount(saved) <= ROW_ALONE:
+                del rows[row]
         pending = self._pending
         for _ in range(len(pending)):  # other threads may append meanwhile
             entry = pending.popleft()
@@ -365,8 +405,8 @@ def _share_memory(array: Array, window: Array) -> bool:
         return True
 
 
-def _counts_alone() -> tuple[int, int, int]:
-    """The reference counts of a saved window that nobody but this registry holds, as the three tests above see it."""
+def _counts_alone() -> tuple[int, int, int, int]:
+    """The reference counts of a saved window that nobody but this registry holds, as the four tests above see it."""
 
     class Probe:
         pass
@@ -386,7 +426,11 @@ def _counts_alone() -> tuple[int, int, int]:
             return getrefcount(entry[0])
         return 0
 
-    return in_loop([(Probe(), 0)]), popped(deque([(Probe(), 0)])), in_tuple([(Probe(), 0)])
+    def of_row(rows: dict[int, Any]) -> int:
+        saved = rows[0]
+        return getrefcount(saved)
+
+    return in_loop([(Probe(), 0)]), popped(deque([(Probe(), 0)])), in_tuple([(Probe(), 0)]), of_row({0: Probe()})
 
 
-ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE = _counts_alone()
+ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE, ROW_ALONE = _counts_alone()
