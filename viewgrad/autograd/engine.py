@@ -147,7 +147,7 @@ class GraphTask:
         while ready:
             node: Any = heappop(ready)[1]
             grad = buffers.pop(node)
-            while node is not None:  # one node after another, for as long as the next is newer than all that are ready
+            while True:  # one node after another, for as long as the next is newer than all that are ready
                 if node.hooks is not None or (captured and node in captured):
                     grad = self._before(node, grad)
                     if grad is None:
@@ -178,58 +178,70 @@ class GraphTask:
                     if node.hooks is not None and node.hooks.after:
                         grad = self._after(node, grad)
                     node = node.edge if exec_info is None else exec_info[node][0]
-                    if grad is None or node is None:
-                        break
-                    number = node.sequence_nr
-                    if not number or type(node) is Edge or (ready and -ready[0][0] >= number):
-                        self.deliver(node, grad)
-                        break
-                    continue
-                edges = node.edges if exec_info is None else exec_info[node]
-                if kind == OVERWRITE and edges[0] is not None:
-                    if not plain:
-                        if node not in owned:
-                            grad = grad.clone()
-                    elif grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
-                        grad = np.array(grad, order=node.layout[2])
-                if plain:
-                    grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
                 else:
-                    grads = node.apply_recorded(grad, edges)
-                    if not retain:
-                        node.release()
-                if node.hooks is not None and node.hooks.after:
-                    grads = self._after(node, grads)
-                    if kind == OVERWRITE:
-                        grad = grads[0]
-                if kind == OVERWRITE:
-                    if edges[0] is not None and grad is not None:
-                        self.deliver(edges[0], grad, owned=True)
-                    grads = grads[1:]
-                    edges = edges[1:]
-                node = grad = None
-                for edge, g in zip(edges, grads, strict=True):
-                    if edge is None or g is None:
-                        continue
-                    if not edge.sequence_nr or type(edge) is Edge or edge is node or edge in buffers:
-                        if edge is node:
-                            self.deliver(node, grad)
-                            node = grad = None
-                        self.deliver(edge, g)
-                    elif node is None:
-                        node = edge
-                        grad = g
-                    elif edge.sequence_nr > node.sequence_nr:
-                        self.deliver(node, grad)
-                        node = edge
-                        grad = g
+                    edges = node.edges if exec_info is None else exec_info[node]
+                    if kind == OVERWRITE and edges[0] is not None:
+                        if not plain:
+                            if node not in owned:
+                                grad = grad.clone()
+                        elif grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
+                            grad = np.array(grad, order=node.layout[2])
+                    if plain:
+                        grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
                     else:
-                        self.deliver(edge, g)
-                g = grads = None
-                if node is not None and ready and -ready[0][0] >= node.sequence_nr:
+                        grads = node.apply_recorded(grad, edges)
+                        if not retain:
+                            node.release()
+                    if node.hooks is not None and node.hooks.after:
+                        grads = self._after(node, grads)
+                    if len(edges) == 2:  # the usual case
+                        edge, node = edges
+                        g, grad = grads
+                        grads = None  # so that nothing but `g` and `grad` holds them
+                        if edge is not None and g is not None:
+                            if kind == OVERWRITE:
+                                self.deliver(edge, g, owned=True)
+                            elif node is None or grad is None:
+                                node = edge
+                                grad = g
+                            else:
+                                if edge.sequence_nr > node.sequence_nr:
+                                    edge, node = node, edge
+                                    g, grad = grad, g
+                                self.deliver(edge, g)
+                        g = None
+                    else:
+                        node, grad = self._deliver_all(edges, grads, kind == OVERWRITE)
+                        grads = None
+                if grad is None or node is None:
+                    break
+                number = node.sequence_nr
+                if not number or type(node) is Edge or (ready and -ready[0][0] >= number):
                     self.deliver(node, grad)
                     break
-            grads = grad = None
+            grad = None
+
+    def _deliver_all(self, edges: Sequence[Any], grads: Sequence[Any], overwritten: bool) -> tuple[Any, Any]:
+        """Deliver what a node has made, but for the gradient of the newest node; return that node and its gradient."""
+        node = grad = None
+        if overwritten:
+            if edges[0] is not None and grads[0] is not None:
+                self.deliver(edges[0], grads[0], owned=True)
+            edges = edges[1:]
+            grads = grads[1:]
+        for edge, g in zip(edges, grads, strict=True):
+            if edge is None or g is None:
+                continue
+            if node is None:
+                node = edge
+                grad = g
+            elif edge.sequence_nr > node.sequence_nr:
+                self.deliver(node, grad)
+                node = edge
+                grad = g
+            else:
+                self.deliver(edge, g)
+        return node, grad
 
     def deliver(self, edge: Any, grad: Any, owned: bool = False) -> None:
         """Add `grad` to what has arrived along `edge`; `owned` says that nobody else holds it."""
