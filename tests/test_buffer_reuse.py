@@ -697,3 +697,40 @@ def test_programs_drawn_at_random_write_to_nothing_that_was_seen(script, seen, r
         keeper.keep(y.grad)
     keeper.check()
     assert np.allclose(x.grad.detach().numpy(), 2 * expected[0], equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [4, MANY])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_gradient_of_a_value_times_itself(size, dtype):
+    x = vg.full((size,), 3.0, dtype=dtype, requires_grad=True)
+    given = vg.full((size,), 2.0, dtype=dtype)
+    keeper = Keeper()
+    keeper.keep(given)
+    y = x * 1.0
+    square = y * y
+    square.register_hook(keeper.keep)
+    y.register_hook(keeper.keep)
+    (grad,) = vg.autograd.grad(square, x, given)
+    assert np.array_equal(grad.numpy(), np.full(size, 12.0))
+    keeper.check()
+    y = x * 1.0
+    y.mul_(y)
+    (grad,) = vg.autograd.grad(y, x, given)
+    assert np.array_equal(grad.numpy(), np.full(size, 12.0))
+    z = x * 1.0
+    z[1:] *= z[1:]
+    part = z[:2] * z[:2]
+    (grad,) = vg.autograd.grad(part, x, given[:2])
+    expected = np.zeros(size)
+    expected[:2] = 12.0, 2 * 2 * 9.0 * 6.0
+    assert np.array_equal(grad.numpy(), expected)
+    keeper.check()
+
+
+def test_a_value_times_another_with_the_same_history():
+    x = leaf(3.0, 4.0)
+    one = x.clone()
+    a = vg.Tensor([1.0, 1.0]) * one
+    before = one * a
+    one.mul_(2.0)
+    assert np.array_equal(vg.autograd.grad((before * one).sum(), x)[0].numpy(), [2 * 3 * 9.0, 2 * 3 * 16.0])

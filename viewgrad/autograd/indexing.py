@@ -465,10 +465,14 @@ def _last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
     None where no place is named twice, so that every value stays.
     """
     if all(type(item) is ndarray and item.dtype.kind in "iu" for item in index):
-        place: Any = 0
-        for item, extent in zip(index, array.shape, strict=False):
-            place = place * extent + np.where(item < 0, item + extent, item)
-        ordered = np.sort(place, axis=None)
+        if len(index) == 1:
+            ordered = index[0].flatten()
+            ordered.sort()
+        if len(index) > 1 or (ordered.size and ordered[0] < 0):
+            place: Any = 0
+            for item, extent in zip(index, array.shape, strict=False):
+                place = place * extent + np.where(item < 0, item + extent, item)
+            ordered = np.sort(place, axis=None)
         if (ordered[1:] != ordered[:-1]).all():
             return None
     places = np.empty(array.shape, np.intp)

@@ -84,6 +84,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "new": new,
     "next_sequence_nr": next_sequence_nr,
     "np_divide": np.true_divide,
+    "np_add": np.add,
     "np_multiply": np.multiply,
     "np_negative": np.negative,
     "operands": operands,

@@ -33,6 +33,7 @@ class NodeWriter:
         )
         self.kept = tuple(dict.fromkeys(entry for formula in operator.formulas for entry in formula.kept))
         self.one = len(self.arguments) == 1 and self.listed is None
+        self.symmetric = self._is_symmetric()
 
     def source(self) -> str:
         """The source of the class."""
@@ -90,7 +91,14 @@ class NodeWriter:
             indent = "        "
             if not one:
                 needed = " or ".join(f"e{order[name]} is not None" for name in formula.inputs)
-                lines.append(f"        if {needed}:")
+                if release and self.symmetric and formula is operator.formulas[1]:
+                    lines += [
+                        f"        if e0 is not None and {self._of_one_value()}:",
+                        "            g0 = np_add(g0, g0, g0) if type(g0) is ndarray else g0 + g0",
+                        f"        elif {needed}:",
+                    ]
+                else:
+                    lines.append(f"        if {needed}:")
                 indent += "    "
                 loaded = set()
             for read in (*formula.reads, *formula.results, *formula.kept):
@@ -105,6 +113,8 @@ class NodeWriter:
             else:
                 later = operator.formulas[operator.formulas.index(formula) + 1 :]
                 others = [f"e{order[name]} is None" for other in later for name in other.inputs]
+                if self.symmetric and later:
+                    others = [f"(e1 is None or {self._of_one_value()})"]
                 lines += self._reused(targets, assignment, written, others, indent)
         if release:
             lines += self.releases()
@@ -120,6 +130,19 @@ class NodeWriter:
         results = ", ".join(f"g{i}" for i in range(len(self.arguments)))
         lines += [f"        return {results}", ""]
         return lines
+
+    def _is_symmetric(self) -> bool:
+        """Whether both operands have the same formula, a product, so that a value times itself needs it only once."""
+        formulas = self.operator.formulas
+        if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
+            return False
+        one, other = (argument.name for argument in self.arguments)
+        swapped = _Renamed({one: other, other: one}).visit(ast.parse(ast.unparse(formulas[0].tree), mode="eval")).body
+        return ast.dump(swapped) == ast.dump(ast.parse(ast.unparse(formulas[1].tree), mode="eval").body)
+
+    def _of_one_value(self) -> str:
+        one, other = (argument.name for argument in self.arguments)
+        return f"e0 is e1 and node.saved_{one} is node.saved_{other}"
 
     def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
         """Of a formula like `grad * factor`, which can be computed over the gradient: the ufunc, and any factor."""
@@ -268,6 +291,14 @@ def formula_text(tree: ast.expr, recorded: bool, local: set[str]) -> str:
     """A formula as source, for arrays or for tensors; the names in `local` are the formula's own."""
     copied = ast.parse(ast.unparse(tree), mode="eval").body
     return ast.unparse((_ForTensors if recorded else _ForArrays)(local).visit(copied))
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Name(self.names.get(node.id, node.id), node.ctx)
 
 
 class _ForTensors(ast.NodeTransformer):
