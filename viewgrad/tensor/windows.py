@@ -49,10 +49,11 @@ class SavedWindows:
         compared: how many pairs of windows have been held against each other, for tests of growth.
     """
 
-    __slots__ = ("_combs", "_count", "_grids", "_limit", "_pending", "_root", "_rows", "compared")
+    __slots__ = ("_address", "_combs", "_count", "_grids", "_limit", "_pending", "_root", "_rows", "compared")
 
     def __init__(self, root: Array) -> None:
         self._root = root
+        self._address: int | None = None  # of `root`, once it is needed
         self._rows: dict[int, SavedTensor] = {}
         self._pending: deque[tuple[SavedTensor, Any]] = deque()
         self._grids: dict[tuple[int, ...], Any] = {}
@@ -130,7 +131,7 @@ class SavedWindows:
         if self._combs:
             if window is None:
                 window = window_at(self._root, index)
-            comb = _comb_of(window, self._root)
+            comb = self._comb_of(window)
             if comb is not None:
                 span = ((comb[0], comb[1] + 1),)
                 for entries in _teeth_met(self._combs, comb):
@@ -181,7 +182,7 @@ class SavedWindows:
         while pending:
             saved, index = pending.popleft()
             if getrefcount(saved) > PENDING_ALONE and (numbers or type(saved.array) is ndarray):
-                comb = None if index is not None else _comb_of(saved.array, self._root)
+                comb = None if index is not None else self._comb_of(saved.array)
                 if comb is not None:
                     self._insert_comb(saved, *comb)
                     continue
@@ -206,6 +207,30 @@ class SavedWindows:
             node[key] = [entry]
         else:
             entries.append(entry)
+
+    def _comb_of(self, window: Array) -> tuple[int, int, int] | None:
+        """Of a window taken in any way: the numbers in the root of its first and last element, and a step between all.
+
+        None where it is empty, or the root is not laid out in row order.
+        """
+        root = self._root
+        if not window.size or not root.flags.c_contiguous:
+            return None
+        if self._address is None:
+            self._address = root.__array_interface__["data"][0]
+        low = high = window.__array_interface__["data"][0] - self._address
+        step = 0
+        for stride, extent in zip(window.strides, window.shape, strict=True):
+            if extent > 1:
+                step = math.gcd(step, stride)
+                if stride > 0:
+                    high += stride * (extent - 1)
+                else:
+                    low += stride * (extent - 1)
+        itemsize = root.itemsize
+        if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several at once
+            step = itemsize
+        return low // itemsize, (high + window.itemsize - 1) // itemsize, max(step // itemsize, 1)
 
     def _insert_comb(self, saved: SavedTensor, first: int, last: int, step: int) -> None:
         level = (last - first).bit_length()
@@ -278,22 +303,6 @@ def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]
         if not nodes:
             break
     return nodes
-
-
-def _comb_of(window: Array, root: Array) -> tuple[int, int, int] | None:
-    """Of a window taken in any way: the numbers in `root` of its first and last element, and a step between all.
-
-    None where it is empty, or `root` is not laid out in row order.
-    """
-    if not window.size or not root.flags.c_contiguous:
-        return None
-    itemsize = root.itemsize
-    address = root.__array_interface__["data"][0]
-    low, high = np.lib.array_utils.byte_bounds(window)
-    step = math.gcd(*[stride for stride, extent in zip(window.strides, window.shape, strict=True) if extent > 1])
-    if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several at once
-        step = itemsize
-    return (low - address) // itemsize, (high - 1 - address) // itemsize, max(step // itemsize, 1)
 
 
 def _teeth_met(combs: dict[tuple[int, int], Any], comb: tuple[int, int, int]) -> list[list[Entry]]:

@@ -214,22 +214,30 @@ def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) ->
     array = source[index]
     if type(array) is not ndarray:  # as window_at does
         array = source[(*index, ...) if type(index) is tuple else (index, ...)]
-    mode = current_mode()
-    if self._view is not None or mode != GRAD:
+    parent = self._view
+    if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
         return make_view(self, array, index, None, node_class)
     # What follows is what make_view does for the usual case.
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
+    view: DifferentiableViewMeta = new(DifferentiableViewMeta)
+    if parent is None:
+        view.base = self
+        view.index = index
+        view.made_from = edge = self._edge
+    else:
+        view.base = base = parent.base
+        view.index = composed(parent.index, index, base._array.shape)
+        if view.index is None:
+            return make_view(self, array, index, None, node_class)
+        edge = parent.edge_of(self)
+        view.made_from = base._edge
     out: Tensor = new(Tensor)
     out._array = array
     out._saved = None
     out._storage = storage
-    view: DifferentiableViewMeta = new(DifferentiableViewMeta)
     out._view = view
-    view.base = self
-    view.index = index
-    view.made_from = edge = self._edge
     if edge is None:
         out._edge = None
         return out
@@ -238,8 +246,11 @@ def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) ->
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
     node.index = index
-    layout = storage.layout
-    node.layout = layout if layout is not None and source is storage.root else layout_for(self)
+    if source is storage.root:
+        layout = storage.layout
+        node.layout = layout_for(self) if layout is None else layout
+    else:
+        node.layout = (source.shape, source.dtype, "C")
     out._edge = node
     return out
 
