@@ -299,7 +299,7 @@ def test_double_backward_of_a_row_fill_is_right():
 FORMS = {
     "rows": lambda n: list(range(n)),
     "columns": lambda n: [(slice(None), i) for i in range(n)],
-    "cells": lambda n: [(i, (7 * i) % n) for i in range(n)],
+    "cells": lambda n: [(slice(i, i + 1), slice(7 * i % n, 7 * i % n + 1)) for i in range(n)],
     "blocks": lambda n: [(slice(4 * i, 4 * i + 4), slice(4 * i, 4 * i + 4)) for i in range(n // 4)],
     "halves of rows": lambda n: [(i // 2, slice(0, n // 2) if i % 2 else slice(n // 2, n)) for i in range(n)],
     "strided rows": lambda n: [(i, slice(None, None, 3)) for i in range(n)],
@@ -339,6 +339,17 @@ def test_a_write_to_memory_of_which_nothing_is_saved_compares_nothing():
     for i in range(64):
         out[i] = x[i] * 2
     assert storage_of(out).windows is None
+
+
+def test_of_single_elements_numbers_are_kept_and_nothing_is_registered():
+    x = leaf(8, 8)
+    table = x * 1.0
+    parts = [table[i, j] * table[j, i] for i in range(8) for j in range(8)]
+    assert storage_of(table).windows is None
+    table[:] = 0.0
+    assert storage_of(table).preserved is None
+    (grad,) = vg.autograd.grad(sum(parts), x)
+    assert np.array_equal(grad.numpy(), 2 * x.detach().numpy().T)
 
 
 def test_the_registry_of_a_parameter_used_in_many_steps_holds_the_live_windows_only():

@@ -316,6 +316,23 @@ def test_preserved_stays_bounded():
     assert len(preserved(y)) == 1000
 
 
+def test_forbid_mutation_hears_of_single_elements_saved_inside():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 1
+    before = y[1] * y[1]
+    with forbid_mutation_on_saved_tensors():
+        product = y[0] * x[2]
+        end = product.exp()
+        with pytest.raises(StrictMutationError, match=r"__setitem__ would touch .* MulBackward"):
+            y[0] = 5.0
+        with pytest.raises(StrictMutationError, match=r"mul_ would touch .* ExpBackward"):
+            end.mul_(2)
+        y[1] = 5.0  # of which a number was kept
+    y[0] = 5.0
+    (before + end).backward()
+    assert np.allclose(numbers(x.grad), [3 * np.exp(3), 4.0, np.exp(3)])
+
+
 def test_forbid_mutation_names_who_saved():
     x = leaf(1.0, 2.0, 3.0)
     y = x * 1

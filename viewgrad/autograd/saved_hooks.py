@@ -40,7 +40,7 @@ class PackedTensor(SavedTensor):
     dtype: np.dtype[Any]
 
     @property
-    def array(self) -> Array:
+    def array(self) -> Array:  # type: ignore[override]
         """What `unpack` makes of it."""
         with ModeSwitch(off=GRAD | PACK):
             tensor = self.unpack(self.content)
@@ -196,7 +196,7 @@ def packed(saved: SavedTensor) -> SavedTensor:
     pack, unpack = stack[1]
     array = saved.array
     # A copy: whoever wants to keep the tensor itself keeps its value, whatever is written to the original.
-    tensor = from_array(np.array(array, order="K"))
+    tensor = from_array(array.copy(order="K"))
     with ModeSwitch(off=GRAD | PACK):
         content = pack(tensor)
     if tensor._version:

@@ -16,12 +16,12 @@ Array = np.ndarray[Any, Any]
 class SavedTensor:
     """A window kept by a node for backward. A write that is about to touch the window replaces `array` by a copy.
 
-    Of a single element `array` is a number.
+    Of a single element a node may keep the number itself instead; see `keep_number`.
     """
 
     __slots__ = ("__weakref__", "array")
 
-    array: Any  # a window, or a number
+    array: Array
 
     def restore_onto(self, tensor: Any) -> None:
         """Give a tensor that was made of the saved value what was saved beside it: nothing, here."""
@@ -36,7 +36,7 @@ class LostTensor(SavedTensor):
     __slots__ = ()
 
     @property
-    def array(self) -> Array:
+    def array(self) -> Array:  # type: ignore[override]
         """Never to be had again."""
         raise SavedValueError(
             "a value saved for backward was overwritten by code outside viewgrad (announced by increment_version); "

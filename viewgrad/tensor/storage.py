@@ -20,7 +20,7 @@ from .node import Node, new
 from .saved import LostTensor, SavedTensor
 from .windows import SavedWindows
 
-__all__ = ["Storage", "VersionCounter", "WritesRefused", "prepare_write", "save", "storage_of"]
+__all__ = ["Storage", "VersionCounter", "WritesRefused", "keep_number", "prepare_write", "save", "storage_of"]
 
 Array = np.ndarray[Any, Any]
 PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
@@ -130,7 +130,7 @@ class Storage(VersionCounter):
             return windows.save(array, index)
         saved: SavedTensor = new(SavedTensor)
         if self.foreign:
-            saved.array = array.copy() if array.ndim else array[()]
+            saved.array = array.copy()
             return saved
         saved.array = array
         whole = self.whole
@@ -183,8 +183,6 @@ class Storage(VersionCounter):
 
     def _copy(self, saved: SavedTensor, writer: str) -> None:
         window = saved.array
-        if isinstance(window, np.generic):  # no window: a number, which no write can change
-            return
         saved.array = window.copy(order="K")
         if self.preserved is None:
             self.preserved = deque(maxlen=PRESERVED_KEPT)
@@ -198,8 +196,7 @@ class Storage(VersionCounter):
         if self.windows is not None:
             touched += self.windows.take_touched(self.root if window is None else window, None)
         for saved in touched:
-            if not isinstance(saved.array, np.generic):
-                saved.__class__ = LostTensor
+            saved.__class__ = LostTensor
 
 
 def _strict_message(touched: list[SavedTensor], writer: str) -> str:
@@ -244,8 +241,7 @@ def save(tensor: Any) -> SavedTensor:
     storage: Storage | None = tensor._storage
     if storage is None:
         saved: SavedTensor = new(SavedTensor)
-        array = tensor._array
-        saved.array = array if array.ndim else array[()]
+        saved.array = tensor._array
         # No call from here to the return: another thread that reads the same tensor does not get in between.
         storage = tensor._storage
         if storage is None:
@@ -254,6 +250,19 @@ def save(tensor: Any) -> SavedTensor:
                 tensor._saved = found = saved
             return found
     return storage.save(tensor._array, root_index(tensor, storage))
+
+
+def keep_number(tensor: Any) -> SavedTensor | np.float64:
+    """What a node is to keep of a tensor without dimensions: the number, which no write can change, where it is real.
+
+    Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
+    dimensions. Not for the strict mode, which is to hear of writes to all that was saved in it.
+    """
+    number = tensor._array[()]
+    storage = tensor._storage
+    if type(number) is not np.float64 or (storage is not None and storage._inference):
+        return save(tensor)
+    return number
 
 
 def root_index(tensor: Any, storage: Storage) -> Any:

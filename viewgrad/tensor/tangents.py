@@ -358,7 +358,7 @@ class DualSaved(SavedTensor):
             level.remember(self)
 
     @property
-    def array(self) -> Any:
+    def array(self) -> Array:  # type: ignore[override]
         """The value."""
         return self.inner.array
 

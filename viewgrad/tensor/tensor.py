@@ -426,11 +426,11 @@ def from_array(array: Array, edge: Any = None) -> Tensor:
     return out
 
 
-def tensor_like(saved: SavedTensor, edge: Any) -> Tensor:
+def tensor_like(saved: SavedTensor | np.float64, edge: Any) -> Tensor:
     """A tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
+    if isinstance(saved, np.float64):
+        return from_array(np.asarray(saved), edge)
     array = saved.array
-    if type(array) is not ndarray:
-        array = np.asarray(array)
     out = from_array(array, edge)
     storage = out._storage = Storage(array, foreign=True)
     if type(saved) is SavedTensor:  # what user hooks unpack is another array each time

@@ -27,7 +27,6 @@ from .saved import SavedTensor
 __all__ = ["SavedWindows"]
 
 Array = np.ndarray[Any, Any]
-ndarray: Final = np.ndarray
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple[SavedTensor, Box]
 
@@ -81,11 +80,11 @@ class SavedWindows:
             if found is not None:
                 return found
             saved: SavedTensor = new(SavedTensor)
-            saved.array = array if array.ndim else array[()]
+            saved.array = array
             saved = rows.setdefault(index, saved)  # another thread may be doing the same
         else:
             saved = new(SavedTensor)
-            saved.array = array if array.ndim or index is None else array[()]
+            saved.array = array
             pending.append((saved, index))
         if len(rows) + self._count + len(pending) > self._limit and pruning.acquire(blocking=False):
             try:
@@ -97,8 +96,7 @@ class SavedWindows:
     def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
 
-        With `keep` they are not removed, and the numbers that were saved of single elements are among them. These are
-        forgotten otherwise, since no write can change them.
+        With `keep` they are not removed.
         """
         touched: list[SavedTensor] = []
         rows = self._rows
@@ -109,7 +107,7 @@ class SavedWindows:
             if not self._count and not self._pending:
                 return touched
         if self._pending:
-            self._arrange(keep)
+            self._arrange()
         if not self._count and not rows:
             return touched
         box = box_of(window, index, self._root)
@@ -144,7 +142,7 @@ class SavedWindows:
         saved = rows[row]
         self.compared += 1
         if getrefcount(saved) > ROW_ALONE:
-            if window is not None and not _share_memory(self._window((saved, ((row, row + 1),))), window):
+            if window is not None and not _share_memory(saved.array, window):
                 return
             touched.append(saved)
             if keep:
@@ -160,7 +158,7 @@ class SavedWindows:
             saved, other = entry
             if getrefcount(saved) <= ENTRY_ALONE:
                 continue
-            if _meet(box, other) and _share_memory(self._window(entry), window):
+            if _meet(box, other) and _share_memory(saved.array, window):
                 touched.append(saved)
                 if not keep:
                     continue
@@ -169,19 +167,12 @@ class SavedWindows:
         self._count -= len(entries) - kept
         del entries[kept:]
 
-    def _window(self, entry: Entry) -> Any:
-        """The window of an entry, also where what was saved of it is a number."""
-        saved, box = entry
-        if isinstance(saved.array, np.generic):
-            return window_at(self._root, tuple([start for start, _ in box]))
-        return saved.array
-
-    def _arrange(self, numbers: bool) -> None:
+    def _arrange(self) -> None:
         """Put the windows that were only noted so far into the grids, those that are still alive."""
         pending = self._pending
         while pending:
             saved, index = pending.popleft()
-            if getrefcount(saved) > PENDING_ALONE and (numbers or type(saved.array) is ndarray):
+            if getrefcount(saved) > PENDING_ALONE:
                 comb = None if index is not None else self._comb_of(saved.array)
                 if comb is not None:
                     self._insert_comb(saved, *comb)

@@ -16,7 +16,7 @@ import numpy as np
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new, next_sequence_nr
 from ...tensor.saved import RELEASED, SavedTensor
-from ...tensor.storage import prepare_write, save
+from ...tensor.storage import keep_number, prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
 from ...views.conform import conform
 from ...views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history
@@ -65,9 +65,9 @@ INTERNAL: Final[dict[str, Any]] = {
     "MUTABLE": MUTABLE,
     "Node": Node,
     "ONE_EDGE": ONE_EDGE,
-    "TWO_EDGES": TWO_EDGES,
     "RELEASED": RELEASED,
     "SavedTensor": SavedTensor,
+    "TWO_EDGES": TWO_EDGES,
     "Tensor": Tensor,
     "as_operand": as_operand,
     "asarray": np.asarray,
@@ -75,16 +75,17 @@ INTERNAL: Final[dict[str, Any]] = {
     "checked_gradient": checked_gradient,
     "conform": conform,
     "current_mode": current_mode,
+    "float64": np.float64,
     "fresh": fresh,
     "geometry_of": geometry_of,
     "getrefcount": getrefcount,
     "interrupt_history": interrupt_history,
+    "keep_number": keep_number,
     "ndarray": np.ndarray,
-    "float64": np.float64,
     "new": new,
     "next_sequence_nr": next_sequence_nr,
-    "np_divide": np.true_divide,
     "np_add": np.add,
+    "np_divide": np.true_divide,
     "np_multiply": np.multiply,
     "np_negative": np.negative,
     "operands": operands,

@@ -43,7 +43,7 @@ class FunctionWriter:
         lines.append(f"    {', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
         for i, output in enumerate(outputs):
             if self.gives_numbers:
-                if any(output in formula.results for formula in self.formulas):
+                if not self.plain and any(output in formula.results for formula in self.formulas):
                     lines.append(f"    kept{i} = r{i}")  # a number, where there are no dimensions
                 lines += [f"    if type(r{i}) is not ndarray:", f"        r{i} = asarray(r{i})"]
             else:
@@ -251,7 +251,7 @@ class FunctionWriter:
             body = [
                 f"node.saved_{name} = {name}._saved",
                 f"if node.saved_{name} is None:",
-                f"    node.saved_{name} = save({name})",
+                f"    node.saved_{name} = {self._save(name)}",
             ]
             if argument.kind == "tensors":
                 body = [f"node.saved_{name} = [save(tensor) for tensor in {name}]"]
@@ -266,6 +266,12 @@ class FunctionWriter:
             body = [f"node.saved_{name} = settled({name}) if type({name}) in MUTABLE else {name}"]
             lines += self._when_needed(indent, [f for f in self.formulas if name in f.plain], body)
         return lines
+
+    def _save(self, name: str) -> str:
+        # In special modes others look at what is saved, and want it with its window.
+        if self.plain:
+            return f"save({name})"
+        return f"save({name}) if {self._array_name(name)}.ndim else keep_number({name})"
 
     def _metadata(self, name: str, attribute: str) -> str:
         """The expression for what can be known of a tensor without keeping it."""
@@ -366,9 +372,12 @@ class FunctionWriter:
             if readers:
                 body = [
                     "saved = new(SavedTensor)",
-                    f"saved.array = {'kept' if self.gives_numbers else 'r'}{i}",
+                    f"saved.array = r{i}",
                     f"node.saved_{output} = out{i}._saved = saved",
                 ]
+                if self.gives_numbers and not self.plain:
+                    number = [f"if type(kept{i}) is float64:", f"    node.saved_{output} = kept{i}", "else:"]
+                    body = [*number, *(f"    {line}" for line in body)]
                 lines += self._when_needed("        ", readers, body)
         return lines
 

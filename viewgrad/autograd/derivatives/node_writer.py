@@ -6,6 +6,8 @@ import ast
 from sys import getrefcount
 from typing import Any, Final
 
+import numpy as np
+
 from ...tensor.node import MANY, ONE, Node
 from .checker import BUILTINS
 from .declaration import Formula, Operator
@@ -104,7 +106,14 @@ class NodeWriter:
             for read in (*formula.reads, *formula.results, *formula.kept):
                 if read not in loaded:
                     loaded.add(read)
-                    lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
+                    if not recorded and self._may_be_number(read):
+                        lines += [
+                            f"{indent}{read} = node.saved_{read}",
+                            f"{indent}if type({read}) is not float64:",
+                            f"{indent}    {read} = {read}.array",
+                        ]
+                    else:
+                        lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
             targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
             assignment = f"{targets} = {self._formula(formula, recorded)}"
             written = self._in_place(formula) if release else None
@@ -188,6 +197,12 @@ class NodeWriter:
     def _formula(self, formula: Formula, recorded: bool) -> str:
         arguments = {argument.name for argument in self.operator.signature.arguments}
         return formula_text(formula.tree, recorded, arguments | local_names(formula.tree))
+
+    def _may_be_number(self, name: str) -> bool:
+        """Whether a node may keep a number instead of a window of an input or a result."""
+        if name in self.operator.signature.outputs:
+            return name in self.saved and isinstance(self.operator.forward, np.ufunc)
+        return name in self.saved and not self.operator.signature.argument(name).optional
 
     def _load(self, name: str, recorded: bool, order: dict[str, int]) -> str:
         if name not in self.saved:

@@ -73,8 +73,8 @@ def _saved_value(name: str, saved: Any) -> SavedValue:
         return SavedValue(name, "overwritten from outside", 0)
     if isinstance(saved, PackedTensor):
         return SavedValue(name, f"{shape_text(saved.shape, saved.dtype)}, packed by a hook", 0)
-    if isinstance(saved, SavedTensor):
-        array = saved.array
+    if isinstance(saved, SavedTensor | np.float64):
+        array = saved if isinstance(saved, np.float64) else saved.array
         return SavedValue(name, f"{shape_text(array.shape, array.dtype)}, {array.nbytes} bytes", array.nbytes)
     return SavedValue(name, type(saved).__name__, 0)
 
