@@ -232,11 +232,11 @@ class SavedWindows:
     def _prune(self) -> None:
         """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
         rows = self._rows
-        for row in list(rows):
-            saved = rows[row]
-            if getrefcount(saved) <= ROW_ALONE:
-                del rows[row]
         pending = self._pending
+        for row in list(rows):
+            saved = rows.pop(row)  # first, since another thread may be about to share it
+            if getrefcount(saved) > POPPED_ALONE and rows.setdefault(row, saved) is not saved:
+                pending.append((saved, row))
         for _ in range(len(pending)):  # other threads may append meanwhile
             entry = pending.popleft()
             if getrefcount(entry[0]) > TUPLE_ALONE:
@@ -405,8 +405,8 @@ def _share_memory(array: Array, window: Array) -> bool:
         return True
 
 
-def _counts_alone() -> tuple[int, int, int, int]:
-    """The reference counts of a saved window that nobody but this registry holds, as the four tests above see it."""
+def _counts_alone() -> tuple[int, int, int, int, int]:
+    """The reference counts of a saved window that nobody but this registry holds, as the five tests above see it."""
 
     class Probe:
         pass
@@ -430,7 +430,13 @@ def _counts_alone() -> tuple[int, int, int, int]:
         saved = rows[0]
         return getrefcount(saved)
 
-    return in_loop([(Probe(), 0)]), popped(deque([(Probe(), 0)])), in_tuple([(Probe(), 0)]), of_row({0: Probe()})
+    def popped_row(rows: dict[int, Any]) -> int:
+        saved = rows.pop(0)
+        return getrefcount(saved)
+
+    pair = (Probe(), 0)
+    pending = deque([(Probe(), 0)])
+    return in_loop([(Probe(), 0)]), popped(pending), in_tuple([pair]), of_row({0: Probe()}), popped_row({0: Probe()})
 
 
-ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE, ROW_ALONE = _counts_alone()
+ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE, ROW_ALONE, POPPED_ALONE = _counts_alone()

@@ -135,7 +135,7 @@ class FunctionWriter:
             lines += [f"        if {real}:", f"            node.__class__ = {class_name}InPlaceOfReals"]
         for result in sorted({result for formula in self.formulas for result in formula.results}):
             readers = [formula for formula in self.formulas if result in formula.results]
-            lines += self._when_needed("        ", readers, [f"node.saved_{result} = save({target})"])
+            lines += self._when_needed("        ", readers, [f"node.saved_{result} = {self._save(target)}"])
         lines.append(f"        rebase_history({target}, node)")
         lines.append(f"    return {target}")
         return "\n".join(lines) + "\n"

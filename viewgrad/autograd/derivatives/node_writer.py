@@ -201,7 +201,8 @@ class NodeWriter:
     def _may_be_number(self, name: str) -> bool:
         """Whether a node may keep a number instead of a window of an input or a result."""
         if name in self.operator.signature.outputs:
-            return name in self.saved and isinstance(self.operator.forward, np.ufunc)
+            in_place = self.operator.has_inplace
+            return name in self.saved and (in_place or isinstance(self.operator.forward, np.ufunc))
         return name in self.saved and not self.operator.signature.argument(name).optional
 
     def _load(self, name: str, recorded: bool, order: dict[str, int]) -> str:
