@@ -14,7 +14,18 @@ import numpy as np
 from ..tensor.indices import composed, window_at
 from ..tensor.levels import at_level, open_levels
 from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
-from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of
+from ..tensor.node import (
+    MANY,
+    ONE_EDGE,
+    OVERWRITE,
+    SCATTER,
+    TWO_EDGES,
+    AccumulateGrad,
+    Node,
+    new,
+    next_sequence_nr,
+    node_of,
+)
 from ..tensor.origins import note
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tangents import (
@@ -280,12 +291,13 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = value._array
     elif type(value) is not float:
         value = as_operand(value)._array
-    recorded = (edge is not None or self._edge is not None) and mode & GRAD and array.dtype.kind in "fc"
-    if recorded or array.base is not None:
-        check_write(self, bool(recorded))
+    old = self._edge
+    recorded = (edge is not None or old is not None) and mode & GRAD and array.dtype.kind in "fc"
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
+    if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
+        check_write(self, bool(recorded))
     if storage.whole is not None or storage.windows is not None:
         storage.preserve(window, index if array is storage.root else None, "__setitem__")
     storage.version += 1
