@@ -966,3 +966,29 @@ def test_the_names_that_are_public():
         "make_dual",
         "unpack_dual",
     }
+
+
+# -- windows by geometry -----------------------------------------------------------------------------------------------
+
+
+def test_as_strided_of_a_dual_tensor_has_its_tangent():
+    check(lambda x: x.as_strided((2, 3), (4, 1), 1) * 2.0, (A, V))
+    check(lambda x: x.as_strided((), (), 5), (A, V))
+    check(lambda x: x[1:, ::2].as_strided((3,), (4,), 0) * 3.0, (A, V))
+    check(lambda x: x.as_strided((5, 2), (1, 1)).sum(axis=1), (A, V))
+
+    def written(x):
+        y = x.clone()
+        y.as_strided((3,), (5,), 0)[...] *= x.as_strided((3,), (4,), 1)
+        return y
+
+    check(written, (A, V))
+
+
+def test_as_strided_of_a_dual_tensor_that_is_a_part_of_its_base_is_refused():
+    base = vg.Tensor(A)
+    with dual_level():
+        part = make_dual(base[1], vg.Tensor(V[1]))
+        with pytest.raises(ForwardModeError, match=r"clone\(\)"):
+            part.as_strided((2,), (1,), 0)
+        assert tangent(part.clone().as_strided((2,), (1,), 1)) == V[1, 1:3].tolist()

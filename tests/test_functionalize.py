@@ -582,3 +582,16 @@ def test_an_in_place_variant_that_is_declared_itself():
         assert_same(copied(lambda x: (operator.inplace(x[1:]), x)), RNG.normal(size=3))
     finally:
         del OPERATORS["shifted_in_place_example"]
+
+
+def test_a_write_through_a_view_that_is_no_window_of_the_new_value():
+    def program(x):
+        y = x.clone()
+        flat = y.T.reshape(4)  # a window where the memory is laid out in columns
+        flat[...] = flat.tanh()
+        return (y * y).sum()
+
+    x = vg.Tensor(np.asfortranarray(np.arange(4.0).reshape(2, 2)), requires_grad=True)
+    (expected,) = vg.autograd.grad(program(x), x)
+    (grad,) = vg.autograd.grad(func.functionalize(program)(x), x)
+    assert np.allclose(grad.numpy(), expected.numpy())

@@ -72,7 +72,7 @@ class Place:
         if window is not None:
             self.write(window, values)
             return copied
-        places = places_of(self)  # in the layout of the copy, the window is none
+        places = places_of(self.view_fn, self.shape)  # in the layout of the copy, the window is none
         part = copied[places]
         self.write(part, values)
         copied[places] = part

@@ -111,7 +111,7 @@ class CopySlices(Node):
         else:
             window = take_window(np.asarray(grad), None, self.view_fn)
             if window is None:  # the gradient is laid out so that the view is none: the long way round, by the places
-                return self._overwrite_places(grad, edges, run, places_of(self))
+                return self._overwrite_places(grad, edges, run, places_of(self.view_fn, self.layout[0]))
         kind = self.fn.kind
         grads = run(window, edges)
         if kind == OVERWRITE:
@@ -145,7 +145,7 @@ class CopySlices(Node):
         """The same with tensors: the gradient is written to in place, and that is recorded in its turn."""
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
-            return self._overwrite_places(grad, edges, self.fn.apply_recorded, places_of(self))
+            return self._overwrite_places(grad, edges, self.fn.apply_recorded, places_of(self.view_fn, self.layout[0]))
         grads = self.fn.apply_recorded(window, edges)
         if self.fn.kind == ONE:
             grads = (grads,)

@@ -75,7 +75,7 @@ class ViewBackward(Node):
         elif self.sums:
             np_add(accumulator, sum_to(grad, self.layout[0]), accumulator)
         else:
-            np.add.at(accumulator, places_of(self), grad)
+            np.add.at(accumulator, places_of(self.view_fn, self.layout[0]), grad)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
         """The same with tensors, recorded."""
@@ -85,7 +85,7 @@ class ViewBackward(Node):
         elif self.sums:
             accumulator.add_(sum_to(grad, self.layout[0]))
         else:
-            accumulator.index_accumulate_(places_of(self), grad)
+            accumulator.index_accumulate_(places_of(self.view_fn, self.layout[0]), grad)
 
     @property
     def sums(self) -> bool:
@@ -119,10 +119,9 @@ def _is_window(window: Any, buffer: Any) -> bool:
     return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
 
 
-def places_of(node: Any) -> tuple[Array, ...]:
-    """For each element of the view that `node` takes, the index of its place in what the view is taken from."""
-    shape = node.layout[0]
-    numbers = node.view_fn(np.arange(math.prod(shape)).reshape(shape))
+def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """For each element of the view that `view_fn` takes of what has the given shape, the index of its place there."""
+    numbers = view_fn(np.arange(math.prod(shape)).reshape(shape))
     return np.unravel_index(numbers, shape)
 
 

@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..errors import ForwardModeError
+from ..tensor.modes import GRAD, current_mode
 from ..tensor.tensor import FUNCTIONS, Tensor, method
 from .geometry import TensorGeometry
-from .meta import index_view, make_view
+from .meta import DualViewMeta, index_view, make_view
 from .nodes import FunctionViewBackward, IndexViewBackward, ViewBackward, node_pair, view_node
 from .view_functions import (
     AsComplex,
@@ -334,6 +336,7 @@ def as_strided(
 
     Raises:
         ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
+        ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
     """
     base = self if self._view is None else self._view.base
     if not base._array.flags.c_contiguous or (self._view is not None and not self._view.strided):
@@ -347,7 +350,19 @@ def as_strided(
     last = storage_offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and last >= base._array.size:
         raise ValueError(f"as_strided reaches element {last} of a base that has {base._array.size}")
-    return _view(base, StridedWindow(geometry), AsStridedBackwardOfView, overlaps_itself=geometry.overlaps_itself)
+    window = StridedWindow(geometry)
+    out = _view(base, window, AsStridedBackwardOfView, overlaps_itself=geometry.overlaps_itself)
+    dual = self._view
+    if type(dual) is DualViewMeta and current_mode() > GRAD:  # its tangent is not that of the base
+        if not dual.root.whole:
+            raise ForwardModeError(
+                "as_strided of a dual tensor that is a part of its base reaches beyond what has the tangent; "
+                "use clone() first"
+            )
+        view = DualViewMeta.of_view(dual.root, (window,))
+        view.take_over(out._view)
+        out._view = view
+    return out
 
 
 # -- by another dtype --------------------------------------------------------------------------------------------------
