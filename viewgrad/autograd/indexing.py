@@ -38,7 +38,7 @@ from ..tensor.tangents import (
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from ..views.conform import Like, conform
 from ..views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
-from ..views.meta import CreationMeta, DualViewMeta, check_write, index_view
+from ..views.meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, check_write, index_view
 from ..views.nodes import Layout, layout_for
 from ..views.ops import SelectBackward, SliceBackward
 from ..views.view_functions import Chain, Index, chained
@@ -49,7 +49,6 @@ __all__ = ["copy_", "copy_where_", "fill_", "index_accumulate_", "zero_"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
-WHOLE: Final = slice(None)
 BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
@@ -256,14 +255,21 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         if not basic:
             _index_put(self, index, value)
             return
-    if self._view is not None:
+    view = self._view
+    if view is not None:
         if kind is slice:
             index = _settled_slice(index)
-        if type(value) is Tensor and _is_same_window(self, index, value):
+        of_base = None
+        if type(view) is DifferentiableViewMeta and current_mode() == GRAD:
+            _ = self._array[index]  # raises NumPy's own errors
+            of_base = composed(view.index, index, view.base._array.shape)
+        if of_base is None or type(view.base._edge) is AccumulateGrad:
+            if type(value) is not Tensor or not _is_same_window(self, index, value):
+                copy_(index_view(self, index, SliceBackward), value)
             return
-        whole = kind is slice and index == WHOLE and self._array.ndim
-        copy_(self if whole else index_view(self, index, SliceBackward), value)
-        return
+        self = view.base  # which is written to just as well
+        index = of_base
+        kind = tuple
     # A window of a tensor that is no view: no tensor is made for it.
     array = self._array
     window = array[index]
