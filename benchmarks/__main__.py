@@ -92,12 +92,14 @@ class Run:
         effort = Effort(3, 0.005, 0.2, limit=0.3) if self.quick else Effort(5, 0.01, 0.8, limit=3.0)
         for workload in self.chosen("workloads"):
             _say(f"  {workload.name}")
-            # The figure for PyTorch at N = 3200 is one that is aimed at, so it may take what it takes.
             limits = {"viewgrad": 60.0, "numpy": 60.0}
+            largest = {}
             if workload.name == "row-fill" and not self.quick:
-                limits |= {"torch": 60.0, "jax": 15.0}
+                # The figure for PyTorch at N = 3200 is one that is aimed at: it may take what it takes, but no more.
+                limits |= {"torch": 300.0, "jax": 15.0}
+                largest = {"torch": 3200}
             sizes = (100, 200, 400) if self.quick else NS
-            comparison = compare(workload, self.engines, sizes, effort, limits=limits)
+            comparison = compare(workload, self.engines, sizes, effort, limits=limits, largest=largest)
             self.results.comparisons.append(comparison)
             self.results.disagreements += comparison.disagreements
         if (self.wanted("workloads") or "soft-dtw" in self.only) and not self.quick:

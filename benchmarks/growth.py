@@ -93,6 +93,7 @@ def compare(
     effort: Effort,
     width: int | None = None,
     limits: dict[str, float] | None = None,
+    largest: dict[str, int] | None = None,
 ) -> Comparison:
     """Measure a workload at the sizes given, on each engine for as long as it is not too slow.
 
@@ -103,6 +104,7 @@ def compare(
         effort: how often; an engine is given up when a run at the next size would take longer than its limit.
         width: the length of a row, where it is not the workload's own.
         limits: other limits than that of `effort`, in seconds, by engine.
+        largest: the greatest N that is asked of an engine, where that is not the last of `sizes`.
     """
     width = workload.width if width is None else width
     result = Comparison(workload.name, workload.counts, width)
@@ -140,7 +142,7 @@ def compare(
             for engine in list(running):
                 limit = (limits or {}).get(engine.name, effort.limit)
                 expectation = _next_time(result.curves[engine.name], sizes[position + 1])
-                if expectation > limit:
+                if expectation > limit or n >= (largest or {}).get(engine.name, sizes[-1]):
                     running.remove(engine)
                     result.notes.append(
                         f"{engine.name}: not run beyond {n}, where the next size may take {expectation:.2g} s"
