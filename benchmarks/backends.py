@@ -78,23 +78,15 @@ class NumPy(Backend):
         return contextlib.nullcontext()
 
 
-class Viewgrad(Backend):
-    """This library."""
+class TorchLike(Backend):
+    """An engine that names things as PyTorch does: PyTorch and this library."""
 
-    name = "viewgrad"
+    module: Any
 
-    def __init__(self) -> None:
-        import viewgrad
-
-        self.module: Any = viewgrad
+    def _take(self, module: Any) -> None:
+        self.module = module
         for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
-            setattr(self, name, getattr(viewgrad, name, None))
-
-    def leaf(self, array: Array) -> Any:
-        return self.module.Tensor(array, requires_grad=True)
-
-    def constant(self, array: Array) -> Any:
-        return array if array.dtype.kind in "bi" else self.module.Tensor(array)
+            setattr(self, name, getattr(module, name))
 
     def zeros(self, *shape: int) -> Any:
         return self.module.zeros(shape)
@@ -115,7 +107,24 @@ class Viewgrad(Backend):
         return [second.numpy() for second in grad((first * first).sum(), [leaf])]
 
 
-class Torch(Backend):
+class Viewgrad(TorchLike):
+    """This library."""
+
+    name = "viewgrad"
+
+    def __init__(self) -> None:
+        import viewgrad
+
+        self._take(viewgrad)
+
+    def leaf(self, array: Array) -> Any:
+        return self.module.Tensor(array, requires_grad=True)
+
+    def constant(self, array: Array) -> Any:
+        return array if array.dtype.kind in "bi" else self.module.Tensor(array)
+
+
+class Torch(TorchLike):
     """PyTorch on the CPU, with one thread."""
 
     name = "torch"
@@ -127,33 +136,13 @@ class Torch(Backend):
         with contextlib.suppress(RuntimeError):  # may be set only once in a process
             torch.set_num_interop_threads(1)
         torch.set_default_dtype(torch.float64)
-        self.module = torch
-        for name in ("exp", "log", "sqrt", "sin", "tanh", "minimum"):
-            setattr(self, name, getattr(torch, name))
+        self._take(torch)
 
     def leaf(self, array: Array) -> Any:
         return self.module.tensor(array, requires_grad=True)
 
     def constant(self, array: Array) -> Any:
         return self.module.tensor(array)
-
-    def zeros(self, *shape: int) -> Any:
-        return self.module.zeros(shape)
-
-    def no_grad(self) -> contextlib.AbstractContextManager[Any]:
-        context: contextlib.AbstractContextManager[Any] = self.module.no_grad()
-        return context
-
-    def gradient(self, loss: Any, leaves: Sequence[Any]) -> list[Array]:
-        for leaf in leaves:
-            leaf.grad = None
-        loss.backward()
-        return [leaf.grad.numpy() for leaf in leaves]
-
-    def gradient_of_gradient(self, loss: Any, leaf: Any) -> list[Array]:
-        grad = self.module.autograd.grad
-        (first,) = grad(loss, leaf, create_graph=True)
-        return [second.numpy() for second in grad((first * first).sum(), [leaf])]
 
 
 class MyGrad(Backend):
