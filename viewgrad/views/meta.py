@@ -135,22 +135,32 @@ class DifferentiableViewMeta:
         return edge
 
     def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
-        view_fn = self.view_fn
-        if view_fn is not None and self.base._array.flags.c_contiguous and not self.overlaps_itself:
-            view_fn = Strided(self.geometry(tensor), view_fn)
-        node_class = AS_STRIDED[view_fn is not None]
-        return node_of_view(node_class, base_edge, self.base, self.index, view_fn, self.overlaps_itself)
+        return node_of_view(AS_STRIDED[0], base_edge, self.base, self.index, None, False)
 
 
 class GeneralViewMeta(DifferentiableViewMeta):
-    """The same of any view."""
+    """The same of any view.
 
-    __slots__ = ("creation", "overlaps_itself", "strided", "view_fn")
+    Attributes:
+        placed: the function that takes the view by its geometry, once it was needed, where one does.
+    """
+
+    __slots__ = ("creation", "overlaps_itself", "placed", "strided", "view_fn")
 
     view_fn: ViewFunction | None
     creation: CreationMeta
     strided: bool
     overlaps_itself: bool
+    placed: ViewFunction | None
+
+    def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
+        view_fn = self.view_fn
+        if view_fn is None:
+            return super()._as_strided(tensor, base_edge)
+        if self.placed is None:
+            by_geometry = self.base._array.flags.c_contiguous and not self.overlaps_itself
+            self.placed = Strided(self.geometry(tensor), view_fn) if by_geometry else view_fn
+        return node_of_view(AS_STRIDED[1], base_edge, self.base, None, self.placed, self.overlaps_itself)
 
     def take_over(self, view: DifferentiableViewMeta) -> None:
         """Be what `view` is."""
@@ -158,6 +168,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
         self.index = view.index
         self.made_from = view.made_from
         self.view_fn = view.view_fn
+        self.placed = None
         self.creation = view.creation
         self.strided = view.strided
         self.overlaps_itself = view.overlaps_itself
@@ -276,6 +287,7 @@ def make_view(
     parent = source._view
     if parent is None:
         out._view = view = new(GeneralViewMeta)
+        view.placed = None
         view.base = source
         view.index = index
         view.view_fn = view_fn
@@ -292,6 +304,7 @@ def make_view(
         view.base = base = parent.base
         edge = parent.edge_of(source)
         view.made_from = base._edge
+        view.placed = None
         view.view_fn = None
         view.index = None
         if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # which wants every step
