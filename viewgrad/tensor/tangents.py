@@ -314,15 +314,18 @@ def _tell(other: Any, tensor: Tensor, level: DualLevel, index: Any) -> None:
         full = other._tangent.records[level].value
     else:  # a dual tensor of a part of the base: what is written may lie inside, outside, or across its edge
         full = from_array(np.zeros_like(other.view.base._array))
-        if record is not None:
-            other.view.window(full).copy_(record.value)
     window = full if view is None else view.window(full)
     if index is None:
         window.copy_(0.0 if source is None else source)
     else:
         window[index] = 0.0 if source is None else source[index]
     if not whole:
-        _attach(other, other.view.window(full).clone(), level, True)
+        written = np.zeros_like(other.view.base._array)
+        part = written if view is None else view.window(written)
+        part[... if index is None else index] = 1
+        value = from_array(np.zeros_like(other._array)) if record is None else record.value.clone()
+        value.copy_where_(other.view.window(full).clone(), other.view.window(written) != 0)
+        _attach(other, value, level, True)
 
 
 def _tangents(root: Any) -> Tangents:
