@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.autograd import forward_ad
 from viewgrad.errors import (
     DifferentiabilityError,
     InterruptedWriteError,
+    LeafInPlaceError,
     LostHistoryWarning,
     StrictMutationError,
 )
@@ -256,3 +258,84 @@ def test_what_an_interrupted_write_has_left_is_not_differentiated(write, as_view
     assert vg.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == [0.0, 80.0]
     t[...] = 1.0
     assert vg.autograd.grad(t.sum() + y.sum(), x)[0].tolist() == [0.0, 80.0]
+
+
+@pytest.mark.parametrize("retain", [False, True])
+@pytest.mark.parametrize("size", [2, 3000])
+def test_a_hook_on_a_product_of_a_value_with_itself_sees_both_gradients(retain, size):
+    x = vg.full((size,), 3.0, requires_grad=True)
+    y = x * x
+    seen = []
+
+    def hook(inputs, outputs):
+        seen.append([None if g is None else g[0].item() for g in inputs])
+        return inputs[0] * 0.0, inputs[1] * 5.0
+
+    y.grad_fn.register_hook(hook)
+    (grad,) = vg.autograd.grad(y.sum(), x, retain_graph=retain)
+    assert seen == [[3.0, 3.0]]
+    assert np.all(grad.numpy() == 15.0)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda v: v.__setitem__(0, 5.0),
+        lambda v: v.__setitem__(..., vg.Tensor(2.0, requires_grad=True)),
+        lambda v: v[0].mul_(2.0),
+        lambda v: v[:1].__setitem__(0, 2.0),
+        lambda v: v.reshape(2, 1).fill_(2.0),
+        lambda v: v.add_(1.0),
+    ],
+)
+def test_a_view_that_is_a_leaf_is_not_written_to(write):
+    v = vg.Tensor([1.0, 2.0, 3.0])[1:].requires_grad_()
+    with pytest.raises(LeafInPlaceError, match="a view of a leaf"):
+        write(v)
+    assert v.is_leaf and v.tolist() == [2.0, 3.0]
+    with vg.no_grad():
+        v[0] = 7.0
+    assert v.tolist() == [7.0, 3.0]
+
+
+@pytest.mark.parametrize("as_view", [False, True])
+def test_of_an_interrupted_write_to_a_part_only_the_part_is_not_differentiated(as_view):
+    x = vg.Tensor(np.float32([1.0, 2.0, 3.0, 4.0]), requires_grad=True)
+    b = x * 1.0
+    v = b[1:]
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        if as_view:
+            v[:2] = 1e300
+        else:
+            b[1:3] = 1e300
+    assert vg.autograd.grad(b[3], x, retain_graph=True)[0].tolist() == [0.0, 0.0, 0.0, 1.0]
+    with pytest.raises(InterruptedWriteError):
+        vg.autograd.grad(b.sum(), x, retain_graph=True)
+    v[:2] = x[0]
+    assert vg.autograd.grad(b.sum(), x)[0].tolist() == [3.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x.as_strided((2, 2), (1, 1)), lambda x: x.unfold(0, 2, 1), lambda x: x[None].expand(2, 3)]
+)
+def test_tangents_are_told_to_windows_that_overlap_themselves(view):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(vg.Tensor([1.0, 2.0, 3.0]), vg.Tensor([1.0, 1.0, 1.0]))
+        apart = forward_ad.unpack_dual(view(x)).primal
+        x.mul_(2.0)
+        x[:2].mul_(3.0)
+        x[1] = 7.0
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [6.0, 0.0, 2.0]
+        places = np.array(view(vg.arange(3)))
+        # What was written tells its tangent; what was not keeps that of the window, none.
+        assert np.array_equal(forward_ad.unpack_dual(apart).tangent.numpy(), np.array([6.0, 0.0, 2.0])[places])
+
+
+def test_a_window_with_a_tangent_of_its_own_keeps_it_where_nothing_is_written():
+    with forward_ad.dual_level():
+        base = vg.Tensor([1.0, 2.0, 3.0])
+        window = forward_ad.make_dual(base.unfold(0, 2, 1), vg.Tensor([[1.0, 2.0], [3.0, 4.0]]))
+        base[0] = 5.0
+        assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 2.0], [3.0, 4.0]]
+        base[1] = forward_ad.make_dual(vg.Tensor(1.0), vg.Tensor(9.0))
+        assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 9.0], [9.0, 4.0]]

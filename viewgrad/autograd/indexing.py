@@ -263,7 +263,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         if type(view) is DifferentiableViewMeta and current_mode() == GRAD:
             _ = self._array[index]  # raises NumPy's own errors
             of_base = composed(view.index, index, view.base._array.shape)
-        if of_base is None or type(view.base._edge) is AccumulateGrad:
+        base_edge = view.base._edge
+        if of_base is None or type(base_edge) is AccumulateGrad or (base_edge is None and self._edge is not None):
             if type(value) is not Tensor or not _is_same_window(self, index, value):
                 copy_(index_view(self, index, SliceBackward), value)
             return
@@ -311,7 +312,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         window[...] = value
     except INTERRUPTIONS:
         if recorded:
-            interrupt_history(self, "__setitem__")
+            interrupt_history(self, "__setitem__", _settled_slice(index) if kind is slice else index)
         raise
     if recorded:
         same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)

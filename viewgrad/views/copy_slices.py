@@ -231,29 +231,37 @@ def rebase_history(tensor: Tensor, node: Node) -> None:
         if old is not None and old.hooks is not None:
             move_retained(tensor, old, node)
         return
-    base = view.base
+    _write_part(view.base, view.index, view.view_fn, node)
+
+
+def _write_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> None:
+    """Let `node`, of a write to the part of `base` that `index` or `view_fn` takes, become part of its history."""
     old = base._edge
     slices: CopySlices = new(CopySlices)
     slices.edges = (old, *node.edges[1:])
     slices.hooks = None
     slices.sequence_nr = next_sequence_nr()
     slices.fn = node
-    slices.index = view.index
-    slices.view_fn = view.view_fn
+    slices.index = index
+    slices.view_fn = view_fn
     slices.layout = layout_for(base)
     base._edge = slices
     if old is not None and old.hooks is not None:
         move_retained(base, old, slices)
 
 
-def interrupt_history(tensor: Tensor, writer: str) -> None:
-    """Let the history of `tensor`, to which a write was not finished, refuse to be differentiated."""
+def interrupt_history(tensor: Tensor, writer: str, index: Any = None) -> None:
+    """Let the history of `tensor`, or of `tensor[index]`, to which a write was not finished, refuse to be
+    differentiated; with an index the tensor is no view."""
     node: InterruptedWrite = new(InterruptedWrite)
     node.edge = current_edge(tensor)
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
     node.writer = writer
-    rebase_history(tensor, node)
+    if index is None:
+        rebase_history(tensor, node)
+    else:
+        _write_part(tensor, index, None, node)
 
 
 def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...], np.dtype[Any]] | None) -> None:

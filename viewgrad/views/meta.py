@@ -422,7 +422,8 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
             raise OverlappingWriteError(_overlapping(tensor, why))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
-        if type(base_edge) is AccumulateGrad or type(tensor._edge) is AccumulateGrad:
+        # A view that has a history where its base has none is a leaf, or a view of such.
+        if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None):
             what = "a leaf" if view is None else "a view of a leaf"
             raise LeafInPlaceError(
                 f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "

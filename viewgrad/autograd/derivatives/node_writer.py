@@ -151,7 +151,8 @@ class NodeWriter:
 
     def _of_one_value(self) -> str:
         one, other = (argument.name for argument in self.arguments)
-        return f"e0 is e1 and node.saved_{one} is node.saved_{other}"
+        # Hooks are to see the gradient of each operand.
+        return f"e0 is e1 and node.saved_{one} is node.saved_{other} and node.hooks is None"
 
     def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
         """Of a formula like `grad * factor`, which can be computed over the gradient: the ufunc, and any factor."""
