@@ -110,22 +110,23 @@ class SavedWindows:
             self._arrange()
         if not self._count and not rows:
             return touched
-        box = box_of(window, index, self._root)
-        if box is None:
-            return touched
-        if rows and type(index) is not int:
-            if window is None:
-                window = window_at(self._root, index)
-            numbers = range(*box[0]) if box else range(self._root.shape[0])
-            for row in list(numbers) if len(numbers) < len(rows) else list(rows):
-                if row in rows and row in numbers:
-                    self._take_row(row, window, touched, keep)
-        for levels, grid in self._grids.items():
-            for entries in _cells_met(grid, levels, box):
-                if entries:
-                    if window is None:
-                        window = window_at(self._root, index)
-                    self._take_from(entries, box, window, touched, keep)
+        if rows or self._grids:
+            box = box_of(window, index, self._root)
+            if box is None:
+                return touched
+            if rows and type(index) is not int:
+                if window is None:
+                    window = window_at(self._root, index)
+                numbers = range(*box[0]) if box else range(self._root.shape[0])
+                for row in list(numbers) if len(numbers) < len(rows) else list(rows):
+                    if row in rows and row in numbers:
+                        self._take_row(row, window, touched, keep)
+            for levels, grid in self._grids.items():
+                for entries in _cells_met(grid, levels, box):
+                    if entries:
+                        if window is None:
+                            window = window_at(self._root, index)
+                        self._take_from(entries, box, window, touched, keep)
         if self._combs:
             if window is None:
                 window = window_at(self._root, index)
@@ -209,19 +210,13 @@ class SavedWindows:
             return None
         if self._address is None:
             self._address = root.__array_interface__["data"][0]
-        low = high = window.__array_interface__["data"][0] - self._address
-        step = 0
-        for stride, extent in zip(window.strides, window.shape, strict=True):
-            if extent > 1:
-                step = math.gcd(step, stride)
-                if stride > 0:
-                    high += stride * (extent - 1)
-                else:
-                    low += stride * (extent - 1)
+        offset = window.__array_interface__["data"][0] - self._address
+        before, behind, step = _reach(window)
         itemsize = root.itemsize
         if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several at once
             step = itemsize
-        return low // itemsize, (high + window.itemsize - 1) // itemsize, max(step // itemsize, 1)
+        first, last = (offset - before) // itemsize, (offset + behind - 1) // itemsize
+        return first, last, max(step // itemsize, 1)
 
     def _insert_comb(self, saved: SavedTensor, first: int, last: int, step: int) -> None:
         level = (last - first).bit_length()
@@ -374,10 +369,10 @@ def _box_from_memory(window: Array, root: Array) -> Box | None:
     shape = root.shape
     if not root.flags.c_contiguous or root.size == 0:
         return ()
-    low, high = np.lib.array_utils.byte_bounds(window)
-    address = root.__array_interface__["data"][0]
-    first = (low - address) // root.itemsize
-    last = (high - 1 - address) // root.itemsize
+    offset = window.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    before, behind, _ = _reach(window)
+    first = (offset - before) // root.itemsize
+    last = (offset + behind - 1) // root.itemsize
     box = []
     size = math.prod(shape)
     for extent in shape:
@@ -388,6 +383,20 @@ def _box_from_memory(window: Array, root: Array) -> Box | None:
         if a != b:  # the box is whole in every further dimension
             break
     return tuple(box)
+
+
+def _reach(window: Array) -> tuple[int, int, int]:
+    """How many bytes of a window lie before the start of its first element, how many behind, and a step between all."""
+    before = step = 0
+    behind = window.itemsize
+    for stride, extent in zip(window.strides, window.shape, strict=True):
+        if extent > 1:
+            step = math.gcd(step, stride)
+            if stride > 0:
+                behind += stride * (extent - 1)
+            else:
+                before -= stride * (extent - 1)
+    return before, behind, step
 
 
 def _meet(box: Box, other: Box) -> bool:
