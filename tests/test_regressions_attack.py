@@ -339,3 +339,24 @@ def test_a_window_with_a_tangent_of_its_own_keeps_it_where_nothing_is_written():
         assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 2.0], [3.0, 4.0]]
         base[1] = forward_ad.make_dual(vg.Tensor(1.0), vg.Tensor(9.0))
         assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 9.0], [9.0, 4.0]]
+
+
+def test_a_forward_formula_may_call_what_a_gradient_formula_may():
+    scaled = vg.autograd.define_op(
+        "scaled_product(self, other, *, n=2)",
+        forward=lambda a, b, n=2: a * b * float(n),
+        derivatives={"self": "grad * other * float(n)", "other": "grad * self * float(n)"},
+        forward_derivative="float(n) * (self_t * other_p + self_p * other_t)",
+    )
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 1.0]))
+        assert forward_ad.unpack_dual(scaled(x, vg.Tensor([3.0, 4.0]))).tangent.tolist() == [6.0, 8.0]
+        assert forward_ad.unpack_dual(scaled(x, x)).tangent.tolist() == [4.0, 8.0]
+
+
+@pytest.mark.parametrize("name", ["kept0", "unconjugated"])
+def test_names_that_generated_code_uses_for_itself_begin_with_an_underscore(name):
+    gradient = f"grad * conj(result * 2.0) * 0.5 * {name} / {name}"
+    op = vg.autograd.define_op(f"exp_of_{name}({name})", forward=np.exp, derivatives={name: gradient})
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert np.allclose(vg.autograd.grad(op(x).sum(), x)[0].numpy(), np.exp([1.0, 2.0]))

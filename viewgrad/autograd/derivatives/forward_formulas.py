@@ -10,6 +10,7 @@ from typing import Any, Final
 from .checker import Place, check_count, excuse, refuse
 from .declaration import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, DeclarationError, Formula, Signature, Use
 from .parsing import local_names, parse_expression, position_of
+from .rewriting import Renamed
 from .tangent_functions import SYMBOLS, ForwardFormula, Tangents
 
 __all__ = ["read_tangents"]
@@ -100,26 +101,10 @@ def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tupl
         argument.name: ast.Name(f"{argument.name}_p", ast.Load()) for argument in signature.tensors
     }
     names |= {"grad": tangent, f"grad_{signature.outputs[0]}": tangent}
-    tree = _Renamed(names).visit(parse_expression(formula.text))
+    tree = Renamed(names).visit(parse_expression(formula.text))
     if formula.is_implemented:
         tree = ast.Call(ast.Name("conj", ast.Load()), [tree], [])
     return tree, ()
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, ast.expr]) -> None:
-        self.names = names
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        if not isinstance(node.func, ast.Name):
-            node.func = self.visit(node.func)
-        node.args = [self.visit(argument) for argument in node.args]
-        for keyword in node.keywords:
-            keyword.value = self.visit(keyword.value)
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.names.get(node.id, node)
 
 
 def _linear(signature: Signature, differentiable: Sequence[str]) -> ast.expr:

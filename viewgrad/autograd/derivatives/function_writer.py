@@ -44,7 +44,7 @@ class FunctionWriter:
         for i, output in enumerate(outputs):
             if self.gives_numbers:
                 if not self.plain and any(output in formula.results for formula in self.formulas):
-                    lines.append(f"    kept{i} = r{i}")  # a number, where there are no dimensions
+                    lines.append(f"    _kept{i} = r{i}")  # a number, where there are no dimensions
                 lines += [f"    if type(r{i}) is not ndarray:", f"        r{i} = asarray(r{i})"]
             else:
                 others = [self._array_name(argument.name) for argument in self.tensors]
@@ -376,7 +376,7 @@ class FunctionWriter:
                     f"node.saved_{output} = out{i}._saved = saved",
                 ]
                 if self.gives_numbers and not self.plain:
-                    number = [f"if type(kept{i}) is float64:", f"    node.saved_{output} = kept{i}", "else:"]
+                    number = [f"if type(_kept{i}) is float64:", f"    node.saved_{output} = _kept{i}", "else:"]
                     body = [*number, *(f"    {line}" for line in body)]
                 lines += self._when_needed("        ", readers, body)
         return lines

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import copy
 from sys import getrefcount
 from typing import Any, Final
 
 import numpy as np
 
 from ...tensor.node import MANY, ONE, Node
-from .checker import BUILTINS
 from .declaration import Formula, Operator
 from .parsing import local_names
+from .rewriting import Renamed, formula_text
 
 __all__ = ["NodeWriter", "backward_name", "edge_slots", "grads_are_several", "needs_likes", "of_reals"]
 
@@ -146,8 +147,9 @@ class NodeWriter:
         if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
             return False
         one, other = (argument.name for argument in self.arguments)
-        swapped = _Renamed({one: other, other: one}).visit(ast.parse(ast.unparse(formulas[0].tree), mode="eval")).body
-        return ast.dump(swapped) == ast.dump(ast.parse(ast.unparse(formulas[1].tree), mode="eval").body)
+        names = {one: ast.Name(other, ast.Load()), other: ast.Name(one, ast.Load())}
+        swapped = Renamed(names).visit(copy.deepcopy(formulas[0].tree))
+        return ast.dump(swapped) == ast.dump(formulas[1].tree)
 
     def _of_one_value(self) -> str:
         one, other = (argument.name for argument in self.arguments)
@@ -302,47 +304,6 @@ def of_reals(inplace: type[Node]) -> type[Node]:
             "apply_recorded": apply_recorded,
         },
     )
-
-
-def formula_text(tree: ast.expr, recorded: bool, local: set[str]) -> str:
-    """A formula as source, for arrays or for tensors; the names in `local` are the formula's own."""
-    copied = ast.parse(ast.unparse(tree), mode="eval").body
-    return ast.unparse((_ForTensors if recorded else _ForArrays)(local).visit(copied))
-
-
-class _Renamed(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]) -> None:
-        self.names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name(self.names.get(node.id, node.id), node.ctx)
-
-
-class _ForTensors(ast.NodeTransformer):
-    def __init__(self, local: set[str]) -> None:
-        self.local = local
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id not in BUILTINS and node.func.id not in self.local:
-            node.func = ast.Attribute(ast.Name("ops", ast.Load()), node.func.id, ast.Load())
-        return node
-
-
-class _ForArrays(ast.NodeTransformer):
-    def __init__(self, local: set[str]) -> None:
-        self.local = local
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "conj" and "conj" not in self.local:
-            # ndarray.conj returns a real array itself, where numpy.conj would copy it. The method of a number is slow.
-            (value,) = node.args
-            name = value if isinstance(value, ast.Name) else ast.Name("unconjugated")
-            value = value if isinstance(value, ast.Name) else ast.NamedExpr(name, value)
-            is_real = ast.Compare(ast.Call(ast.Name("type"), [value], []), [ast.Is()], [ast.Name("float64")])
-            return ast.IfExp(is_real, name, ast.Call(ast.Attribute(name, "conj", ast.Load()), [], []))
-        return node
 
 
 def backward_name(name: str) -> str:

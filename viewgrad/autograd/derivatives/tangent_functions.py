@@ -15,6 +15,7 @@ import attrs
 from .checker import Place
 from .declaration import Signature, Use
 from .parsing import local_names
+from .rewriting import formula_text
 
 __all__ = ["SYMBOLS", "ForwardFormula", "TangentFunction", "Tangents"]
 
@@ -194,19 +195,7 @@ class Tangents:
 
 def _unparse(tree: ast.expr, names: Sequence[str]) -> str:
     """A formula as source, for tensors: what is called and is no argument is looked up among the operators."""
-    from_operators = _FromOperators({*names, "rest"} | local_names(tree))
-    return ast.unparse(from_operators.visit(ast.parse(ast.unparse(tree), mode="eval").body))
-
-
-class _FromOperators(ast.NodeTransformer):
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id not in self.names:
-            node.func = ast.Attribute(ast.Name("ops", ast.Load()), node.func.id, ast.Load())
-        return node
+    return formula_text(tree, True, {*names, "rest"} | local_names(tree))
 
 
 class _Specialiser:
