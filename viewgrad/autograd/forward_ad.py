@@ -20,6 +20,7 @@ from ..tensor.tangents import (
     tangent_of,
 )
 from ..tensor.tensor import Tensor
+from ..tensor.windows import address_of
 from ..views.meta import DualViewMeta, make_view
 from ..views.nodes import IndexViewBackward, view_node
 
@@ -174,5 +175,5 @@ def _is_whole(array: Any, base: Any) -> bool:
         array.shape == base.shape
         and array.strides == base.strides
         and array.dtype == base.dtype
-        and array.__array_interface__["data"][0] == base.__array_interface__["data"][0]
+        and address_of(array) == address_of(base)
     )

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from .storage import Storage
+from .windows import address_of, reach_of
 
 __all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
 
@@ -78,7 +79,7 @@ def move(array: Array, root: Array, moved: Array) -> Array:
         return moved
     if not array.size:
         return array
-    address = _address(array) + _address(moved) - _address(root)
+    address = address_of(array) + address_of(moved) - address_of(root)
     interface = {"data": (address, False), "shape": array.shape, "strides": array.strides, "typestr": array.dtype.str}
     return np.asarray(Window(interface | {"version": 3}, moved))
 
@@ -88,16 +89,11 @@ def copy_of_layout(array: Array) -> Array:
     copied = array.copy(order="K")
     if copied.strides == array.strides or not array.size:
         return copied
-    low, high = np.lib.array_utils.byte_bounds(array)
-    memory = np.empty(high - low, np.uint8)
-    placed: Array = np.ndarray(array.shape, array.dtype, memory, _address(array) - low, array.strides)
+    before, behind, _ = reach_of(array)
+    memory = np.empty(before + behind, np.uint8)
+    placed: Array = np.ndarray(array.shape, array.dtype, memory, before, array.strides)
     placed[...] = array
     return placed
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 class Window:

@@ -24,7 +24,7 @@ from .indices import window_at
 from .node import new
 from .saved import SavedTensor
 
-__all__ = ["SavedWindows"]
+__all__ = ["SavedWindows", "address_of", "reach_of"]
 
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
@@ -209,9 +209,9 @@ class SavedWindows:
         if not window.size or not root.flags.c_contiguous:
             return None
         if self._address is None:
-            self._address = root.__array_interface__["data"][0]
-        offset = window.__array_interface__["data"][0] - self._address
-        before, behind, step = _reach(window)
+            self._address = address_of(root)
+        offset = address_of(window) - self._address
+        before, behind, step = reach_of(window)
         itemsize = root.itemsize
         if step % itemsize or window.itemsize > itemsize:  # parts of elements, or several at once
             step = itemsize
@@ -369,8 +369,8 @@ def _box_from_memory(window: Array, root: Array) -> Box | None:
     shape = root.shape
     if not root.flags.c_contiguous or root.size == 0:
         return ()
-    offset = window.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-    before, behind, _ = _reach(window)
+    offset = address_of(window) - address_of(root)
+    before, behind, _ = reach_of(window)
     first = (offset - before) // root.itemsize
     last = (offset + behind - 1) // root.itemsize
     box = []
@@ -385,7 +385,13 @@ def _box_from_memory(window: Array, root: Array) -> Box | None:
     return tuple(box)
 
 
-def _reach(window: Array) -> tuple[int, int, int]:
+def address_of(array: Array) -> int:
+    """Where the first element lies in memory."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def reach_of(window: Array) -> tuple[int, int, int]:
     """How many bytes of a window lie before the start of its first element, how many behind, and a step between all."""
     before = step = 0
     behind = window.itemsize

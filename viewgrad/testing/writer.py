@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 from hypothesis import strategies as st
 
+from ..tensor.windows import address_of
 from . import steps as s
 from .functions import ELEMENTWISE, LARGEST, OTHERS, Function, ViewOp, view_of_array
 from .indices import Index, Named, index_value
@@ -434,8 +435,7 @@ def _matrices_fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 
 def _same_window(a: Array, b: Array) -> bool:
-    same: bool = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
-    return same and a.shape == b.shape and a.strides == b.strides
+    return address_of(a) == address_of(b) and a.shape == b.shape and a.strides == b.strides
 
 
 def _is_index(array: Array, extent: int) -> bool:

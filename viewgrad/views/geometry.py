@@ -7,6 +7,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..tensor.windows import address_of
+
 __all__ = ["TensorGeometry"]
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +32,7 @@ class TensorGeometry:
     def of(cls, window: Array, base: Array) -> TensorGeometry:
         """The geometry of `window`, counted from the first element of `base`."""
         itemsize = base.itemsize
-        offset = window.__array_interface__["data"][0] - base.__array_interface__["data"][0] if window.size else 0
+        offset = address_of(window) - address_of(base) if window.size else 0
         return cls(window.shape, tuple(stride // itemsize for stride in window.strides), offset // itemsize)
 
     def window(self, buffer: Array) -> Array:

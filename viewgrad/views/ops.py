@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from operator import index as as_int
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +63,6 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-ndarray: Final = np.ndarray
 
 SelectBackward = view_node("SelectBackward", IndexViewBackward)
 SliceBackward = view_node("SliceBackward", IndexViewBackward)

@@ -24,8 +24,6 @@ __all__ = ["cross_entropy"]
 
 Array = np.ndarray[Any, Any]
 
-REDUCTIONS = ("none", "mean", "sum")
-
 
 def reduced(loss: Any, reduction: str) -> Any:
     """The losses, their sum or their mean."""
