@@ -144,6 +144,7 @@ class GraphTask:
         plain = not self.recorded
         retain = self.retain
         owned = self.owned
+        edges: tuple[Any, ...]
         while ready:
             node: Any = heappop(ready)[1]
             grad = buffers.pop(node)
@@ -169,15 +170,7 @@ class GraphTask:
                         self._scatter(node, grad, edge)
                     break
                 if kind == ONE:
-                    if plain:
-                        grad = node.apply(grad, ()) if retain else node.consume(grad, ())
-                    else:
-                        grad = node.apply_recorded(grad, ())
-                        if not retain:
-                            node.release()
-                    if node.hooks is not None and node.hooks.after:
-                        grad = self._after(node, grad)
-                    node = node.edge if exec_info is None else exec_info[node][0]
+                    edges = ()  # it has nothing to leave out
                 else:
                     edges = node.edges if exec_info is None else exec_info[node]
                     if kind == OVERWRITE and edges[0] is not None:
@@ -186,33 +179,36 @@ class GraphTask:
                                 grad = grad.clone()
                         elif grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
                             grad = np.array(grad, order=node.layout[2])
-                    if plain:
-                        grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
-                    else:
-                        grads = node.apply_recorded(grad, edges)
-                        if not retain:
-                            node.release()
-                    if node.hooks is not None and node.hooks.after:
-                        grads = self._after(node, grads)
-                    if len(edges) == 2:  # the usual case
-                        edge, node = edges
-                        g, grad = grads
-                        grads = None  # so that nothing but `g` and `grad` holds them
-                        if edge is not None and g is not None:
-                            if kind == OVERWRITE:
-                                self.deliver(edge, g, owned=True)
-                            elif node is None or grad is None:
-                                node = edge
-                                grad = g
-                            else:
-                                if edge.sequence_nr > node.sequence_nr:
-                                    edge, node = node, edge
-                                    g, grad = grad, g
-                                self.deliver(edge, g)
-                        g = None
-                    else:
-                        node, grad = self._deliver_all(edges, grads, kind == OVERWRITE)
-                        grads = None
+                if plain:
+                    grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
+                else:
+                    grads = node.apply_recorded(grad, edges)
+                    if not retain:
+                        node.release()
+                if node.hooks is not None and node.hooks.after:
+                    grads = self._after(node, grads)
+                if kind == ONE:
+                    grad = grads
+                    node = node.edge if exec_info is None else exec_info[node][0]
+                elif len(edges) == 2:  # the usual case
+                    edge, node = edges
+                    g, grad = grads
+                    grads = None  # so that nothing but `g` and `grad` holds them
+                    if edge is not None and g is not None:
+                        if kind == OVERWRITE:
+                            self.deliver(edge, g, owned=True)
+                        elif node is None or grad is None:
+                            node = edge
+                            grad = g
+                        else:
+                            if edge.sequence_nr > node.sequence_nr:
+                                edge, node = node, edge
+                                g, grad = grad, g
+                            self.deliver(edge, g)
+                    g = None
+                else:
+                    node, grad = self._deliver_all(edges, grads, kind == OVERWRITE)
+                grads = None
                 if grad is None or node is None:
                     break
                 number = node.sequence_nr
