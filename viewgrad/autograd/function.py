@@ -23,7 +23,7 @@ from ..tensor.origins import note
 from ..tensor.tangents import DualSaved, with_tangents
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent
 from ..views.copy_slices import CopyBackwards, rebase_history
-from ..views.meta import belong_to_function, index_view, move_retained
+from ..views.meta import belong_to_function, index_view, move_on
 from ..views.ops import SliceBackward
 from .function_node import UNKNOWN, FunctionCtx, FunctionNode, Kept, Wanted, delayed_error, is_in, version_of
 from .function_tangents import push_forward, tangents_of
@@ -297,7 +297,6 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
 def _rebase(tensor: Tensor, edge: Any) -> None:
     """Let `edge` lead to the history of what forward has written to `tensor`."""
     view = tensor._view
-    old = current_edge(tensor)
     if view is not None and current_mode() & FUNCTIONAL:
         rebase(tensor, edge)
     elif view is not None:  # as if an output had been copied into the view
@@ -309,9 +308,7 @@ def _rebase(tensor: Tensor, edge: Any) -> None:
         step.like = None
         rebase_history(tensor, step)
     else:
-        tensor._edge = edge
-        if old is not None and edge is not None:
-            move_retained(tensor, old, edge)
+        move_on(tensor, edge)
 
 
 def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tensor:

@@ -18,11 +18,10 @@ import numpy as np
 from ..tensor.indices import window_at
 from ..tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
-from ..tensor.node import node_of
 from ..tensor.storage import Storage, WritesRefused
 from ..tensor.tangents import at_level, write_tangents
 from ..tensor.tensor import Tensor, current_edge, from_array
-from ..views.meta import check_write, move_retained
+from ..views.meta import check_write, move_on
 from ..views.nodes import places_of, take_window
 from ..views.view_functions import Permuted, ViewFunction
 from .derivatives.define import row
@@ -227,7 +226,7 @@ def rebase(view: Tensor, edge: Any) -> None:
     value = from_array(view._array, edge)
     with at_level(None), ModeSwitch(on=GRAD):
         new = call_either("overwritten", from_array(base._array, base._edge), value, Place.of(view))
-    _move_on(base, new._edge)
+    move_on(base, new._edge)
 
 
 # -- new values --------------------------------------------------------------------------------------------------------
@@ -285,11 +284,4 @@ def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], N
         tensor._storage = known
         tensor._saved = None
     if recorded:
-        _move_on(base, new._edge)
-
-
-def _move_on(base: Tensor, edge: Any) -> None:
-    old = base._edge
-    base._edge = edge
-    if old is not None and node_of(old).hooks is not None:
-        move_retained(base, old, edge)
+        move_on(base, new._edge)

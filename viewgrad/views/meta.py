@@ -31,6 +31,7 @@ __all__ = [
     "check_write",
     "index_view",
     "make_view",
+    "move_on",
     "move_retained",
     "view_replay",
 ]
@@ -370,6 +371,17 @@ def belong_to_function(tensor: Tensor) -> None:
         view = general
     view.made_from = view.base._edge
     view.creation = CreationMeta.IN_CUSTOM_FUNCTION
+
+
+def move_on(tensor: Tensor, edge: Any) -> None:
+    """Let `edge` lead to the history of a tensor that is no view from now on; what it retains goes along.
+
+    The hot paths of `copy_slices.py` say the same in their own lines: a call would cost them 3 to 6 %.
+    """
+    old = tensor._edge
+    tensor._edge = edge
+    if old is not None and old.hooks is not None:
+        move_retained(tensor, old, edge)
 
 
 def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
