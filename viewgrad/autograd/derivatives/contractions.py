@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 
 from .codegen import formula_function
+from .formulas import conjugated
 
 __all__ = ["parsed_subscripts"]
-
-
-def conjugated(value: Any) -> Any:
-    """The conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
-    return value.conj() if value.dtype.kind == "c" else value
 
 
 @formula_function

@@ -22,7 +22,8 @@ from ...errors import DifferentiabilityError
 from ...tensor.tensor import FUNCTIONS, Tensor
 from .codegen import formula_function
 from .define import row
-from .linear_algebra import adjoint, conjugated, outer_products, pinv_gradient, pinv_tangent, real_dtype
+from .formulas import conjugated
+from .linear_algebra import adjoint, outer_products, pinv_gradient, pinv_tangent, real_dtype
 from .samples import Call, case, draws
 from .scattering import is_known_zero, values_of, zeros_beside
 

@@ -13,6 +13,7 @@ import numpy as np
 from .codegen import TENSOR_FUNCTIONS
 from .declaration import InPlace, Operator
 from .define import row
+from .formulas import conjugated
 from .samples import case, draws
 
 __all__: list[str] = []
@@ -52,11 +53,6 @@ def conj_forward(a: Array) -> Any:
     return np.conjugate(a) if a.dtype.kind == "c" else a.copy()
 
 
-def conj_or_itself(value: Any) -> Any:
-    """What `conj` means in a formula: nothing is computed, or recorded, for a real value."""
-    return conj(value) if value.dtype.kind == "c" else value
-
-
 unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR)
 # Not over the value itself: some builds of NumPy then read from wrong places where every eighth number is taken.
 unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
@@ -74,7 +70,7 @@ unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")
 conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
              tangent=LINEAR, numpy=[np.conjugate])
-TENSOR_FUNCTIONS.conj = conj_or_itself
+TENSOR_FUNCTIONS.conj = conjugated  # what it means in a formula: a real value is not even recorded
 
 binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", kinds="fc")
 binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", kinds="fc")

@@ -15,7 +15,7 @@ from ...tensor.tensor import Tensor
 from ...views.conform import conform
 from .codegen import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
-__all__ = ["places_along_axis", "plain", "reduced_count"]
+__all__ = ["conjugated", "places_along_axis", "plain", "reduced_count"]
 
 SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
 
@@ -30,6 +30,11 @@ def zeros_like(value: Any) -> Any:
 def nonzero_or_one(value: Any) -> Any:
     """The value, with 1 in the place of every 0, for a denominator under a numerator that is 0 in the same places."""
     return np.where(value == 0, 1, value)
+
+
+def conjugated(value: Any) -> Any:
+    """The conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
+    return value.conj() if value.dtype.kind == "c" else value
 
 
 # -- elementwise -------------------------------------------------------------------------------------------------------

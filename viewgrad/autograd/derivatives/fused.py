@@ -8,7 +8,7 @@ import numpy as np
 
 from .codegen import formula_function
 from .define import row
-from .linear_algebra import conjugated
+from .formulas import conjugated
 from .samples import case, draws
 
 __all__: list[str] = []

@@ -21,7 +21,7 @@ from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .codegen import formula_function
 from .composites import composite
 from .define import row
-from .formulas import call
+from .formulas import call, conjugated
 from .numpy_protocol import write_out
 from .operands import as_operand
 from .samples import Call, case, draws
@@ -35,11 +35,6 @@ Array = np.ndarray[Any, Any]
 def adjoint(a: Any) -> Any:
     """The matrices transposed and conjugated."""
     return a.mT.conj() if a.dtype.kind == "c" else a.mT
-
-
-def conjugated(a: Any) -> Any:
-    """The complex conjugate; a real value itself."""
-    return a.conj() if a.dtype.kind == "c" else a
 
 
 def eye_like(a: Any) -> Array:

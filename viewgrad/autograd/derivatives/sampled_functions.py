@@ -11,7 +11,7 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from .codegen import formula_function
 from .composites import composite
 from .define import row
-from .linear_algebra import conjugated
+from .formulas import conjugated
 from .operands import as_operand
 from .samples import Call, case, draws
 from .scattering import in_precision_of, scattered, values_of, zeros_beside
