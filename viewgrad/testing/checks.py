@@ -153,11 +153,11 @@ def differentiated(
         return Gradients(values, nothing, dict.fromkeys(leaves), dict.fromkeys(leaves))
     wanted = [*leaves.values(), *inputs.values()]
     found: Sequence[Tensor | None] = grad(loss, wanted, create_graph=order > 1, allow_unused=True)
-    first = {name: _array(gradient) for name, gradient in zip([*leaves, *inputs], found, strict=True)}
+    first = {name: array_of(gradient) for name, gradient in zip([*leaves, *inputs], found, strict=True)}
     higher: list[dict[str, Array | None]] = [{}, {}]
     for i in range(order - 1):
         found = _differentiated_again(found, leaves, weights, create_graph=i < order - 2)
-        higher[i] = {name: _array(gradient) for name, gradient in zip(leaves, found, strict=True)}
+        higher[i] = {name: array_of(gradient) for name, gradient in zip(leaves, found, strict=True)}
     return Gradients(values, first, *higher)
 
 
@@ -179,7 +179,8 @@ def _differentiated_again(
     return grad(total, list(leaves.values()), create_graph=create_graph, allow_unused=True)
 
 
-def _array(gradient: Tensor | None) -> Array | None:
+def array_of(gradient: Tensor | None) -> Array | None:
+    """A gradient as an array of its own; None where there is none."""
     return None if gradient is None else gradient._array.copy()
 
 
@@ -204,17 +205,17 @@ def _check_single_run(program: Program, ours: Gradients) -> None:
     tensors = [names[name] for name in wanted]
     for what in ("a first run", "a second run of the same graph"):
         together = grad(loss, tensors, retain_graph=True, allow_unused=True)
-        found = dict(zip(wanted, map(_array, together), strict=True))
+        found = dict(zip(wanted, map(array_of, together), strict=True))
         compare_all("gradient", what, ours.first, found, CLOSE)
         _check_unshared([*tensors, *together], len(tensors))
     for name, tensor in zip(wanted, tensors, strict=True):
         (alone,) = grad(loss, tensor, retain_graph=True, allow_unused=True)
         what = f"a run for {name} alone"
-        compare_all("gradient", what, {name: ours.first[name]}, {name: _array(alone)}, CLOSE)
+        compare_all("gradient", what, {name: ours.first[name]}, {name: array_of(alone)}, CLOSE)
     loss.backward(retain_graph=True)
     loss.backward(retain_graph=True)
     loss.backward(inputs=tensors)
-    accumulated = {name: _array(names[name].grad) for name in wanted}
+    accumulated = {name: array_of(names[name].grad) for name in wanted}
     times = {name: 3 if names[name].is_leaf else 1 for name in wanted}
     expected = {name: None if mine is None else mine * times[name] for name, mine in ours.first.items()}
     compare_all("accumulated gradient", "backward()", expected, accumulated, CLOSE)
@@ -233,10 +234,11 @@ def _check_given_gradients(program: Program) -> None:
     total = terms[0]
     for term in terms[1:]:
         total = total + term
-    expected = dict(zip(leaves, map(_array, grad(total, list(leaves.values()), retain_graph=True, allow_unused=True))))
+    found = grad(total, list(leaves.values()), retain_graph=True, allow_unused=True)
+    expected = dict(zip(leaves, map(array_of, found)))
     for what in ("a run from several outputs", "a second run from several outputs"):
         found = grad(outputs, list(leaves.values()), given, retain_graph=True, allow_unused=True)
-        compare_all("gradient", what, expected, dict(zip(leaves, map(_array, found))), CLOSE)
+        compare_all("gradient", what, expected, dict(zip(leaves, map(array_of, found))), CLOSE)
         _check_unshared([*given, *found], len(given))
         for tensor, weight in zip(given, weights, strict=True):
             if not np.array_equal(tensor._array, weight):

@@ -13,7 +13,7 @@ from ..autograd.saved_hooks import saved_tensors_hooks
 from ..func import functionalize
 from ..tensor.tensor import Tensor
 from . import steps as s
-from .checks import CLOSE, Gradients, Mismatch, compare_all, differentiated, gradients, weights_for
+from .checks import CLOSE, Gradients, Mismatch, array_of, compare_all, differentiated, gradients, weights_for
 from .program import Program
 
 __all__ = ["FEATURES", "check_feature"]
@@ -70,11 +70,11 @@ def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array
         over = dict.fromkeys(wanted, None)
         if tangent.requires_grad:
             found = grad(tangent, list(wanted.values()), retain_graph=True, allow_unused=True)
-            over = dict(zip(wanted, map(_array, found), strict=True))
+            over = dict(zip(wanted, map(array_of, found), strict=True))
         compare_all("second gradient", "reverse over forward mode", plain.second, over, CLOSE)
         found = grad(loss, list(wanted.values()), allow_unused=True)
         tangents = [None if gradient is None else forward_ad.unpack_dual(gradient).tangent for gradient in found]
-        over = dict(zip(wanted, map(_array, tangents), strict=True))
+        over = dict(zip(wanted, map(array_of, tangents), strict=True))
         compare_all("second gradient", "forward over reverse mode", plain.second, over, CLOSE)
 
 
@@ -108,7 +108,7 @@ def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Ar
     loss = names[program.loss]
     if loss.requires_grad:
         loss.backward(retain_graph=True)
-        retained = {name: _array(names[name].grad) for name in plain.first if name in retaining}
+        retained = {name: array_of(names[name].grad) for name in plain.first if name in retaining}
         expected = {name: plain.first[name] for name in retained}
         compare_all("gradient that was retained", "hooks that observe", expected, retained, CLOSE)
     compare(program, "the program under hooks that observe", plain, names, weights, order)
@@ -165,10 +165,6 @@ def compare(
     found = differentiated(names[program.loss], leaves, inputs, weights, order, {})
     compare_all("gradient", oracle, plain.first, found.first, CLOSE)
     compare_all("second gradient", oracle, plain.second, found.second, CLOSE)
-
-
-def _array(gradient: Tensor | None) -> Array | None:
-    return None if gradient is None else gradient._array.copy()
 
 
 FEATURES: Final[dict[str, Callable[[Program, Gradients, Mapping[str, Array], int], None]]] = {
