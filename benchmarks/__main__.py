@@ -11,16 +11,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from .backends import PEERS, NumPy, Viewgrad, mutable_backends
-from .functional import functional_engines
-from .growth import compare
-from .measuring import Effort
-from .memory import ELEMENTWISE, WRITES, long_chain, peaks, retained_bytes
-from .micro import SIZES, run_micro
-from .report import render, write
-from .results import Results, machine
-from .training import LAYERS, measure_training
-from .workloads import WORKLOADS
+from benchmarks.backends import PEERS, NumPy, Viewgrad, mutable_backends
+from benchmarks.functional import functional_engines
+from benchmarks.growth import compare
+from benchmarks.measuring import Effort
+from benchmarks.memory import ELEMENTWISE, WRITES, long_chain, peaks, retained_bytes
+from benchmarks.micro import SIZES, run_micro
+from benchmarks.report import render, write
+from benchmarks.results import Results, machine
+from benchmarks.training import LAYERS, measure_training
+from benchmarks.workloads import WORKLOADS
 
 SECTIONS: Final = ("micro", "workloads", "wide", "training", "memory")
 NS: Final = (400, 800, 1600, 3200, 6400)

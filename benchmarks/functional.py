@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .workloads import Workload, soft_minimum
+from benchmarks.workloads import Workload, soft_minimum
 
 __all__ = ["Functional", "HipsAutograd", "Jax", "functional_engines"]
 

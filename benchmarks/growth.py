@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .backends import Backend, NumPy
-from .functional import Functional
-from .measuring import Effort, Timing, growth_exponent, measure_in_turn
-from .workloads import Workload
+from benchmarks.backends import Backend, NumPy
+from benchmarks.functional import Functional
+from benchmarks.measuring import Effort, Timing, growth_exponent, measure_in_turn
+from benchmarks.workloads import Workload
 
 __all__ = ["Comparison", "Curve", "compare", "gradient_function"]
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .backends import NumPy, Viewgrad
-from .growth import gradient_function
-from .measuring import growth_exponent
-from .workloads import Workload
+from benchmarks.backends import NumPy, Viewgrad
+from benchmarks.growth import gradient_function
+from benchmarks.measuring import growth_exponent
+from benchmarks.workloads import Workload
 
 __all__ = ["ELEMENTWISE", "WRITES", "Peak", "long_chain", "peaks", "retained_bytes"]
 

@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .backends import Backend
-from .measuring import Effort, Timing, measure_in_turn
+from benchmarks.backends import Backend
+from benchmarks.measuring import Effort, Timing, measure_in_turn
 
 __all__ = ["CASES", "SIZES", "Case", "Row", "run_micro"]
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import attrs
 
-from .measuring import growth_exponent
-from .memory import ELEMENTWISE
-from .results import Results
-from .workloads import WORKLOADS
+from benchmarks.measuring import growth_exponent
+from benchmarks.memory import ELEMENTWISE
+from benchmarks.results import Results
+from benchmarks.workloads import WORKLOADS
 
 __all__ = ["Figure", "figures"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from .growth import Comparison
-from .reach import figures
-from .results import Results
+from benchmarks.growth import Comparison
+from benchmarks.reach import figures
+from benchmarks.results import Results
 
 __all__ = ["render", "render_comparison", "render_micro", "write"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
-from .growth import Comparison
-from .measuring import Timing
-from .memory import Peak
-from .micro import Row
+from benchmarks.growth import Comparison
+from benchmarks.measuring import Timing
+from benchmarks.memory import Peak
+from benchmarks.micro import Row
 
 __all__ = ["Results"]
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from .backends import Backend, NumPy
-from .functional import Functional, HipsAutograd, Jax
-from .measuring import Effort, Timing, measure_in_turn
+from benchmarks.backends import Backend, NumPy
+from benchmarks.functional import Functional, HipsAutograd, Jax
+from benchmarks.measuring import Effort, Timing, measure_in_turn
 
 __all__ = ["LAYERS", "measure_training"]
 

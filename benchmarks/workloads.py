@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .backends import Backend
+from benchmarks.backends import Backend
 
 __all__ = ["WORKLOADS", "Variant", "Workload", "soft_minimum"]
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import forward_ad, grad, gradcheck, gradgradcheck
+from viewgrad.autograd import grad, gradcheck, gradgradcheck
+from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import DifferentiabilityError
 
 

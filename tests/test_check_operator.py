@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd.derivatives.define import OPERATORS
+from viewgrad.operators.define import OPERATORS
 from viewgrad.testing import Mismatch, check_operator
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)

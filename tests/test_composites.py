@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import forward_ad, grad, gradcheck
+from viewgrad.autograd import grad, gradcheck
+from viewgrad.autograd.modes import forward_ad
 
 PLACES = np.array([[0, 0], [2, 1]])
 PROGRAMS = {

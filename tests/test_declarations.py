@@ -14,11 +14,11 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import define_op, gradcheck, gradgradcheck
-from viewgrad.autograd.derivatives.checker import check_functions
-from viewgrad.autograd.derivatives.declaration import InPlace
-from viewgrad.autograd.derivatives.define import OPERATORS
-from viewgrad.autograd.derivatives.listing import listed
 from viewgrad.errors import DeclarationError, GradientMismatchError, GradientNotImplementedError
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.checker import check_functions
+from viewgrad.operators.language.declaration import InPlace
+from viewgrad.operators.listing import listed
 from viewgrad.views.geometry import TensorGeometry
 
 TWO = "bad(self) -> (first, second)"

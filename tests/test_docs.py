@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 import viewgrad
-from viewgrad.autograd.derivatives.codegen import TENSOR_FUNCTIONS
-from viewgrad.autograd.derivatives.define import OPERATORS
+from viewgrad.operators.codegen.compile import TENSOR_FUNCTIONS
+from viewgrad.operators.define import OPERATORS
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "docs" / "peers"

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viewgrad as vg
-from viewgrad.autograd import define_op, forward_ad
-from viewgrad.autograd.derivatives.declaration import InPlace
-from viewgrad.autograd.derivatives.define import OPERATORS
-from viewgrad.autograd.derivatives.samples import samples_of
-from viewgrad.autograd.forward_ad import dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual
+from viewgrad.autograd import define_op
+from viewgrad.autograd.modes import forward_ad
+from viewgrad.autograd.modes.forward_ad import dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual
 from viewgrad.errors import AutogradError, DifferentiabilityError, ForwardModeError, GradientMismatchError
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.declaration import InPlace
+from viewgrad.operators.samples import samples_of
 
 A = np.linspace(0.31, 1.43, 12).reshape(3, 4)
 V = np.cos(np.arange(12.0)).reshape(3, 4)

@@ -14,12 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import viewgrad as vg
 from viewgrad import func
 from viewgrad.autograd import functional
-from viewgrad.errors import (
-    DifferentiabilityError,
-    GradientMismatchError,
-    TreeError,
-    UnreachableInputError,
-)
+from viewgrad.errors import DifferentiabilityError, GradientMismatchError, TreeError, UnreachableInputError
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
 from viewgrad.testing import checks, programs, steps
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import Function, forward_ad, grad, gradcheck, gradgradcheck, once_differentiable
+from viewgrad.autograd import Function, grad, gradcheck, gradgradcheck, once_differentiable
+from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import (
     FreedGraphError,
     FunctionError,

@@ -10,8 +10,6 @@ from hypothesis import HealthCheck, given, settings
 import viewgrad as vg
 from viewgrad import func
 from viewgrad.autograd import Function
-from viewgrad.autograd.derivatives.declaration import InPlace
-from viewgrad.autograd.derivatives.define import OPERATORS, row
 from viewgrad.errors import (
     ForwardModeError,
     FunctionError,
@@ -20,6 +18,8 @@ from viewgrad.errors import (
     OverlappingWriteError,
     ViewInPlaceError,
 )
+from viewgrad.operators.define import OPERATORS, row
+from viewgrad.operators.language.declaration import InPlace
 from viewgrad.tensor.node import node_of
 from viewgrad.tensor.storage import VersionCounter
 from viewgrad.tensor.tensor import current_edge

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd.derivatives.codegen import formula_function
-from viewgrad.autograd.derivatives.define import OPERATORS, define_op
 from viewgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from viewgrad.errors import AutogradError, GradcheckError
+from viewgrad.operators.codegen.compile import formula_function
+from viewgrad.operators.define import OPERATORS, define_op
 
 
 def leaf(*data, dtype=None):

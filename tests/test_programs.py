@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 import viewgrad as vg
 from viewgrad.autograd import indexing
-from viewgrad.autograd.derivatives.define import OPERATORS
+from viewgrad.operators.define import OPERATORS
 from viewgrad.tensor import storage, windows
 from viewgrad.testing import FEATURES, Function, Mismatch, Program, check_feature, check_program, function_of, programs
-from viewgrad.views import conform, copy_slices, meta, nodes
+from viewgrad.views import copy_slices, meta, nodes
+from viewgrad.views import specs as conform
 
 BATCHES = 8
 
@@ -222,7 +223,7 @@ def writes_do_not_preserve_what_was_saved(monkeypatch):
 
 
 def writes_preserve_only_the_whole(monkeypatch):
-    monkeypatch.setattr(windows.SavedWindows, "take_touched", lambda *args: [])
+    monkeypatch.setattr(windows.SavedWindows, "pop_overlapping", lambda *args: [])
 
 
 def the_whole_is_not_preserved_from_a_write_to_a_part(monkeypatch):

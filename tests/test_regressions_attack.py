@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import forward_ad
+from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import (
     DifferentiabilityError,
     InterruptedWriteError,
@@ -28,7 +28,7 @@ squared_length = vg.autograd.define_op(
 
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("as_view", [False, True])
-@pytest.mark.parametrize("operator", [vg.autograd.derivatives.define.OPERATORS["abs"], squared_length])
+@pytest.mark.parametrize("operator", [vg.operators.OPERATORS["abs"], squared_length])
 def test_a_real_result_written_over_complex_numbers_takes_the_real_part_of_the_gradient(operator, as_view, recorded):
     z = vg.Tensor([0.3 + 0.4j, -1 + 2j], requires_grad=True)
     t = z.clone()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import forward_ad
+from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import FunctionError, OverlappingWriteError
 
 

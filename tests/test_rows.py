@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.autograd import forward_ad, grad
-from viewgrad.autograd.derivatives.define import OPERATORS
-from viewgrad.autograd.derivatives.samples import samples_of
+from viewgrad.autograd import grad
+from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import FreedGraphError
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.samples import samples_of
 from viewgrad.tensor.node import node_of
 from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS, current_edge
 

@@ -23,8 +23,8 @@ import pytest
 from dual_arrays import DualArray
 
 import viewgrad as vg
-from viewgrad.views.conform import conform
 from viewgrad.views.copy_slices import CopySlicesOfCopy
+from viewgrad.views.specs import match_spec
 
 LENGTH = 60  # lines in a program
 LARGE = 8.0  # what is greater than this is made smaller by the next line
@@ -564,7 +564,7 @@ def test_soak(request):
 def test_a_soak_finds_a_wrong_gradient_and_shortens_the_program(monkeypatch):
     def keeps_what_was_overwritten(node, grad, edges):
         window = grad[node.index]
-        return grad, None if edges[1] is None else conform(window.copy(), node.like)
+        return grad, None if edges[1] is None else match_spec(window.copy(), node.like)
 
     monkeypatch.setattr(CopySlicesOfCopy, "apply", keeps_what_was_overwritten)
     monkeypatch.setattr(CopySlicesOfCopy, "consume", keeps_what_was_overwritten)

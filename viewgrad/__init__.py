@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import autograd, errors, func, views
-from .autograd.derivatives.composites import COMPOSITES
-from .autograd.derivatives.define import OPERATORS
+from . import autograd, errors, func, operators, views
+from .operators.composites import COMPOSITES
+from .operators.define import OPERATORS
 from .tensor.creation import (
     arange,
     as_tensor,
@@ -98,6 +98,7 @@ __all__ = [
     "no_grad",
     "ones",
     "ones_like",
+    "operators",
     "permute",
     "ravel",
     "real",

@@ -1,14 +1,16 @@
 """The differentiation: nodes, the engine, derivative declarations, custom functions, checks."""
 
+from ..operators import numpy_functions, python_operators
+from ..operators.define import define_op
+from ..operators.language.declaration import InPlace
+from ..operators.language.names import formula_function
 from ..tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from . import derivatives, forward_ad, functional, graph, hooks, indexing, numpy_functions, python_operators
-from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
+from . import derivatives, forward_ad, functional, graph, hooks, indexing
 from .api import backward, grad
-from .derivatives.declaration import InPlace
-from .derivatives.define import define_op
-from .derivatives.language import formula_function
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
+from .modes import inference, operator_tangents
+from .modes.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 
 __all__ = [
     "Function",

@@ -22,7 +22,7 @@ from ..tensor.creation import ones_like, zeros_like
 from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
-from .forward_ad import dual_level
+from .modes.forward_ad import dual_level
 from .primals import Transform, as_gradient
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -19,7 +19,7 @@ from ..errors import GradcheckError
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor, from_array
 from .api import grad
-from .forward_ad import dual_level, make_dual, unpack_dual
+from .modes.forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = ["gradcheck", "gradgradcheck"]
 

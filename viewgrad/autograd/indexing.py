@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from ..operators.operands import as_operand
 from ..tensor.indices import composed, window_at
 from ..tensor.levels import at_level, open_levels
 from ..tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
@@ -28,22 +29,15 @@ from ..tensor.node import (
 )
 from ..tensor.origins import note
 from ..tensor.storage import prepare_write, storage_of
-from ..tensor.tangents import (
-    new_tangent,
-    tangent_of,
-    tell_aliases,
-    writable_tangent,
-    write_tangents,
-)
+from ..tensor.tangents import new_tangent, tangent_of, update_aliases, writable_tangent, write_tangents
 from ..tensor.tensor import Tensor, current_edge, from_array, method
-from ..views.conform import Like, conform
 from ..views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
 from ..views.meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, check_write, index_view
 from ..views.nodes import Layout, layout_for
 from ..views.ops import SelectBackward, SliceBackward
+from ..views.specs import Like, match_spec
 from ..views.view_functions import Chain, Index, chained
-from .derivatives.operands import as_operand
-from .out_of_place import accumulate, overwrite
+from .modes.functional_writes import accumulate, overwrite
 
 __all__ = ["copy_", "copy_where_", "fill_", "index_accumulate_", "zero_"]
 
@@ -98,7 +92,7 @@ class IndexPutBackward(Node):
             values = grad[self.index]
             if self.winners is not None:
                 values = values * self.winners
-            values = conform(values, self.like)
+            values = match_spec(values, self.like)
         if edges[0] is not None:
             grad[self.index] = 0
         return grad, values
@@ -122,7 +116,7 @@ class IndexAccumulateBackward(Node):
 
     def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients of the old value and of the values added; for arrays and tensors alike."""
-        return grad, None if edges[1] is None else conform(grad[self.index], self.like)
+        return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
 
     consume = apply
     apply_recorded = apply
@@ -543,7 +537,7 @@ def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
             with at_level(level.outer):
                 if tangent is not None:
                     writable_tangent(self, level).index_accumulate_(index, tangent)
-                tell_aliases(self, level, index)
+                update_aliases(self, level, index)
     return self
 
 

@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd.forward_ad import dual_level
+from ..autograd.modes.forward_ad import dual_level
 from ..autograd.primals import Transform, as_gradient, from_columns, one_hot
 from ..errors import DifferentiabilityError
 from ..tensor.creation import ones_like, zeros_like

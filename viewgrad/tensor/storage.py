@@ -51,7 +51,7 @@ class WritesRefused(SavedWindows):
         self.error = error
         self.message = message
 
-    def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
+    def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Raise: this is asked for just before a write."""
         raise self.error(self.message)
 
@@ -61,9 +61,9 @@ class WritesRefusedOutside(WritesRefused):
 
     __slots__ = ()
 
-    def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
+    def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Raise outside of inference mode; nothing has been saved, in any case."""
-        return [] if current_mode() & INFERENCE else super().take_touched(window, index)
+        return [] if current_mode() & INFERENCE else super().pop_overlapping(window, index)
 
 
 class Storage(VersionCounter):
@@ -161,7 +161,7 @@ class Storage(VersionCounter):
         windows = self.windows
         if windows is not None:
             strict = bool(current_mode() & STRICT)
-            touched = windows.take_touched(window, index, strict)
+            touched = windows.pop_overlapping(window, index, strict)
             if touched:
                 if strict:
                     raise StrictMutationError(_strict_message(touched, writer))
@@ -188,13 +188,13 @@ class Storage(VersionCounter):
             self.preserved = deque(maxlen=PRESERVED_KEPT)
         self.preserved.append((window, writer))
 
-    def lose(self, window: Array | None) -> None:
+    def invalidate(self, window: Array | None) -> None:
         """Count a write that has already happened: what was saved of `window` (None: of all) can't be used any more."""
         self.version += 1
         touched = [] if self.whole is None else [self.whole]
         self.whole = None
         if self.windows is not None:
-            touched += self.windows.take_touched(self.root if window is None else window, None)
+            touched += self.windows.pop_overlapping(self.root if window is None else window, None)
         for saved in touched:
             saved.__class__ = LostTensor
 

@@ -36,7 +36,7 @@ __all__ = [
     "set_tangent",
     "show_tangent",
     "tangent_of",
-    "tell_aliases",
+    "update_aliases",
     "with_tangents",
     "writable_tangent",
     "write_tangents",
@@ -226,7 +226,7 @@ def overwrite_tangent(
             window.zero_()
         else:
             window.copy_(_cast(tangent, window))
-    tell_aliases(tensor, level, index)
+    update_aliases(tensor, level, index)
 
 
 def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
@@ -284,7 +284,7 @@ def _cast(tangent: Tensor, like: Any) -> Tensor:
     return tangent.astype(dtype)  # type: ignore[no-any-return]
 
 
-def tell_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
+def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
     """Let the other roots of the memory of `tensor` know the tangent of what was written to `tensor`, or to a part."""
     view = tensor._view
     base = tensor if view is None else view.base

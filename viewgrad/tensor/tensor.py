@@ -369,7 +369,7 @@ class Tensor:
                 "use detach() first, or clone() to keep the history"
             )
 
-    if TYPE_CHECKING:  # the operators attach these; see autograd/derivatives
+    if TYPE_CHECKING:  # the operators attach these; see operators/derivatives
 
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Tensor: ...

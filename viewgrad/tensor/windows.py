@@ -93,7 +93,7 @@ class SavedWindows:
                 pruning.release()
         return saved
 
-    def take_touched(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
+    def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
 
         With `keep` they are not removed.
@@ -291,17 +291,17 @@ def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]
     return nodes
 
 
-def _teeth_met(combs: dict[tuple[int, int], Any], comb: tuple[int, int, int]) -> list[list[Entry]]:
+def _teeth_met(strided: dict[tuple[int, int], Any], comb: tuple[int, int, int]) -> list[list[Entry]]:
     """The lists of the windows in `combs` that may meet one of the given first and last element and step."""
     first, last, step = comb
     found: list[list[Entry]] = []
-    for (other_step, level), remainders in combs.items():
+    for (other_step, level), remainders in strided.items():
         if step % other_step == 0:  # windows of one step meet only where they leave the same remainder
-            teeth = [remainders[first % other_step]] if first % other_step in remainders else []
+            residues = [remainders[first % other_step]] if first % other_step in remainders else []
         else:
-            teeth = list(remainders.values())
+            residues = list(remainders.values())
         numbers = range((first >> level) - 1, (last >> level) + 1)
-        for cells in teeth:
+        for cells in residues:
             if len(numbers) <= len(cells):
                 found.extend(cells[number] for number in numbers if number in cells)
             else:

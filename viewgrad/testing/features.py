@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..autograd import forward_ad
 from ..autograd.api import grad
-from ..autograd.saved_hooks import saved_tensors_hooks
+from ..autograd.modes import forward_ad
+from ..autograd.modes.saved_hooks import saved_tensors_hooks
 from ..func import functionalize
 from ..tensor.tensor import Tensor
 from . import steps as s

@@ -11,8 +11,8 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..autograd.derivatives.declaration import Operator
-from ..autograd.derivatives.define import OPERATORS
+from ..operators.define import OPERATORS
+from ..operators.language.declaration import Operator
 from .indices import index_source
 
 __all__ = ["ELEMENTWISE", "OTHERS", "Function", "ViewOp", "view_of_array"]

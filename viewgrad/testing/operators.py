@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import viewgrad as vg
 
-from ..autograd.derivatives.declaration import Operator
+from ..operators.language.declaration import Operator
 from .checks import Mismatch
 
 __all__ = ["check_operator"]

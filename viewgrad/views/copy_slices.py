@@ -14,9 +14,9 @@ import numpy as np
 from ..errors import InterruptedWriteError
 from ..tensor.node import MANY, ONE, ONE_EDGE, OVERWRITE, TWO_EDGES, Node, new, next_sequence_nr
 from ..tensor.tensor import Tensor, current_edge
-from .conform import conform
 from .meta import move_retained
 from .nodes import Layout, layout_for, places_of, take_window
+from .specs import match_spec
 from .view_functions import ViewFunction
 
 __all__ = ["INTERRUPTIONS", "CopyBackwards", "CopySlices", "interrupt_history", "rebase_history", "record_copy"]
@@ -42,7 +42,7 @@ class CopyBackwards(Node):
         """The gradients of the old value and of the source."""
         if edges[1] is None:
             return None, None
-        return None, grad if self.like is None else conform(grad, self.like)
+        return None, grad if self.like is None else match_spec(grad, self.like)
 
     consume = apply
     apply_recorded = apply
@@ -196,12 +196,12 @@ class CopySlicesOfCopy(CopySlices):
         value = None
         if type(window) is not ndarray:  # a number, of a single element
             if edges[1] is not None:
-                value = window if self.like is None else conform(window, self.like)
+                value = window if self.like is None else match_spec(window, self.like)
             if edges[0] is not None:
                 grad[index] = 0
             return grad, value
         if edges[1] is not None:
-            value = window.copy() if self.like is None else conform(window.copy(), self.like)
+            value = window.copy() if self.like is None else match_spec(window.copy(), self.like)
         if edges[0] is not None:
             window.fill(0)
         return grad, value

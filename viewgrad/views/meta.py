@@ -27,11 +27,11 @@ __all__ = [
     "DifferentiableViewMeta",
     "DualViewMeta",
     "GeneralViewMeta",
-    "belong_to_function",
+    "mark_made_in_function",
     "check_write",
     "index_view",
     "make_view",
-    "move_on",
+    "set_history",
     "move_retained",
     "view_replay",
 ]
@@ -362,7 +362,7 @@ def _creation(mode: int) -> CreationMeta:
     return CreationMeta.INFERENCE if mode & INFERENCE else CreationMeta.NO_GRAD
 
 
-def belong_to_function(tensor: Tensor) -> None:
+def mark_made_in_function(tensor: Tensor) -> None:
     """Let a view, whose edge is about to be set, be one that was made inside a custom Function."""
     view = tensor._view
     if type(view) is DifferentiableViewMeta:
@@ -373,7 +373,7 @@ def belong_to_function(tensor: Tensor) -> None:
     view.creation = CreationMeta.IN_CUSTOM_FUNCTION
 
 
-def move_on(tensor: Tensor, edge: Any) -> None:
+def set_history(tensor: Tensor, edge: Any) -> None:
     """Let `edge` lead to the history of a tensor that is no view from now on; what it retains goes along.
 
     The hot paths of `copy_slices.py` say the same in their own lines: a call would cost them 3 to 6 %.

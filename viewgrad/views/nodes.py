@@ -10,7 +10,7 @@ import numpy as np
 from ..tensor.indices import window_at
 from ..tensor.node import ONE_EDGE, SCATTER, Node
 from ..tensor.tensor import Tensor
-from .conform import sum_to
+from .specs import sum_to
 from .view_functions import ViewFunction
 
 __all__ = [

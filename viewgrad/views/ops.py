@@ -70,7 +70,7 @@ SplitBackward = view_node("SplitBackward", IndexViewBackward)
 UnbindBackward = view_node("UnbindBackward", IndexViewBackward)
 SqueezeBackward = view_node("SqueezeBackward", IndexViewBackward)
 UnsqueezeBackward = view_node("UnsqueezeBackward", IndexViewBackward)
-ViewBackwardOfShape = view_node("ViewBackward", FunctionViewBackward)
+ReshapeViewBackward = view_node("ViewBackward", FunctionViewBackward)
 TransposeBackward = view_node("TransposeBackward", FunctionViewBackward)
 PermuteBackward = view_node("PermuteBackward", FunctionViewBackward)
 DiagonalBackward = view_node("DiagonalBackward", FunctionViewBackward)
@@ -236,7 +236,7 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
     if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
         copied: Tensor = self.reshaped_copy(array.shape)
         return copied
-    return make_view(self, array, None, Reshaped(array.shape), ViewBackwardOfShape)
+    return make_view(self, array, None, Reshaped(array.shape), ReshapeViewBackward)
 
 
 @method
@@ -252,7 +252,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
             f"a tensor of shape {self.shape} with strides {self.stride()} has no view of shape {array.shape}; "
             "use reshape()"
         )
-    return make_view(self, array, None, Reshaped(array.shape), ViewBackwardOfShape)
+    return make_view(self, array, None, Reshaped(array.shape), ReshapeViewBackward)
 
 
 @method

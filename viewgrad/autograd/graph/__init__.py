@@ -1,7 +1,7 @@
 """Looking at the graph and at what it saves: hooks on saved values and on several tensors, drawings, explanations."""
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
-from ..saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
+from ..modes.saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
 from .drawing import to_dot, to_mermaid
 from .explain import explain
 from .multi_grad import register_multi_grad_hook

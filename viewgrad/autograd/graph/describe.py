@@ -14,9 +14,9 @@ from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
 from ...views.nodes import ViewBackward
 from ...views.view_functions import Chain, Index, Strided
-from ..function_node import FunctionNode
+from ..function.node import FunctionNode
 from ..indexing import IndexAccumulateBackward, IndexBackward, IndexPutBackward
-from ..saved_hooks import PackedTensor
+from ..modes.saved_hooks import PackedTensor
 
 __all__ = ["SavedValue", "nodes_from", "saved_values", "shape_text", "window_of", "window_text"]
 

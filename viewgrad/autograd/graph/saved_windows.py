@@ -7,12 +7,12 @@ from typing import Any
 
 import attrs
 
+from ...operators.features import Call, feature
 from ...tensor.indices import window_at
 from ...tensor.modes import STRICT, ModeSwitch
 from ...tensor.storage import root_index, storage_of
 from ...tensor.tensor import Tensor
 from ...views.geometry import TensorGeometry
-from ..derivatives.special import Call, feature
 
 __all__ = ["PreservedWindow", "forbid_mutation_on_saved_tensors", "increment_version", "preserved"]
 
@@ -91,7 +91,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor], window: Any = None) -> 
         array = window_at(array, window)
         if array.base is None:
             raise IndexError("increment_version() takes a window by a basic index: integers, slices, None and ...")
-    storage_of(tensor).lose(array)
+    storage_of(tensor).invalidate(array)
 
 
 class forbid_mutation_on_saved_tensors(ModeSwitch):

@@ -1,0 +1,365 @@
+"""`Function`: differentiable steps that the user writes, forward and backward.
+
+What `forward` does is not recorded. Its outputs become outputs of one node of the graph, whose `apply` calls the user's
+`backward`: on tensors, without recording in a first-order run, and recorded in its turn under `create_graph=True`. See
+Note [Custom functions] in docs/notes/custom_functions.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, TypeVar
+
+import numpy as np
+
+from ...errors import FunctionError
+from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, ModeSwitch, current_mode
+from ...tensor.node import new, next_sequence_nr
+from ...tensor.origins import note
+from ...tensor.tangents import DualSaved, with_tangents
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent
+from ...views.copy_slices import CopyBackwards, rebase_history
+from ...views.meta import index_view, mark_made_in_function, set_history
+from ...views.ops import SliceBackward
+from ..modes.functional_writes import rebase
+from ..modes.saved_hooks import packed
+from .node import UNKNOWN, FunctionCtx, FunctionNode, SavedEntry, SaveRequest, delayed_error, is_in, version_of
+from .tangents import push_forward, tangents_of
+
+__all__ = ["Function", "once_differentiable"]
+
+ndarray: Final = np.ndarray
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Function:
+    """A differentiable step written by hand: subclass it, and call the subclass's `apply`.
+
+    A subclass defines static methods. Either `forward(ctx, *args)`, or `forward(*args)` and
+    `setup_context(ctx, inputs, output)`. Then `backward(ctx, *grads)`, which takes a gradient for each output and
+    returns one for each argument (None for those that are no tensors or need none); and, for forward mode,
+    `jvp(ctx, *tangents)`, which takes a tangent for each argument and returns one for each output.
+
+    Gradients are conjugated as everywhere in the library: for a holomorphic step of derivative `d`, `grad * conj(d)`.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.autograd import Function
+        >>> class Cube(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return grad * 3 * x * x
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> Cube.apply(x).sum().backward()
+        >>> x.grad
+        Tensor([ 3., 12.])
+    """
+
+    _node_class: ClassVar[type[FunctionNode]] = FunctionNode
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise FunctionError(f"{type(self).__name__} is not to be instantiated; call {type(self).__name__}.apply(...)")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": (), "__doc__": cls.__doc__})
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: a tensor or a tuple of them."""
+        raise NotImplementedError("a custom Function must define forward as a static method")
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None:
+        """Put on `ctx` what backward needs, where forward does not take `ctx` itself."""
+        raise NotImplementedError("this custom Function has no setup_context: its forward takes ctx")
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, *grads: Any) -> Any:
+        """Compute the gradients of the arguments from those of the outputs."""
+        raise NotImplementedError("a custom Function must define backward to be differentiated in reverse mode")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
+        """Compute the tangents of the outputs from those of the arguments."""
+        raise NotImplementedError("a custom Function must define jvp to be differentiated in forward mode")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward on `args`, and record the step.
+
+        Arguments:
+            args: what forward takes, `ctx` aside; tensors inside of lists and other containers are not seen.
+
+        Returns:
+            What forward returns.
+
+        Raises:
+            FunctionError: where forward breaks the contract: a dirty tensor that is not returned, an input that was
+                written to without having been marked dirty, and what `FunctionCtx` refuses.
+        """
+        separate = cls.setup_context is not Function.setup_context
+        if kwargs or separate:
+            args = _bound(cls, args, kwargs, separate)
+        mode = current_mode()
+        inputs = tuple([arg for arg in args if isinstance(arg, Tensor)])
+        edges = tuple([current_edge(tensor) for tensor in inputs])
+        versions = [version_of(tensor) for tensor in inputs]
+        tangents = tangents_of(args) if mode & FORWARD else ()
+        ctx = FunctionCtx()
+        ctx._function = cls
+        ctx._dual = bool(tangents)
+        ctx._recorded = bool(mode & GRAD) and any(edge is not None for edge in edges)
+        needing = iter(edges)
+        ctx.needs_input_grad = tuple([isinstance(arg, Tensor) and next(needing) is not None for arg in args])
+        with ModeSwitch(off=GRAD | FORWARD):
+            if separate:
+                returned = cls.forward(*args)
+                cls.setup_context(ctx, args, returned)
+            else:
+                returned = cls.forward(ctx, *args)
+            single = not isinstance(returned, tuple)
+            outputs = [returned] if single else list(returned)
+            del returned
+            _check_outputs(ctx, inputs, edges, versions, outputs)
+            node = None
+            if ctx._recorded:
+                node = new(cls._node_class)
+                node.edges = edges
+                node.hooks = None
+                node.sequence_nr = next_sequence_nr()
+                node.ctx = ctx
+                node.outputs = len(outputs)
+                node.input_specs = tuple([(tensor.shape, tensor.dtype) for tensor in inputs])
+                node.output_specs = tuple([(o.shape, o.dtype) if isinstance(o, Tensor) else None for o in outputs])
+                node.positions = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tensor)])
+                node.argument_count = len(args)
+                ctx._node = weakref.ref(node)
+            results = _wrapped(ctx, node, inputs, outputs)
+        for level, tangents_there in tangents:
+            push_forward(ctx, level, tangents_there, args, results)
+        if node is not None:
+            ctx._kept = [
+                _kept(ctx, wanted, inputs, versions, outputs, results, packing=bool(mode & PACK))
+                for wanted in ctx._wanted
+            ]
+            if mode & ANOMALY:
+                note(node)
+        ctx._open = False
+        ctx._wanted = []
+        ctx._wanted_forward = None
+        ctx._dirty = ctx._non_differentiable = ()
+        return results[0] if single else tuple(results)
+
+    @classmethod
+    def _backward(cls) -> Callable[..., Any]:
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise FunctionError(f"{cls.__name__} defines both backward and vjp, two names for the same; keep one")
+        return cls.vjp
+
+
+def once_differentiable(function: F) -> F:
+    """Let a custom function's `backward` run unrecorded, so that differentiating its result is an error.
+
+    Put it below `@staticmethod`. It is for a backward that computes outside of what is recorded, with NumPy for
+    instance: a second derivative, which could not be had, is then refused rather than wrong.
+
+    Example:
+        >>> from viewgrad.autograd import Function, once_differentiable
+        >>> class Double(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @once_differentiable
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+    """
+
+    @functools.wraps(function)
+    def backward(ctx: FunctionCtx, *grads: Any) -> Any:
+        recorded = current_mode() & GRAD
+        message = (
+            f"the second derivative of {ctx._function.__name__} was asked for, whose backward is @once_differentiable; "
+            "compute backward with differentiable operators and leave the decorator out"
+        )
+        if current_mode() & FORWARD and (ctx._dual or any(g is not None and has_tangent(g) for g in grads)):
+            raise FunctionError(message)
+        with ModeSwitch(off=GRAD):
+            returned = function(ctx, *grads)
+        node = None if ctx._node is None else ctx._node()
+        if not recorded or node is None:
+            return returned
+        edges = (*[current_edge(g) for g in grads if g is not None], *node.edges)
+        if all(edge is None for edge in edges):
+            return returned
+        return tuple(
+            from_array(g._array.copy(), delayed_error(message, edges))
+            if isinstance(g, Tensor) and g.dtype.kind in "fc"
+            else g
+            for g in (returned if isinstance(returned, tuple | list) else (returned,))
+        )
+
+    return backward  # type: ignore[return-value]
+
+
+# -- around forward ----------------------------------------------------------------------------------------------------
+
+
+def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> tuple[Any, ...]:
+    """All arguments of forward in their order, with defaults for those left out."""
+    signature = inspect.signature(cls.forward)
+    bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise FunctionError(f"{cls.__name__}: forward has keyword-only arguments, which apply() cannot differentiate")
+    return bound.args if separate else bound.args[1:]
+
+
+def _check_outputs(
+    ctx: FunctionCtx, inputs: tuple[Tensor, ...], edges: tuple[Any, ...], versions: list[int], outputs: list[Any]
+) -> None:
+    """Refuse what would make gradients wrong."""
+    name = ctx._function.__name__
+    dirty = ctx._dirty
+    for tensor in dirty:
+        if not is_in(tensor, outputs):
+            raise FunctionError(
+                f"{name}: a tensor of shape {tensor.shape} was marked dirty but not returned; what forward writes to "
+                "must be among its outputs"
+            )
+        if not is_in(tensor, inputs):
+            warnings.warn(
+                f"{name}: mark_dirty() of a tensor that is no input has no effect", UserWarning, stacklevel=4
+            )
+    for i, tensor in enumerate(dirty):
+        for other in dirty[:i]:
+            if ctx._recorded and other is not tensor and np.may_share_memory(tensor._array, other._array):
+                raise FunctionError(f"{name}: two tensors marked dirty share memory; write to one of them only")
+    if not ctx._recorded:
+        return
+    for tensor, edge, version in zip(inputs, edges, versions, strict=True):
+        if edge is not None and version_of(tensor) != version and not any(
+            tensor is other or tensor._storage is other._storage for other in dirty
+        ):
+            raise FunctionError(
+                f"{name}: forward wrote to an input of shape {tensor.shape} that requires grad; say so by "
+                "ctx.mark_dirty() and return it, or write to a clone() of it"
+            )
+    for i, output in enumerate(outputs):
+        inner = output if isinstance(output, list) else list(output.values()) if isinstance(output, dict) else ()
+        if isinstance(output, ndarray | np.inexact) or any(isinstance(item, Tensor) for item in inner):
+            raise FunctionError(
+                f"{name}: output {i} is of type {type(output).__name__}, which no gradient can come back from; return "
+                "a Tensor, or a tuple of them"
+            )
+
+
+def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, ...], outputs: list[Any]) -> list[Any]:
+    """The outputs, with the step as their history."""
+    results = list(outputs)
+    edges: list[Any] = []
+    for i, output in enumerate(outputs):
+        differentiable = (
+            node is not None
+            and isinstance(output, Tensor)
+            and output._array.dtype.kind in "fc"
+            and not is_in(output, ctx._non_differentiable)
+        )
+        edges.append(edge_to(node, i) if differentiable else None)  # type: ignore[arg-type]
+    # First the writes, since they move on the histories of the bases of views among the other outputs.
+    for i, output in enumerate(outputs):
+        if is_in(output, ctx._dirty) and is_in(output, inputs) and not is_in(output, outputs[:i]):
+            if node is not None:
+                _rebase(output, edges[i])
+                ctx._wrote[i] = next(number for number, tensor in enumerate(inputs) if tensor is output)
+        elif isinstance(output, Tensor):
+            results[i] = None
+    for i, output in enumerate(outputs):
+        if results[i] is None and output is not None:
+            results[i] = _as_output(ctx, output, edges[i], alias=is_in(output, inputs) or is_in(output, outputs[:i]))
+    return results
+
+
+def _rebase(tensor: Tensor, edge: Any) -> None:
+    """Let `edge` lead to the history of what forward has written to `tensor`."""
+    view = tensor._view
+    if view is not None and current_mode() & FUNCTIONAL:
+        rebase(tensor, edge)
+    elif view is not None:  # as if an output had been copied into the view
+        step: CopyBackwards = new(CopyBackwards)
+        step.edge0 = None
+        step.edge1 = edge
+        step.hooks = None
+        step.sequence_nr = next_sequence_nr()
+        step.like = None
+        rebase_history(tensor, step)
+    else:
+        set_history(tensor, edge)
+
+
+def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tensor:
+    """An output that was not written to, with `edge` leading to its history; an `alias` is a new tensor."""
+    if edge is None:
+        if ctx._recorded and current_edge(tensor) is not None:
+            return tensor.detach()
+        return index_view(tensor, (...,), SliceBackward) if alias else tensor
+    if alias:
+        tensor = index_view(tensor, (...,), SliceBackward)
+    if tensor._view is not None:
+        mark_made_in_function(tensor)
+    elif tensor.is_leaf and tensor._edge is not None:
+        raise FunctionError(
+            f"{ctx._function.__name__}: forward returned a leaf that requires grad, and was not passed to apply(); "
+            "pass it, or return a clone() of it"
+        )
+    tensor._edge = edge
+    return tensor
+
+
+def _kept(
+    ctx: FunctionCtx,
+    wanted: SaveRequest,
+    inputs: tuple[Tensor, ...],
+    versions: list[int],
+    outputs: list[Any],
+    results: list[Any],
+    packing: bool,
+) -> SavedEntry:
+    """What was given to save_for_backward, with where its history comes from."""
+    tensor, saved = wanted.tensor, wanted.saved
+    name = ctx._function._node_class.__name__
+    if tensor is None or saved is None:
+        return SavedEntry(None, UNKNOWN, name)
+    origin = UNKNOWN
+    for number, (other, version) in enumerate(zip(inputs, versions, strict=True)):
+        if other is tensor and version == wanted.version:
+            origin = number
+            break
+    else:
+        if wanted.version == version_of(tensor):
+            for number, other in enumerate(outputs):
+                if other is tensor:
+                    origin = -1 - number
+                    if ctx._dual:
+                        saved = with_tangents(saved.inner if type(saved) is DualSaved else saved, results[number])
+                    break
+    if packing:
+        if type(saved) is DualSaved:
+            saved.inner = packed(saved.inner)
+        else:
+            saved = packed(saved)
+    return SavedEntry(saved, origin, name)

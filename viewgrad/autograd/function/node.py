@@ -1,0 +1,429 @@
+"""The step of a custom function in the graph, and what its forward leaves for its backward."""
+
+from __future__ import annotations
+
+import weakref
+from sys import getrefcount
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from ...errors import FunctionError
+from ...tensor.levels import LEVEL
+from ...tensor.modes import FORWARD, GRAD, current_mode
+from ...tensor.node import MANY, Node, new, next_sequence_nr
+from ...tensor.saved import RELEASED, SavedTensor
+from ...tensor.storage import Storage, WritesRefused, save
+from ...tensor.tangents import DualSaved, with_tangents
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ...views.meta import check_write
+from ...views.specs import match_spec
+
+__all__ = [
+    "UNKNOWN",
+    "FunctionCtx",
+    "FunctionNode",
+    "SaveRequest",
+    "SavedEntry",
+    "delayed_error",
+    "is_in",
+    "version_of",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class FunctionCtx:
+    """What a custom function's forward and backward share; any attribute may be put on it.
+
+    Attributes:
+        needs_input_grad: for each argument of `apply`, whether a gradient of it may be asked for.
+    """
+
+    needs_input_grad: tuple[bool, ...]
+
+    def __init__(self) -> None:
+        self._open = True  # while forward (and setup_context) runs
+        self._recorded = False
+        self._dual = False  # whether an input has a tangent
+        self._wanted: list[SaveRequest] = []
+        self._wanted_forward: list[SaveRequest] | None = None
+        self._kept: list[SavedEntry] = []
+        self._dirty: tuple[Tensor, ...] = ()
+        self._non_differentiable: tuple[Tensor, ...] = ()
+        self._materialize = True
+        self._wrote: dict[int, int] = {}  # which output is which tensor argument, written over
+        self._function: Any = None  # the subclass of Function
+        self._node: weakref.ref[FunctionNode] | None = None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `backward`, which finds them in `saved_tensors`.
+
+        Each keeps the value that it has now, whatever is written to it later. Under `create_graph=True`, inputs and
+        outputs come back with their history; other tensors come back without one, and asking for a derivative through
+        them is an error.
+
+        Arguments:
+            tensors: inputs, outputs, or others; None is kept as None.
+
+        Raises:
+            FunctionError: outside forward and setup_context.
+            TypeError: for anything but tensors and None.
+        """
+        self._require_open("save_for_backward")
+        self._require_tensors(tensors, "save_for_backward", or_none=True)
+        self._wanted = [SaveRequest(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`, which finds them in `saved_tensors`."""
+        self._require_open("save_for_forward")
+        self._require_tensors(tensors, "save_for_forward", or_none=True)
+        self._wanted_forward = [SaveRequest(tensor, self._saved(tensor), version_of(tensor)) for tensor in tensors]
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What was given to `save_for_backward`.
+
+        Raises:
+            FreedGraphError: when a backward pass has released it.
+        """
+        if self._open:  # in jvp
+            wanted = self._wanted if self._wanted_forward is None else self._wanted_forward
+            return tuple([self._for_jvp(entry) for entry in wanted])
+        return tuple([self._unpacked(kept) for kept in self._kept])
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say that forward writes to these inputs in place; each must be returned as an output.
+
+        Raises:
+            FunctionError: outside forward and setup_context.
+            LeafInPlaceError, ViewInPlaceError, OverlappingWriteError: for an input that cannot be written to in place.
+        """
+        self._require_open("mark_dirty")
+        self._require_tensors(tensors, "mark_dirty")
+        if self._recorded:
+            for tensor in tensors:
+                current_edge(tensor)
+                check_write(tensor, tensor.dtype.kind in "fc")
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say that no gradient flows through these outputs; integer and bool outputs need not be named.
+
+        Raises:
+            FunctionError: outside forward and setup_context.
+        """
+        self._require_open("mark_non_differentiable")
+        self._require_tensors(tensors, "mark_non_differentiable")
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether undefined gradients (and tangents) reach backward (and jvp) as zeros, the default, or as None.
+
+        Raises:
+            FunctionError: outside forward and setup_context.
+        """
+        self._require_open("set_materialize_grads")
+        self._materialize = value
+
+    def _saved(self, tensor: Tensor | None) -> SavedTensor | None:
+        if tensor is None or not (self._recorded or self._dual):
+            return None
+        return with_tangents(save(tensor), tensor) if self._dual else save(tensor)
+
+    def _require_open(self, what: str) -> None:
+        if not self._open:
+            raise FunctionError(
+                f"{self._function.__name__}: {what}() has an effect only while forward or setup_context runs; "
+                "call it there"
+            )
+
+    def _require_tensors(self, tensors: tuple[Any, ...], what: str, or_none: bool = False) -> None:
+        for i, tensor in enumerate(tensors):
+            if not isinstance(tensor, Tensor) and not (or_none and tensor is None):
+                raise TypeError(
+                    f"{self._function.__name__}: {what}() takes tensors, but its argument {i} is of type "
+                    f"{type(tensor).__name__}; put other values on ctx as attributes"
+                )
+
+    def _for_jvp(self, wanted: SaveRequest) -> Tensor | None:
+        """A saved tensor for `jvp`: itself, or where forward has written to it since, the value that it had."""
+        if version_of(wanted.tensor) == wanted.version or wanted.saved is None:
+            return wanted.tensor
+        if LEVEL.get() is not None:
+            raise FunctionError(
+                f"{self._function.__name__}: forward wrote to a tensor after saving it, and nested levels of forward "
+                "mode would need the tangent that it had then; save what forward has not written to"
+            )
+        saved = wanted.saved
+        inner = saved.inner if type(saved) is DualSaved else saved
+        kept = SavedEntry(inner, UNKNOWN, self._function._node_class.__name__)
+        return self._unpacked(kept)
+
+    def _unpacked(self, kept: SavedEntry) -> Tensor | None:
+        """A saved tensor with its history."""
+        saved = kept.saved
+        if saved is None:
+            return None
+        tensor = tensor_like(saved, None)  # raises where it has been released
+        assert tensor._storage is not None
+        tensor._storage.windows = SAVED_REFUSES_WRITES
+        node = None if self._node is None else self._node()
+        if node is not None:
+            if kept.origin is UNKNOWN:
+                tensor._edge = self._without_history(node, tensor._array)
+            elif kept.origin >= 0:
+                tensor._edge = node.edges[kept.origin]
+            else:
+                tensor._edge = edge_to(node, -1 - kept.origin)
+        return tensor
+
+    def _without_history(self, node: FunctionNode, array: Array) -> Any:
+        mode = current_mode()
+        if not mode & (GRAD | FORWARD) or array.dtype.kind not in "fc":
+            return None
+        message = (
+            f"the second derivative of {self._function.__name__} leads through a tensor of shape {array.shape} that "
+            "was saved in its forward, but is neither an input nor an output, so that its history is not known; save "
+            "inputs and compute it from them in backward, or return it as a further output (if it is a constant, pass "
+            "it to apply(), or put it on ctx as an attribute)"
+        )
+        if mode & FORWARD and self._dual:  # the tangent of this tensor would be needed at once
+            raise FunctionError(message)
+        return delayed_error(message, node.edges) if mode & GRAD else None
+
+    def __repr__(self) -> str:
+        return f"<ctx of {self._function.__name__}>"
+
+
+class FunctionNode(Node):
+    """The step of a custom function: one edge for each argument that is a tensor.
+
+    Attributes:
+        ctx: what forward has left for backward.
+        outputs: how many outputs forward has returned.
+        input_specs: for each tensor argument, its shape and dtype.
+        output_specs: for each output, its shape and dtype; None where it is no tensor.
+        positions: for each tensor argument, its place among all arguments.
+        argument_count: how many arguments there were in all.
+    """
+
+    __slots__ = ("argument_count", "ctx", "edges", "input_specs", "output_specs", "outputs", "positions")
+
+    kind: ClassVar[int] = MANY
+
+    ctx: FunctionCtx
+    outputs: int  # type: ignore[misc]
+    input_specs: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+    output_specs: tuple[tuple[tuple[int, ...], np.dtype[Any]] | None, ...]
+    positions: tuple[int, ...]
+    argument_count: int
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What forward has saved for backward."""
+        return self.ctx.saved_tensors
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`, from arrays."""
+        ctx = self.ctx
+        shown: list[Any] = []
+        for array, like in zip((grad,) if self.outputs == 1 else grad, self.output_specs, strict=True):
+            if array is not None:
+                tensor = from_array(np.asarray(array))
+                storage = tensor._storage = Storage(tensor._array, foreign=True)
+                storage.windows = GRADIENT_REFUSES_WRITES
+                shown.append(tensor)
+            elif ctx._materialize and like is not None:
+                shown.append(from_array(np.zeros(*like)))
+            else:
+                shown.append(None)
+        grads = self._checked(ctx._function._backward()(ctx, *shown))
+        for i, edge in enumerate(edges):
+            if edge is None or grads[i] is None:
+                grads[i] = None
+                continue
+            array = grads[i]._array if _is_nobody_elses(grads, i) else grads[i]._array.copy()
+            like = self.input_specs[i]
+            grads[i] = array if (array.shape, array.dtype) == like else match_spec(array, like)
+        return tuple(grads)
+
+    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same from tensors, recorded."""
+        ctx = self.ctx
+        given = (grad,) if self.outputs == 1 else grad
+        shown = [
+            from_array(np.zeros(*like)) if g is None and ctx._materialize and like is not None else g
+            for g, like in zip(given, self.output_specs, strict=True)
+        ]
+        versions = [version_of(g) for g in shown]
+        grads = self._checked(ctx._function._backward()(ctx, *shown))
+        if versions != [version_of(g) for g in shown]:
+            raise FunctionError(f"{self.name()}: {GRADIENT_IS_SHARED}")
+        for i, edge in enumerate(edges):
+            if edge is None or grads[i] is None:
+                grads[i] = None
+                continue
+            nobody_elses = _is_nobody_elses(grads, i)
+            result = grads[i]
+            if not nobody_elses and not is_in(result, shown):
+                result = result.clone()
+            like = self.input_specs[i]
+            grads[i] = result if (result.shape, result.dtype) == like else match_spec(result, like)
+        return tuple(grads)
+
+    def _checked(self, returned: Any) -> list[Any]:
+        """Of what backward has returned, the gradients of the tensor arguments."""
+        grads = list(returned) if isinstance(returned, tuple | list) else [returned]
+        del returned
+        count = self.argument_count
+        if len(grads) != count and not (len(grads) > count and all(g is None for g in grads[count:])):
+            raise FunctionError(
+                f"{self.name()}: backward returned {len(grads)} gradient{'s' * (len(grads) != 1)}, but forward had "
+                f"{count} argument{'s' * (count != 1)}; return one gradient for each, None for those that need none"
+            )
+        for position, g in enumerate(grads):
+            if g is None:
+                continue
+            if not isinstance(g, Tensor):
+                raise FunctionError(
+                    f"{self.name()}: backward returned {type(g).__name__} as gradient {position}, where a Tensor or "
+                    "None is wanted"
+                )
+            if position not in self.positions:
+                raise FunctionError(
+                    f"{self.name()}: backward returned a gradient for argument {position}, which is no tensor; return "
+                    "None for it"
+                )
+            shape, _ = self.input_specs[self.positions.index(position)]
+            if g.shape != shape and not _broadcasts(shape, g.shape):
+                raise FunctionError(
+                    f"{self.name()}: backward returned a gradient of shape {g.shape} for argument {position}, whose "
+                    f"shape is {shape}"
+                )
+        del g
+        return [grads[position] for position in self.positions]
+
+    def release(self) -> None:
+        """Let go of the saved values."""
+        for kept in self.ctx._kept:
+            if kept.saved is not None:
+                kept.saved = RELEASED
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "ctx":
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
+
+
+@attrs.define(eq=False)
+class SavedEntry:
+    """A value that a custom function keeps for its backward.
+
+    Arguments:
+        saved: the window kept, or None for a None that was saved.
+        origin: the number of the tensor input that it is; -1 - i where it is output i; UNKNOWN where it is neither.
+        saved_by: the name of the node.
+    """
+
+    saved: Any  # SavedTensor | Released | None
+    origin: int | None
+    saved_by: str
+
+
+@attrs.define(eq=False)
+class SaveRequest:
+    """What `save_for_backward` was given: the tensor, what was kept of it, and its version then."""
+
+    tensor: Tensor | None
+    saved: SavedTensor | None
+    version: int
+
+
+class DelayedError(Node):
+    """In the place of a history that is not known: raises when a gradient comes to it."""
+
+    __slots__ = ("edges", "message")
+
+    kind: ClassVar[int] = MANY
+
+    message: str
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """Raise."""
+        raise FunctionError(self.message)
+
+    apply_recorded = apply
+
+
+def delayed_error(message: str, edges: tuple[Any, ...]) -> DelayedError:
+    """A node that raises; `edges` lead to all that its history might lead to."""
+    node: DelayedError = new(DelayedError)
+    node.edges = edges
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.message = message
+    return node
+
+
+GRADIENT_IS_SHARED: Final = (
+    "backward wrote in place to a gradient that it was given, which others may still need; write to a clone() of it"
+)
+# Shared by the storages of all gradients, and of all saved values, that are shown to a custom backward.
+GRADIENT_REFUSES_WRITES: Final = WritesRefused(np.empty(0), FunctionError, GRADIENT_IS_SHARED)
+SAVED_REFUSES_WRITES: Final = WritesRefused(
+    np.empty(0), FunctionError, "in-place write to one of ctx.saved_tensors, which others may need; write to a clone()"
+)
+# The origin of a saved value that is neither an input nor an output.
+UNKNOWN: Final = None
+
+
+def version_of(tensor: Tensor | None) -> int:
+    """How often the tensor's memory has been written to."""
+    storage = None if tensor is None else tensor._storage
+    return 0 if storage is None else storage.version + storage.writes
+
+
+def is_in(tensor: Any, tensors: tuple[Any, ...] | list[Any]) -> bool:
+    """Whether `tensor` itself is among `tensors`."""
+    return any(tensor is other for other in tensors)
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a value of `shape` can be broadcast `to` another, so that a gradient of that can be summed."""
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
+
+
+def _is_nobody_elses(grads: list[Any], i: int) -> bool:
+    """Whether only the list holds gradient `i`, or its memory is that of a gradient, to which nobody writes."""
+    grad = grads[i]
+    storage = grad._storage
+    if storage is not None and storage.windows is GRADIENT_REFUSES_WRITES:
+        return True
+    if storage is not None and storage.windows is SAVED_REFUSES_WRITES:  # but others write to the same memory
+        return False
+    if getrefcount(grad) > GRAD_ALONE or grad._view is not None:
+        return False
+    return storage is None or getrefcount(storage) <= STORAGE_ALONE
+
+
+def _reference_counts() -> tuple[int, int]:
+    """The reference counts, in `_is_nobody_elses`, of a gradient and of its storage that nobody else holds."""
+
+    class Probe:
+        _storage: Any
+
+    def look(grads: list[Any], i: int) -> tuple[int, int]:
+        grad = grads[i]
+        storage = grad._storage
+        return getrefcount(grad), getrefcount(storage)
+
+    probe = Probe()
+    probe._storage = Probe()
+    grads = [probe]
+    del probe
+    return look(grads, 0)
+
+
+GRAD_ALONE, STORAGE_ALONE = _reference_counts()

@@ -1,0 +1,71 @@
+"""Custom functions in forward mode: the tangents of the outputs, by the user's `jvp`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import FunctionError
+from ...tensor.tangents import DualLevel, TangentRoot, at_level, make_dual_root, open_levels, set_tangent, tangent_of
+from ...tensor.tensor import Tensor, from_array
+from ...views.meta import DualViewMeta
+from .node import FunctionCtx, is_in
+
+__all__ = ["push_forward", "tangents_of"]
+
+
+def tangents_of(args: tuple[Any, ...]) -> list[tuple[DualLevel, list[Tensor | None]]]:
+    """The tangents of the arguments before forward may write to them, for each level at which there is any."""
+    result = []
+    for level in open_levels():
+        tangents = [tangent_of(arg, level) if isinstance(arg, Tensor) else None for arg in args]
+        if any(tangent is not None for tangent in tangents):
+            with at_level(level.outer):
+                result.append((level, [None if tangent is None else tangent.clone() for tangent in tangents]))
+    return result
+
+
+def push_forward(
+    ctx: FunctionCtx, level: DualLevel, tangents: list[Tensor | None], args: tuple[Any, ...], outputs: list[Any]
+) -> None:
+    """Give the outputs the tangents that `jvp` computes, at one level."""
+    name = ctx._function.__name__
+    if ctx._materialize:
+        tangents = [
+            from_array(np.zeros_like(arg._array)) if tangent is None and isinstance(arg, Tensor) else tangent
+            for arg, tangent in zip(args, tangents, strict=True)
+        ]
+    with at_level(level.outer):
+        returned = ctx._function.jvp(ctx, *tangents)
+    results = returned if isinstance(returned, tuple) else (returned,)
+    if len(results) != len(outputs):
+        raise FunctionError(f"{name}: jvp returned {len(results)} tangents, but forward had {len(outputs)} outputs")
+    for i, (output, tangent) in enumerate(zip(outputs, results, strict=True)):
+        if not isinstance(output, Tensor):
+            if tangent is not None:
+                raise FunctionError(f"{name}: jvp returned a tangent for output {i}, which is no tensor")
+            continue
+        if tangent is not None and not isinstance(tangent, Tensor):
+            raise FunctionError(
+                f"{name}: jvp returned {type(tangent).__name__} for output {i}, where a Tensor or None is wanted"
+            )
+        if tangent is not None and tangent.shape != output.shape:
+            raise FunctionError(
+                f"{name}: jvp returned a tangent of shape {tangent.shape} for output {i}, whose shape is {output.shape}"
+            )
+        if output.dtype.kind not in "fc" or is_in(output, ctx._non_differentiable):
+            tangent = None
+        if output._view is not None and not is_in(output, ctx._dirty):
+            _stand_apart(output)  # what the function says of its output is not said of the base
+            make_dual_root(output, output, tangent, level)
+        else:
+            set_tangent(output, tangent, level)
+
+
+def _stand_apart(output: Tensor) -> None:
+    """Let a view have a tangent of its own."""
+    plain = output._view
+    assert plain is not None
+    if type(plain) is not DualViewMeta or not plain.is_root:
+        output._view = DualViewMeta.of_root(TangentRoot(output._array, plain, whole=False), plain)

@@ -1,0 +1,156 @@
+"""Anomaly detection: nodes remember where they were made, and a run that fails, or makes a NaN, says so.
+
+While it is on, the graph is run by `AnomalyTask`, the engine said plainly: a node after another, nothing reused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop
+from typing import Any
+
+import numpy as np
+
+from ...errors import AnomalyError
+from ...operators.features import Call, feature
+from ...tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, current_mode
+from ...tensor.node import ONE, OVERWRITE, SCATTER, Node
+from ...tensor.origins import RUNNING, note, origin
+from ..engine import TASKS, GraphTask
+
+__all__ = [
+    "AnomalyTask",
+    "detect_anomaly",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_detect_anomaly",
+]
+
+class detect_anomaly(ModeSwitch):
+    """Find the operator whose backward failed, or made a gradient that is not a number.
+
+    Nodes made inside remember where that was. When a node fails in a backward pass inside, the error carries, as a
+    note, the traceback of the forward call that made the node; for a node made by an earlier, recorded backward pass,
+    also that of the node that was then run, and so on. It slows everything down, and is for debugging.
+
+    Arguments:
+        check_nan: whether a gradient that is not a number is an error as well.
+
+    Raises:
+        AnomalyError: from a backward pass inside, when a node made a NaN.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([0.0, 1.0], requires_grad=True)
+        >>> with vg.autograd.detect_anomaly():
+        ...     y = vg.sqrt(x) * 0
+        ...     y.sum().backward()
+        Traceback (most recent call last):
+        viewgrad.errors.AnomalyError: SqrtBackward made a gradient of its input 0 that is not a number at 1 of 2 ...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(on=ANOMALY | (CHECK_NAN if check_nan else 0), off=0 if check_nan else CHECK_NAN)
+
+
+class set_detect_anomaly(SwitchAtOnce):
+    """Switch anomaly detection at once, and restore it where used as a context manager.
+
+    Arguments:
+        mode: whether it is on from here on.
+        check_nan: whether a gradient that is not a number is an error as well.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        on = (ANOMALY if mode else 0) | (CHECK_NAN if mode and check_nan else 0)
+        super().__init__(on=on, off=(ANOMALY | CHECK_NAN) & ~on)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on here and now."""
+    return bool(current_mode() & ANOMALY)
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection is on here and now, and NaN gradients are errors."""
+    return bool(current_mode() & CHECK_NAN)
+
+
+@feature(ANOMALY)
+def remember(call: Call, run: Callable[[], Any]) -> Any:
+    """Let the nodes that an operator makes remember where that was."""
+    result = run()
+    for node in (call.node, call.history):
+        if node is not None:
+            note(node)
+    return result
+
+
+class AnomalyTask(GraphTask):
+    """A run of the engine that looks at every gradient."""
+
+    __slots__ = ()
+
+    def run(self) -> None:
+        """Run every node that is ready, and those that become so."""
+        while self.ready:
+            node = heappop(self.ready)[1]
+            grad = self.buffers.pop(node)
+            if node.hooks is not None or node in self.captured:
+                grad = self._before(node, grad)
+                if grad is None:
+                    continue
+            edges = node.edges if self.exec_info is None else self.exec_info[node]
+            token = RUNNING.set(node)
+            try:
+                grads = self._gradients(node, grad, edges)
+            except Exception as error:
+                error.add_note(f"in the backward pass, {node.name()} failed. {origin(node)}")
+                raise
+            finally:
+                RUNNING.reset(token)
+            if node.hooks is not None and node.hooks.after:
+                grads = self._after(node, grads)
+            if current_mode() & CHECK_NAN:
+                _check(node, grad, grads, edges)
+            for edge, g in zip(edges, grads, strict=True):
+                if edge is not None and g is not None:
+                    self.deliver(edge, g)
+
+    def _gradients(self, node: Any, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        kind = node.kind
+        if kind == SCATTER:
+            accumulator = self._zeros(node)
+            self._add_to(node, accumulator, grad)
+            return (accumulator,)
+        if kind == OVERWRITE and edges[0] is not None:
+            grad = grad.clone() if self.recorded else np.array(grad, order=node.layout[2])
+        if self.recorded:
+            grads = node.apply_recorded(grad, edges)
+            if not self.retain:
+                node.release()
+        else:
+            grads = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
+        return (grads,) if kind == ONE else grads
+
+
+TASKS[ANOMALY] = AnomalyTask
+
+
+def _check(node: Node, grad: Any, grads: tuple[Any, ...], edges: tuple[Any, ...]) -> None:
+    for i, (g, edge) in enumerate(zip(grads, edges, strict=True)):
+        if g is None or edge is None:
+            continue
+        bad = _count_nan(g)
+        if bad:
+            given = [other for other in (grad if isinstance(grad, list) else [grad]) if other is not None]
+            was = " (it was given such a gradient already)" if any(_count_nan(other) for other in given) else ""
+            raise AnomalyError(
+                f"{node.name()} made a gradient of its input {i} that is not a number at {bad} of {g.size} "
+                f"places{was}. {origin(node)}"
+            )
+
+
+def _count_nan(grad: Any) -> int:
+    array = getattr(grad, "_array", grad)
+    return int(np.isnan(array).sum()) if array.dtype.kind in "fc" else 0

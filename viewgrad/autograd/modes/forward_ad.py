@@ -1,0 +1,174 @@
+"""Forward mode: dual tensors, which carry a tangent beside their value through every operator.
+
+What a program computes from dual tensors inside a `dual_level` is dual in its turn, in-place writes through views
+included. The tangent of the result is the derivative of the program in the direction of the tangents put in: a product
+of the Jacobian with a vector, at the cost of a constant factor of the program.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from ...errors import DifferentiabilityError, ForwardModeError, GradientMismatchError
+from ...tensor.levels import LEVEL, DualLevel
+from ...tensor.modes import FORWARD, MODE
+from ...tensor.tangents import TangentRoot, make_dual_root, show_tangent, tangent_of
+from ...tensor.tensor import Tensor
+from ...tensor.windows import address_of
+from ...views.meta import DualViewMeta, make_view
+from ...views.nodes import IndexViewBackward, view_node
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+MakeDualBackward = view_node("MakeDualBackward", IndexViewBackward)
+UnpackDualBackward = view_node("UnpackDualBackward", IndexViewBackward)
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What `unpack_dual` returns.
+
+    Arguments:
+        primal: the value.
+        tangent: how it changes; None where it doesn't.
+    """
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class dual_level:
+    """A block in which tensors can have tangents, which are gone at its end.
+
+    Levels can be nested: a tangent of an inner level has tangents of the levels around it.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0]))
+        ...     y = x * x
+        ...     y[1] = y[0] * 3
+        ...     primal, tangent = forward_ad.unpack_dual(y)
+        >>> primal, tangent
+        (Tensor([1., 3.]), Tensor([2., 6.]))
+    """
+
+    def __init__(self) -> None:
+        self._levels: list[DualLevel] = []
+
+    def __enter__(self) -> DualLevel:
+        level = enter_dual_level()
+        self._levels.append(level)
+        return level
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        exit_dual_level(self._levels.pop())
+
+
+def enter_dual_level() -> DualLevel:
+    """Open a level, to be left by `exit_dual_level`; `dual_level` does both.
+
+    Returns:
+        The level.
+    """
+    level = DualLevel(LEVEL.get())
+    LEVEL.set(level)
+    MODE.set(MODE.get() | FORWARD)
+    return level
+
+
+def exit_dual_level(level: DualLevel | None = None) -> None:
+    """Leave a level; all tangents made in it are dropped.
+
+    Arguments:
+        level: which; the innermost where left out, and it can be no other.
+
+    Raises:
+        ForwardModeError: where no level is open, or another one is the innermost.
+    """
+    innermost = LEVEL.get()
+    if innermost is None or level not in (None, innermost):
+        raise ForwardModeError("no dual level is open" if innermost is None else "only the innermost level can be left")
+    innermost.close()
+    LEVEL.set(innermost.outer)
+    if innermost.outer is None:
+        MODE.set(MODE.get() & ~FORWARD)
+
+
+def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A tensor with the value and the memory of `tensor`, and with a tangent.
+
+    `tensor` itself gets no tangent by that. A write to the dual tensor is a write to `tensor` too, and gives it a
+    tangent: it then depends on what was made dual.
+
+    Arguments:
+        tensor: the value, of floating-point or complex dtype; with a history it keeps it.
+        tangent: how it changes, of the same shape and dtype. It is kept, and never written to; where it has a history,
+            that is the tangent's.
+
+    Returns:
+        The dual tensor, a view of `tensor`.
+
+    Raises:
+        ForwardModeError: where no level is open, or `tensor` has a tangent at this level already.
+        DifferentiabilityError: for an integer or bool tensor.
+        GradientMismatchError: for a tangent of another shape or dtype.
+    """
+    level = LEVEL.get()
+    if level is None or not level.open:
+        raise ForwardModeError("make_dual needs an open level; call it inside 'with forward_ad.dual_level():'")
+    if tensor._array.dtype.kind not in "fc":
+        raise DifferentiabilityError(
+            f"only tensors of floating-point or complex dtype can have tangents, not {tensor._array.dtype}"
+        )
+    if not isinstance(tangent, Tensor):
+        raise TypeError(f"the tangent must be a Tensor, not {type(tangent).__name__}")
+    if tangent.shape != tensor.shape or tangent.dtype != tensor.dtype:
+        raise GradientMismatchError(
+            f"the tangent has shape {tangent.shape} and dtype {tangent.dtype}, but the tensor it belongs to has shape "
+            f"{tensor.shape} and dtype {tensor.dtype}"
+        )
+    if tangent_of(tensor, level) is not None:
+        raise ForwardModeError(
+            "this tensor has a tangent at this level already; use unpack_dual(tensor).primal, or a level inside it"
+        )
+    dual = _apart(tensor, MakeDualBackward)
+    make_dual_root(dual, tensor, tangent, level)
+    return dual
+
+
+def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
+    """The value of a tensor and its tangent at the innermost level.
+
+    Returns:
+        `(primal, tangent)`: a view of `tensor` that has no tangent, and the tangent; `(tensor, None)` for a tensor
+        without one.
+    """
+    level = LEVEL.get()
+    tangent = None if level is None else show_tangent(tensor, level)
+    if level is None or tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    primal = _apart(tensor, UnpackDualBackward)
+    make_dual_root(primal, tensor, None, level)
+    return UnpackedDualTensor(primal, tangent)
+
+
+def _apart(tensor: Tensor, node_class: Any) -> Tensor:
+    """The whole of `tensor` as a view with a tangent of its own, or none."""
+    dual = make_view(tensor, tensor._array[...], ..., None, node_class)
+    plain = dual._view
+    assert plain is not None
+    root = TangentRoot(dual._array, plain, _is_whole(dual._array, plain.base._array))
+    dual._view = DualViewMeta.of_root(root, plain)
+    return dual
+
+
+def _is_whole(array: Any, base: Any) -> bool:
+    """Whether `array` has the elements of `base`, in the same order."""
+    return bool(
+        array.shape == base.shape
+        and array.strides == base.strides
+        and array.dtype == base.dtype
+        and address_of(array) == address_of(base)
+    )

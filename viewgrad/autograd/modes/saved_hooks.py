@@ -1,0 +1,225 @@
+"""Hooks on saved values: what is kept for backward passes through a pair of functions of the user's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+
+from ...errors import HookError
+from ...operators.features import Call, feature
+from ...tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
+from ...tensor.saved import SavedTensor
+from ...tensor.tensor import Tensor, from_array
+
+__all__ = ["disable_saved_tensors_hooks", "packed", "save_on_disk", "saved_tensors_hooks"]
+
+Array = np.ndarray[Any, Any]
+Pack = Callable[[Tensor], Any]
+Unpack = Callable[[Any], Tensor]
+
+# The pairs of hooks, and the messages of those who refuse hooks, that are in force here; the innermost first.
+PAIRS: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks", default=None)
+DISABLED: Final[ContextVar[Stack | None]] = ContextVar("viewgrad_saved_tensors_hooks_disabled", default=None)
+
+
+class PackedTensor(SavedTensor):
+    """A saved value as the user's `pack` has left it; `unpack` is called each time that it is asked for."""
+
+    __slots__ = ("content", "dtype", "shape", "unpack")
+
+    content: Any
+    unpack: Unpack
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        """What `unpack` makes of it."""
+        with ModeSwitch(off=GRAD | PACK):
+            tensor = self.unpack(self.content)
+        if not isinstance(tensor, Tensor):
+            raise HookError(f"the unpack hook returned {type(tensor).__name__} where the saved Tensor is wanted")
+        if tensor.shape != self.shape or tensor.dtype != self.dtype:
+            raise HookError(
+                f"the unpack hook returned a tensor of shape {tensor.shape} and dtype {tensor.dtype}, but what was "
+                f"saved had shape {self.shape} and dtype {self.dtype}"
+            )
+        return tensor._array
+
+    def __repr__(self) -> str:
+        return f"PackedTensor({self.content!r})"
+
+
+class saved_tensors_hooks(ModeSwitch):
+    """Let every value that is saved for backward pass through `pack`, and through `unpack` when it is needed.
+
+    `pack` is called when an operator saves a value, once for each node that saves it, and gets a copy, which it may
+    keep; `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs,
+    the one entered last counts. What nodes keep beside saved values (shapes, indices) does not pass through the hooks.
+
+    Arguments:
+        pack: takes a tensor and returns anything.
+        unpack: takes what `pack` has returned, and returns the tensor.
+
+    Raises:
+        HookError: on entering, inside `disable_saved_tensors_hooks`; in the backward pass, where `unpack` does not
+            return the tensor.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> with vg.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), lambda numbers: vg.Tensor(numbers)):
+        ...     y = x * x
+        >>> y.sum().backward()
+        >>> x.grad
+        Tensor([2., 4.])
+    """
+
+    def __init__(self, pack: Pack, unpack: Unpack) -> None:
+        super().__init__(on=PACK)
+        self.pair: tuple[Pack, Unpack] = (pack, unpack)
+
+    def __enter__(self) -> Self:
+        disabled = DISABLED.get()
+        if disabled is not None:
+            raise HookError(disabled[1])
+        PAIRS.set((self, self.pair, PAIRS.get()))
+        return super().__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        super().__exit__(kind, error, at)
+        PAIRS.set(without(PAIRS.get(), self)[0])
+
+    def __call__(self, function: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} is no decorator: use it in a with statement")
+
+
+class save_on_disk(saved_tensors_hooks):
+    """Keep the values that are saved for backward in files, each until its node lets go of it.
+
+    Arguments:
+        dir: the directory for the files, made where it does not exist; the system's for temporary files where left out.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> with vg.autograd.graph.save_on_disk():
+        ...     y = x * x
+        >>> y.sum().backward()
+        >>> x.grad
+        Tensor([2., 4.])
+    """
+
+    def __init__(self, dir: str | os.PathLike[str] | None = None) -> None:
+        self.dir = None if dir is None else os.fspath(dir)
+        if self.dir is not None:
+            os.makedirs(self.dir, exist_ok=True)
+        super().__init__(self._write, _read)
+
+    def _write(self, tensor: Tensor) -> OnDisk:
+        return OnDisk(tensor._array, self.dir)
+
+
+class OnDisk:
+    """An array in a file of its own, which is removed with this object."""
+
+    __slots__ = ("__weakref__", "path")
+
+    def __init__(self, array: Array, dir: str | None) -> None:
+        handle, self.path = tempfile.mkstemp(".npy", "saved_", dir)
+        with os.fdopen(handle, "wb") as file:
+            np.save(file, array, allow_pickle=False)
+        weakref.finalize(self, _remove, self.path)
+
+    def __repr__(self) -> str:
+        return f"OnDisk({self.path!r})"
+
+
+def _read(content: OnDisk) -> Tensor:
+    return from_array(np.load(content.path, allow_pickle=False))
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+class disable_saved_tensors_hooks(ModeSwitch):
+    """Refuse `saved_tensors_hooks` inside.
+
+    Arguments:
+        message: what the error says.
+
+    Raises:
+        HookError: on entering, where such hooks are active already; and when they are entered inside.
+
+    Example:
+        >>> from viewgrad.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hooks
+        >>> with disable_saved_tensors_hooks("no hooks in this solver"):
+        ...     with saved_tensors_hooks(lambda t: t, lambda t: t):
+        ...         pass
+        Traceback (most recent call last):
+        viewgrad.errors.HookError: no hooks in this solver
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self.message = message
+
+    def __enter__(self) -> Self:
+        if PAIRS.get() is not None:
+            raise HookError(self.message)
+        DISABLED.set((self, self.message, DISABLED.get()))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        DISABLED.set(without(DISABLED.get(), self)[0])
+
+    def __call__(self, function: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} is no decorator: use it in a with statement")
+
+
+def packed(saved: SavedTensor) -> SavedTensor:
+    """What a node keeps instead of `saved` while hooks are active."""
+    stack = PAIRS.get()
+    if stack is None or isinstance(saved, PackedTensor):
+        return saved
+    pack, unpack = stack[1]
+    array = saved.array
+    # A copy: whoever wants to keep the tensor itself keeps its value, whatever is written to the original.
+    tensor = from_array(array.copy(order="K"))
+    with ModeSwitch(off=GRAD | PACK):
+        content = pack(tensor)
+    if tensor._version:
+        raise HookError("the pack hook wrote in place to the tensor that it was given; write to a clone() of it")
+    result = PackedTensor()
+    result.content = content
+    result.unpack = unpack
+    result.shape = array.shape
+    result.dtype = array.dtype
+    return result
+
+
+@feature(PACK)
+def pack_saved_values(call: Call, run: Callable[[], Any]) -> Any:
+    """Pass what the node of an operator has saved through the hooks."""
+    result = run()
+    node: Any = call.node
+    if node is not None:
+        for name in node.saved_names:
+            slot = f"saved_{name}"
+            saved = getattr(node, slot, None)
+            if isinstance(saved, SavedTensor):
+                setattr(node, slot, packed(saved))
+            elif isinstance(saved, list | tuple):
+                setattr(node, slot, [packed(item) if isinstance(item, SavedTensor) else item for item in saved])
+    return result

@@ -1,0 +1,387 @@
+"""Writes the function of an operator and its in-place variant, as Python source: what computes and records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language.declaration import Argument, Formula, Operator
+from .node_writer import backward_name, edge_slots, grads_are_several, needs_likes
+
+__all__ = ["FunctionWriter"]
+
+
+class FunctionWriter:
+    """Writes the function of an operator and its in-place variant.
+
+    Arguments:
+        operator: its declaration.
+        plain: whether what is written is blind to every mode but grad mode.
+    """
+
+    def __init__(self, operator: Operator, *, plain: bool = False) -> None:
+        self.operator = operator
+        self.plain = plain
+        self.signature = operator.signature
+        self.tensors = operator.signature.tensors
+        self.listed = next((argument for argument in self.tensors if argument.kind == "tensors"), None)
+        self.number = {argument.name: i for i, argument in enumerate(self.tensors)}
+        self.formulas = operator.formulas
+        self.inplace_result = False
+        self.gives_numbers = isinstance(operator.forward, np.ufunc)  # where arrays have no dimensions
+
+    def function(self) -> str:
+        """The source of the function."""
+        operator = self.operator
+        name = operator.name
+        lines = [f"def {name}({self.signature.parameters()}):"]
+        lines += self._convert(self.tensors)
+        lines += self._refuse_tensors()
+        lines += self._special("run_special")
+        lines += self._arrays()
+        outputs = self.signature.outputs
+        call = f"{name}_forward({self.signature.call(self._array_name)})"
+        lines.append(f"    {', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
+        for i, output in enumerate(outputs):
+            if self.gives_numbers:
+                if not self.plain and any(output in formula.results for formula in self.formulas):
+                    lines.append(f"    _kept{i} = r{i}")  # a number, where there are no dimensions
+                lines += [f"    if type(r{i}) is not ndarray:", f"        r{i} = asarray(r{i})"]
+            else:
+                others = [self._array_name(argument.name) for argument in self.tensors]
+                test = f"    if type(r{i}) is not ndarray or r{i}.base is not None"
+                if operator.user_defined:  # which may return an input itself, or one array twice
+                    others += [f"r{j}" for j in range(i)]
+                    test += "".join(f" or r{i} is {other}" for other in others)
+                lines += [f"{test}:", f"        r{i} = owned_array(r{i}, ({', '.join(others)},))"]
+            lines += [
+                f"    out{i} = new(Tensor)",
+                f"    out{i}._array = r{i}",
+                f"    out{i}._view = None",
+                f"    out{i}._storage = None",
+                f"    out{i}._saved = None",
+            ]
+        if operator.formulas:
+            lines += self._record()
+        else:
+            lines += [f"    out{i}._edge = None" for i in range(len(outputs))]
+        lines.append(f"    return {', '.join(f'out{i}' for i in range(len(outputs)))}")
+        return "\n".join(lines) + "\n"
+
+    def inplace(self) -> str:
+        """The source of the in-place variant.
+
+        What the node keeps of the inputs it saves before the write, which preserves it; what it keeps of the result it
+        saves afterwards.
+        """
+        operator = self.operator
+        declared = operator.inplace_declaration or operator
+        self.formulas = declared.formulas
+        self.inplace_result = True
+        name = operator.name
+        forward = f"{name}_forward" if declared is operator else f"{name}_inplace_forward"
+        class_name = backward_name(name if declared.formulas is operator.formulas else f"{name}_in_place")
+        target = self.tensors[0].name
+        lines = [f"def {name}_({self.signature.parameters()}):"]
+        if len(self.tensors) > 1:
+            lines += self._convert(self.tensors)
+        lines += self._refuse_tensors()
+        lines += self._special("run_special_inplace")
+        lines += self._arrays()
+        numbers = sorted({0, *self._differentiable()})  # a target whose old value doesn't matter has its history cut
+        lines += self._edges(numbers)
+        some = " or ".join(f"e{i} is not None" for i in numbers)
+        lines += [
+            f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
+            f"    if recorded or {target}._view is not None or a0.base is not None:",
+            f"        check_write({target}, recorded)",
+            "    if recorded:",
+        ]
+        if declared.formulas:
+            lines += [
+                f"        node = new({class_name}InPlace)",
+                *self._fill_node("        "),
+                *self._save_inputs("        "),
+                *self._likes("        ", inplace=True),
+            ]
+        else:
+            lines += [
+                "        node = new(CopyBackwards)",
+                "        node.edge0 = node.edge1 = None",
+                "        node.hooks = None",
+                "        node.sequence_nr = next_sequence_nr()",
+                "        node.like = None",
+            ]
+        lines.append(f"    prepare_write({target}, {name + '_'!r})")
+        arguments = self.signature.call(self._array_name)
+        if isinstance(declared.forward, np.ufunc):
+            # By position is faster, but NumPy wants these two to be given the name.
+            name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
+            write = f"{forward}({arguments}, {name_of_out}a0)"
+            real = "a0.dtype.kind == 'c'" if makes_reals(declared.forward) else ""
+        else:
+            lines.append(f"    r0 = {forward}({arguments})")
+            write = "real = overwrite(a0, r0)"
+            real = "real"
+        lines += [
+            "    try:",
+            f"        {write}",
+            "    except INTERRUPTIONS:",
+            "        if recorded:",
+            f"            interrupt_history({target}, {name + '_'!r})",
+            "        raise",
+        ]
+        lines.append("    if recorded:")
+        if real and declared.formulas:
+            lines += [f"        if {real}:", f"            node.__class__ = {class_name}InPlaceOfReals"]
+        for result in sorted({result for formula in self.formulas for result in formula.results}):
+            readers = [formula for formula in self.formulas if result in formula.results]
+            lines += self._when_needed("        ", readers, [f"node.saved_{result} = {self._save(target)}"])
+        lines.append(f"        rebase_history({target}, node)")
+        lines.append(f"    return {target}")
+        return "\n".join(lines) + "\n"
+
+    # -- the parts -----------------------------------------------------------------------------------------------------
+
+    def _convert(self, arguments: tuple[Argument, ...]) -> list[str]:
+        names = [argument.name for argument in arguments if not argument.optional]
+        lines = []
+        if self.listed is not None:
+            lines.append(f"    {self.listed.name} = [as_operand(tensor) for tensor in {self.listed.name}]")
+        elif self.operator.elementwise and len(arguments) > 1:
+            tests = [
+                f"({name} is not None and type({name}) is not Tensor)" if optional else f"type({name}) is not Tensor"
+                for name, optional in ((argument.name, argument.optional) for argument in arguments)
+            ]
+            together = ", ".join(argument.name for argument in arguments)
+            convert = "optional_operands" if any(argument.optional for argument in arguments) else "operands"
+            return [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
+        else:
+            for name in names:
+                lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
+        for argument in arguments:
+            if argument.optional:
+                name = argument.name
+                lines += [
+                    f"    if {name} is not None and type({name}) is not Tensor:",
+                    f"        {name} = as_operand({name})",
+                ]
+        return lines
+
+    def _refuse_tensors(self) -> list[str]:
+        """A check that no argument is a tensor that the declaration does not know to be one."""
+        lines = []
+        for argument in self.signature.plain:
+            name = argument.name
+            if self.operator.user_defined:
+                lines += [
+                    f"    if type({name}) in HOLDERS:",
+                    f"        refuse_tensors({self.operator.name!r}, {name!r}, {name})",
+                ]
+            else:  # integers are taken, as NumPy does
+                lines += [
+                    f"    if type({name}) is Tensor:",
+                    f"        {name} = plain_option({self.operator.name!r}, {name!r}, {name})",
+                ]
+        return lines
+
+    def _special(self, run: str) -> list[str]:
+        if self.plain:
+            return ["    mode_bits = current_mode() & GRAD"]
+        name = self.operator.name
+        positional = ", ".join(a.name for a in self.signature.arguments if not a.keyword_only)
+        keywords = ", ".join(f"{a.name!r}: {a.name}" for a in self.signature.arguments if a.keyword_only)
+        return [
+            "    mode_bits = current_mode()",
+            "    if mode_bits > GRAD:",
+            f"        return {run}({name}_operator, ({positional},), {{{keywords}}}, mode_bits)",
+        ]
+
+    def _arrays(self) -> list[str]:
+        if self.listed is not None:
+            return [f"    a0 = [tensor._array for tensor in {self.listed.name}]"]
+        lines = []
+        for i, argument in enumerate(self.tensors):
+            value = f"{argument.name}._array"
+            if argument.optional:
+                value = f"None if {argument.name} is None else {value}"
+            lines.append(f"    a{i} = {value}")
+        return lines
+
+    def _array_name(self, name: str) -> str:
+        return f"a{self.number[name]}" if name in self.number else name
+
+    def _differentiable(self) -> list[int]:
+        return sorted({self.number[name] for formula in self.formulas for name in formula.inputs})
+
+    def _edges(self, numbers: list[int]) -> list[str]:
+        if self.listed is not None:
+            return [
+                "    edges = tuple([tensor._edge if tensor._view is None else tensor._view.edge_of(tensor)",
+                f"                   for tensor in {self.listed.name}])",
+            ]
+        lines = []
+        for i in numbers:
+            argument = self.tensors[i]
+            name = argument.name
+            if argument.optional:
+                lines += [
+                    f"    e{i} = None if {name} is None else {name}._edge if {name}._view is None "
+                    f"else {name}._view.edge_of({name})"
+                ]
+            else:
+                lines.append(f"    e{i} = {name}._edge if {name}._view is None else {name}._view.edge_of({name})")
+        return lines
+
+    def _fill_node(self, indent: str) -> list[str]:
+        differentiable = set(self._differentiable())
+        edges = [f"e{i}" if i in differentiable else "None" for i in range(len(self.tensors))]
+        slots = edge_slots(self.operator)
+        if slots == ["edges"]:
+            edges = ["edges"] if self.listed is not None else [f"({', '.join(edges)},)"]
+        return [
+            *(f"{indent}node.{slot} = {edge}" for slot, edge in zip(slots, edges, strict=True)),
+            f"{indent}node.hooks = None",
+            f"{indent}node.sequence_nr = next_sequence_nr()",
+        ]
+
+    def _save_inputs(self, indent: str) -> list[str]:
+        lines: list[str] = []
+        for name in dict.fromkeys(read for formula in self.formulas for read in formula.reads):
+            argument = self.signature.argument(name)
+            body = [
+                f"node.saved_{name} = {name}._saved",
+                f"if node.saved_{name} is None:",
+                f"    node.saved_{name} = {self._save(name)}",
+            ]
+            if argument.kind == "tensors":
+                body = [f"node.saved_{name} = [save(tensor) for tensor in {name}]"]
+            elif argument.optional:
+                body = [f"node.saved_{name} = None if {name} is None else save({name})"]
+            lines += self._when_needed(indent, [f for f in self.formulas if name in f.reads], body)
+        for slot, name, attribute in dict.fromkeys(entry for formula in self.formulas for entry in formula.metadata):
+            readers = [formula for formula in self.formulas if (slot, name, attribute) in formula.metadata]
+            body = [f"node.saved_{slot} = {self._metadata(name, attribute)}"]
+            lines += self._when_needed(indent, readers, body)
+        for name in dict.fromkeys(read for formula in self.formulas for read in formula.plain):
+            body = [f"node.saved_{name} = frozen_copy({name}) if type({name}) in MUTABLE else {name}"]
+            lines += self._when_needed(indent, [f for f in self.formulas if name in f.plain], body)
+        return lines
+
+    def _save(self, name: str) -> str:
+        # In special modes others look at what is saved, and want it with its window.
+        if self.plain:
+            return f"save({name})"
+        return f"save({name}) if {self._array_name(name)}.ndim else keep_number({name})"
+
+    def _metadata(self, name: str, attribute: str) -> str:
+        """The expression for what can be known of a tensor without keeping it."""
+        if name not in self.number:
+            return f"{'a0' if self.inplace_result else f'r{self.signature.outputs.index(name)}'}.{attribute}"
+        if self.listed is not None:
+            return f"[array.{attribute[:-1]} for array in a0]"
+        value = f"geometry_of({name})" if attribute == "geometry" else f"{self._array_name(name)}.{attribute}"
+        return f"None if {name} is None else {value}" if self.signature.argument(name).optional else value
+
+    def _when_needed(self, indent: str, formulas: list[Formula], body: list[str]) -> list[str]:
+        numbers = sorted({self.number[name] for formula in formulas for name in formula.inputs})
+        others = set(self._differentiable())
+        if self.inplace_result:
+            others.add(0)  # which may be all that is recorded for
+        if self.listed is not None or others <= set(numbers):
+            return [indent + line for line in body]
+        test = " or ".join(f"e{i} is not None" for i in numbers)
+        return [f"{indent}if {test}:", *(f"{indent}    {line}" for line in body)]
+
+    def _likes(self, indent: str, *, inplace: bool = False) -> list[str]:
+        if not needs_likes(self.operator):
+            return []
+        if self.listed is not None:
+            return [f"{indent}node.input_specs = [(array.shape, array.dtype) for array in a0]"]
+        arrays = [f"a{i}" for i in range(len(self.tensors))]
+        result = "a0" if inplace else "r0"
+        differentiable = set(self._differentiable())
+        elementwise = self.operator.elementwise and not self.operator.user_defined
+        tests = []
+        if len(arrays) == 2 and not inplace and differentiable == {0, 1} and elementwise:
+            same = "a0.shape == a1.shape and a0.dtype is a1.dtype"
+            return [
+                f"{indent}if {same} if e0 is not None and e1 is not None else "
+                f"r0.shape == (a0 if e1 is None else a1).shape and r0.dtype is (a0 if e1 is None else a1).dtype:",
+                f"{indent}    node.input_specs = None",
+                f"{indent}else:",
+                f"{indent}    node.input_specs = ((a0.shape, a0.dtype), (a1.shape, a1.dtype))",
+            ]
+        for i, array in enumerate(arrays):
+            if i in differentiable and not (inplace and i == 0):
+                some = f"{array} is None or " if self.tensors[i].optional else ""
+                tests.append(f"({some}{result}.shape == {array}.shape and {result}.dtype is {array}.dtype)")
+        input_specs = ", ".join(
+            f"None if {array} is None else ({array}.shape, {array}.dtype)"
+            if self.tensors[i].optional
+            else f"({array}.shape, {array}.dtype)"
+            for i, array in enumerate(arrays)
+        )
+        if not elementwise:
+            return [f"{indent}node.input_specs = ({input_specs},)"]
+        if not tests:
+            return [f"{indent}node.input_specs = None"]
+        return [
+            f"{indent}if {' and '.join(tests)}:",
+            f"{indent}    node.input_specs = None",
+            f"{indent}else:",
+            f"{indent}    node.input_specs = ({input_specs},)",
+        ]
+
+    def _record(self) -> list[str]:
+        operator = self.operator
+        outputs = self.signature.outputs
+        differentiable = self._differentiable()
+        some = " or ".join(f"e{i} is not None" for i in differentiable)
+        if self.listed is not None:
+            some = "edges.count(None) != len(edges)"
+        several = grads_are_several(operator)
+        # An operator that casts, or that we know nothing about, may make integers: there is no gradient through these.
+        casts = operator.user_defined or any(argument.name == "dtype" for argument in self.signature.plain)
+        first = next(i for i, output in enumerate(outputs) if output not in operator.nondifferentiable_outputs)
+        floating = f" and r{first}.dtype.kind in 'fc'" if casts and not several else ""
+        lines = self._edges(differentiable)
+        lines += [
+            f"    if mode_bits and ({some}){floating}:",
+            f"        node = new({backward_name(operator.name)})",
+            *self._fill_node("        "),
+            *self._save_inputs("        "),
+            *self._likes("        "),
+        ]
+        lines += self._save_results()
+        if several:
+            input_specs = ", ".join(f"(r{i}.shape, r{i}.dtype)" for i in range(len(outputs)))
+            lines.append(f"        node.output_specs = ({input_specs},)")
+        for i, output in enumerate(outputs):
+            edge = "None" if output in operator.nondifferentiable_outputs else f"Edge(node, {i})" if several else "node"
+            if casts and several and edge != "None":
+                edge = f"{edge} if r{i}.dtype.kind in 'fc' else None"
+            lines.append(f"        out{i}._edge = {edge}")
+        lines.append("    else:")
+        lines += [f"        out{i}._edge = None" for i in range(len(outputs))]
+        return lines
+
+    def _save_results(self) -> list[str]:
+        lines = []
+        for i, output in enumerate(self.signature.outputs):
+            readers = [formula for formula in self.formulas if output in formula.results]
+            if readers:
+                body = [
+                    "saved = new(SavedTensor)",
+                    f"saved.array = r{i}",
+                    f"node.saved_{output} = out{i}._saved = saved",
+                ]
+                if self.gives_numbers and not self.plain:
+                    number = [f"if type(_kept{i}) is float64:", f"    node.saved_{output} = _kept{i}", "else:"]
+                    body = [*number, *(f"    {line}" for line in body)]
+                lines += self._when_needed("        ", readers, body)
+        return lines
+
+
+def makes_reals(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc gives real numbers for complex ones."""
+    return any("D" in loop[: ufunc.nin] and loop[-1] not in "FDGO" for loop in ufunc.types)

@@ -1,0 +1,326 @@
+"""Writes the node class of an operator, as Python source: what computes its gradients."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from sys import getrefcount
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.node import MANY, ONE, Node
+from ..language.declaration import Formula, Operator
+from ..language.parsing import local_names
+from ..language.rewriting import Renamed, formula_text
+
+__all__ = ["NodeWriter", "backward_name", "edge_slots", "grads_are_several", "needs_likes", "of_reals"]
+
+
+class NodeWriter:
+    """Writes the node class of an operator.
+
+    Arguments:
+        operator: its declaration.
+        class_name: the name of the class.
+    """
+
+    def __init__(self, operator: Operator, class_name: str) -> None:
+        self.operator = operator
+        self.class_name = class_name
+        self.arguments = operator.signature.tensors
+        self.listed = next((argument for argument in self.arguments if argument.kind == "tensors"), None)
+        self.several = grads_are_several(operator)
+        self.saved = tuple(
+            dict.fromkeys(read for formula in operator.formulas for read in (*formula.reads, *formula.results))
+        )
+        self.kept = tuple(dict.fromkeys(entry for formula in operator.formulas for entry in formula.kept))
+        self.one = len(self.arguments) == 1 and self.listed is None
+        self.symmetric = self._is_symmetric()
+
+    def source(self) -> str:
+        """The source of the class."""
+        operator = self.operator
+        slots = [*edge_slots(operator), *[f"saved_{name}" for name in (*self.saved, *self.kept)]]
+        if needs_likes(operator):
+            slots.append("input_specs")
+        if self.several:
+            slots.append("output_specs")
+        lines = [
+            f"class {self.class_name}(Node):",
+            f"    __slots__ = {tuple(slots)!r}",
+            f"    kind = {ONE if self.one else MANY}",
+            f"    outputs = {len(operator.signature.outputs) if self.several else 1}",
+            f"    saved_names = {self.saved!r}",
+        ]
+        if slots[0] != "edges":
+            lines.append(f"    edges = {'ONE_EDGE' if slots[0] == 'edge' else 'TWO_EDGES'}")
+        lines.append("")
+        lines += self.apply("apply", recorded=False, release=False)
+        if self.saved or any(self._in_place(formula) for formula in operator.formulas):
+            lines += self.apply("consume", recorded=False, release=True)
+        else:
+            lines += ["    consume = apply", ""]
+        if self.saved:
+            lines += ["    def release(node):", *self.releases(), ""]
+        lines += self.apply("apply_recorded", recorded=True, release=False)
+        return "\n".join(lines) + "\n"
+
+    def releases(self) -> list[str]:
+        """What lets go of the saved values."""
+        listed = None if self.listed is None else self.listed.name
+        return [
+            f"        node.saved_{name} = {'[RELEASED] * len(node.edges)' if name == listed else 'RELEASED'}"
+            for name in self.saved
+        ]
+
+    def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:
+        """One of the functions that compute gradients."""
+        operator = self.operator
+        grad = "grads" if self.several else "grad"
+        lines = [f"    def {name}(node, {grad}, edges):"]
+        if self.several:
+            lines.append(f"        grads = ops.materialized(grads, node.output_specs, {recorded})")
+        if self.listed is not None:
+            return lines + self._apply_to_list(recorded, release)
+        order = {argument.name: i for i, argument in enumerate(self.arguments)}
+        one = self.one
+        loaded: set[str] = set()
+        if not one:
+            targets = ", ".join(f"e{i}" for i in range(len(self.arguments)))
+            lines.append(f"        {targets}{',' if len(self.arguments) == 1 else ''} = edges")
+            lines.append("        " + " = ".join(f"g{i}" for i in range(len(self.arguments))) + " = None")
+        for formula in operator.formulas:
+            indent = "        "
+            if not one:
+                needed = " or ".join(f"e{order[name]} is not None" for name in formula.inputs)
+                if release and self.symmetric and formula is operator.formulas[1]:
+                    lines += [
+                        f"        if e0 is not None and {self._of_one_value()}:",
+                        "            g0 = np_add(g0, g0, g0) if type(g0) is ndarray else g0 + g0",
+                        f"        elif {needed}:",
+                    ]
+                else:
+                    lines.append(f"        if {needed}:")
+                indent += "    "
+                loaded = set()
+            for read in (*formula.reads, *formula.results, *formula.kept):
+                if read not in loaded:
+                    loaded.add(read)
+                    if not recorded and self._may_be_number(read):
+                        lines += [
+                            f"{indent}{read} = node.saved_{read}",
+                            f"{indent}if type({read}) is not float64:",
+                            f"{indent}    {read} = {read}.array",
+                        ]
+                    else:
+                        lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
+            targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
+            assignment = f"{targets} = {self._formula(formula, recorded)}"
+            written = self._in_place(formula) if release else None
+            if written is None:
+                lines.append(indent + assignment)
+            else:
+                later = operator.formulas[operator.formulas.index(formula) + 1 :]
+                others = [f"e{order[name]} is None" for other in later for name in other.inputs]
+                if self.symmetric and later:
+                    others = [f"(e1 is None or {self._of_one_value()})"]
+                lines += self._reused(targets, assignment, written, others, indent)
+        if release:
+            lines += self.releases()
+        if operator.user_defined:
+            for i, argument in enumerate(self.arguments):
+                if argument.name in operator.differentiable:
+                    checked = f"checked_gradient(g{i}, node.input_specs[{i}], {operator.name!r}, {argument.name!r})"
+                    lines.append(f"        g{i} = {checked}")
+        elif needs_likes(operator):
+            lines.append("        if node.input_specs is not None:")
+            for i in range(len(self.arguments)):
+                lines.append(f"            g{i} = match_spec(g{i}, node.input_specs[{i}])")
+        results = ", ".join(f"g{i}" for i in range(len(self.arguments)))
+        lines += [f"        return {results}", ""]
+        return lines
+
+    def _is_symmetric(self) -> bool:
+        """Whether both operands have the same formula, a product, so that a value times itself needs it only once."""
+        formulas = self.operator.formulas
+        if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
+            return False
+        one, other = (argument.name for argument in self.arguments)
+        names = {one: ast.Name(other, ast.Load()), other: ast.Name(one, ast.Load())}
+        swapped = Renamed(names).visit(copy.deepcopy(formulas[0].tree))
+        return ast.dump(swapped) == ast.dump(formulas[1].tree)
+
+    def _of_one_value(self) -> str:
+        one, other = (argument.name for argument in self.arguments)
+        # Hooks are to see the gradient of each operand.
+        return f"e0 is e1 and node.saved_{one} is node.saved_{other} and node.hooks is None"
+
+    def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
+        """Of a formula like `grad * factor`, which can be computed over the gradient: the ufunc, and any factor."""
+        if not self.operator.elementwise or self.operator.user_defined or self.several or len(formula.inputs) > 1:
+            return None
+        tree = formula.tree
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and _is_grad(tree.operand):
+            return "np_negative", None
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)) and _is_grad(tree.left):
+            factor = tree.right
+            names = {node.id for node in ast.walk(factor) if isinstance(node, ast.Name)}
+            if "grad" not in names and names & {*formula.reads, *formula.results}:
+                arguments = {argument.name for argument in self.operator.signature.arguments}
+                ufunc = "np_multiply" if isinstance(tree.op, ast.Mult) else "np_divide"
+                return ufunc, formula_text(factor, False, arguments | local_names(factor))
+        return None
+
+    def _reused(
+        self, target: str, assignment: str, written: tuple[str, str | None], others: list[str], indent: str
+    ) -> list[str]:
+        """A formula computed over the gradient where that is large and nobody else holds it.
+
+        See Note [Who owns a gradient] in docs/notes/engine.md. A page of fresh memory costs more than the arithmetic.
+        """
+        ufunc, factor = written
+        alone = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None and getrefcount(grad) <= GRAD_ALONE"
+        test = " and ".join([alone, *others])
+        lines = []
+        if factor is not None:
+            lines.append(f"{indent}factor = {factor}")
+            test += " and factor.dtype is grad.dtype"
+            operator = "*" if ufunc == "np_multiply" else "/"
+            assignment = f"{target} = grad {operator} factor"
+        operands = "grad, grad" if factor is None else "grad, factor, grad"
+        return [
+            *lines,
+            f"{indent}if {test}:",
+            f"{indent}    {target} = {ufunc}({operands})",
+            f"{indent}else:",
+            f"{indent}    {assignment}",
+        ]
+
+    def _formula(self, formula: Formula, recorded: bool) -> str:
+        arguments = {argument.name for argument in self.operator.signature.arguments}
+        return formula_text(formula.tree, recorded, arguments | local_names(formula.tree))
+
+    def _may_be_number(self, name: str) -> bool:
+        """Whether a node may keep a number instead of a window of an input or a result."""
+        if name in self.operator.signature.outputs:
+            in_place = self.operator.has_inplace
+            return name in self.saved and (in_place or isinstance(self.operator.forward, np.ufunc))
+        return name in self.saved and not self.operator.signature.argument(name).optional
+
+    def _load(self, name: str, recorded: bool, order: dict[str, int]) -> str:
+        if name not in self.saved:
+            return f"node.saved_{name}"
+        if not recorded:
+            if name in order and self.operator.signature.argument(name).optional:
+                return f"None if node.saved_{name} is None else node.saved_{name}.array"
+            return f"node.saved_{name}.array"
+        if name in order:
+            number = order[name]
+            slots = edge_slots(self.operator)
+            edge = f"node.edges[{number}]" if slots == ["edges"] else f"node.{slots[number]}"
+            if self.operator.signature.argument(name).optional:
+                return f"None if node.saved_{name} is None else tensor_like(node.saved_{name}, {edge})"
+            return f"tensor_like(node.saved_{name}, {edge})"
+        if name in self.operator.nondifferentiable_outputs:
+            return f"tensor_like(node.saved_{name}, None)"
+        output = self.operator.signature.outputs.index(name)
+        return f"tensor_like(node.saved_{name}, {f'Edge(node, {output})' if self.several else 'node'})"
+
+    def _apply_to_list(self, recorded: bool, release: bool) -> list[str]:
+        operator = self.operator
+        (formula,) = operator.formulas
+        assert self.listed is not None
+        listed = self.listed.name
+        lines = []
+        for read in (*formula.reads, *formula.results, *formula.kept):
+            if read == listed:
+                value = (
+                    f"[tensor_like(saved, edge) for saved, edge in zip(node.saved_{read}, node.edges)]"
+                    if recorded
+                    else f"[saved.array for saved in node.saved_{read}]"
+                )
+            else:
+                value = self._load(read, recorded, {})
+            lines.append(f"        {read} = {value}")
+        lines.append(f"        grads_of_list = {self._formula(formula, recorded)}")
+        if release:
+            lines += self.releases()
+        conformed = "match_spec(g, like)"
+        if operator.user_defined:
+            conformed = f"checked_gradient(g, like, {operator.name!r}, {listed!r})"
+        pairs = "zip(grads_of_list, node.input_specs, strict=True)"
+        lines += [f"        return tuple([{conformed} for g, like in {pairs}])", ""]
+        return lines
+
+
+def _is_grad(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "grad"
+
+
+def edge_slots(operator: Operator) -> list[str]:
+    """The slots for the edges of an operator's nodes; for more than two, or for those of a list, there is one."""
+    arguments = operator.signature.tensors
+    if any(argument.kind == "tensors" for argument in arguments):
+        return ["edges"]
+    return {1: ["edge"], 2: ["edge0", "edge1"]}.get(len(arguments), ["edges"])
+
+
+def grads_are_several(operator: Operator) -> bool:
+    """Whether a gradient may arrive at more than one output."""
+    return len(operator.signature.outputs) - len(operator.nondifferentiable_outputs) > 1
+
+
+def needs_likes(operator: Operator) -> bool:
+    """Whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion."""
+    tensors = operator.signature.tensors
+    if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
+        return True
+    return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
+
+
+def of_reals(inplace: type[Node]) -> type[Node]:
+    """The class of the nodes of an in-place variant that wrote real numbers over complex ones.
+
+    What comes back is the gradient of a complex number. Only its real part is that of the operator's own result.
+    """
+
+    def apply(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
+        return inplace.apply(self, grad.real, edges)
+
+    def consume(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
+        return inplace.consume(self, grad.real, edges)
+
+    def apply_recorded(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
+        return inplace.apply_recorded(self, grad.real, edges)
+
+    return type(
+        inplace.__name__,
+        (inplace,),
+        {
+            "__slots__": (),
+            "__module__": inplace.__module__,
+            "apply": apply,
+            "consume": consume,
+            "apply_recorded": apply_recorded,
+        },
+    )
+
+
+def backward_name(name: str) -> str:
+    """The name of an operator's node class: `log_softmax` has `LogSoftmaxBackward`."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
+
+
+def _grad_alone() -> int:
+    """The reference count of a gradient that the engine holds, as `consume` sees it where nobody else does."""
+
+    def consume(grad: Any) -> int:
+        return getrefcount(grad)
+
+    grad = [object()].pop()
+    return consume(grad)
+
+
+GRAD_ALONE: Final = _grad_alone()
+LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves

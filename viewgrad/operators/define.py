@@ -1,0 +1,238 @@
+"""`define_op`: from the text of a declaration to an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from ..tensor.tensor import Tensor
+from .codegen.compile import INTERNAL, announce, compile_source, environment_of, generate, is_formula_function
+from .language.checker import check_functions, check_signature, declaration_error, read_formulas
+from .language.declaration import InPlace, Operator, Signature
+from .language.forward_formulas import read_tangents
+from .language.parsing import parse_signature
+from .numpy_dispatch import register
+
+__all__ = ["OPERATORS", "define_op", "finish", "row"]
+
+OPERATORS: Final[dict[str, Operator]] = {}
+
+
+def row(
+    signature: str,
+    forward: Callable[..., Any],
+    derivatives: Mapping[str, str] | None = None,
+    *,
+    forward_derivative: str | Mapping[str, str] | None = None,
+    elementwise: bool = False,
+    inplace: bool | InPlace = False,
+    nondifferentiable_outputs: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    method: bool = True,
+    numpy: Sequence[Any] = (),
+    doc: str = "",
+    domain: tuple[float, float] = (-2.0, 2.0),
+    kinds: str = "f",
+    samples: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+) -> Operator:
+    """Define an operator: one row of the table.
+
+    Arguments:
+        signature: `"name(self, other, axis=None, *, option=1) -> (first, second)"`.
+        forward: computes the outputs from arrays, with the arguments of the signature; never returns views of them.
+        derivatives: for each tensor argument (several, separated by commas, share a formula that returns a tuple) the
+            formula of its gradient, or `"not_differentiable"`. The keys are what makes an argument a tensor.
+        forward_derivative: the tangent of the output, from `NAME_t` and `NAME_p`; or `"auto_element_wise"` or
+            `"auto_linear"`; by name for several outputs.
+        elementwise: whether the tensors are broadcast against each other.
+        inplace: whether to make an in-place variant; or what the row says of it itself.
+        nondifferentiable_outputs: the outputs through which no gradient flows.
+        lists: the tensor arguments that are lists of tensors.
+        method: whether to make the operator a method of `Tensor`.
+        numpy: the NumPy functions and ufuncs that mean this operator on tensors.
+        doc: what it computes.
+        domain: of an elementwise operator, the interval from which the tests draw its arguments.
+        kinds: "fc" where complex numbers make sense, "f" where they don't.
+        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors;
+            `samples.draws` writes it down shortly. Needed unless the operator is elementwise.
+        reference: computes the same in another way from arrays; the first of `numpy` where left out.
+
+    Returns:
+        The operator, callable.
+    """
+    operator = _declare(
+        signature,
+        forward,
+        derivatives or {},
+        forward_derivative=forward_derivative,
+        elementwise=elementwise,
+        inplace=inplace,
+        nondifferentiable=nondifferentiable_outputs,
+        lists=lists,
+        doc=doc,
+        user_defined=False,
+        domain=domain,
+        kinds=kinds,
+        samples=samples,
+        reference=reference or next((function for function in numpy if callable(function)), None),
+    )
+    arguments = operator.signature.arguments
+    if method and arguments and arguments[0].kind == "tensor":
+        setattr(Tensor, operator.name, operator.function)
+        if operator.has_inplace:
+            setattr(Tensor, f"{operator.name}_", operator.inplace_function)
+    for function in numpy:
+        register(function, operator.function)
+    return operator
+
+
+_complete: Final[list[bool]] = []  # says, once there is something in it, that the table of rows is complete
+
+
+def finish() -> None:
+    """Check what could only be checked when the table is complete: that all that the formulas call exists."""
+    check_functions(OPERATORS.values(), is_formula_function)
+    _complete.append(True)
+
+
+def _declare(
+    text: str,
+    forward: Callable[..., Any],
+    derivatives: Mapping[str, str],
+    *,
+    forward_derivative: str | Mapping[str, str] | None,
+    elementwise: bool,
+    inplace: bool | InPlace,
+    nondifferentiable: Sequence[str],
+    lists: Sequence[str],
+    doc: str,
+    user_defined: bool,
+    **tested_on: Any,
+) -> Operator:
+    """Check a declaration, and make an operator of it."""
+    tensors = {
+        name.strip(): "tensors" if name.strip() in lists else "tensor" for key in derivatives for name in key.split(",")
+    }
+    signature = parse_signature(text, tensors)
+    name = signature.name
+    earlier = OPERATORS.get(name)
+    if (earlier is not None and not earlier.user_defined) or (earlier is None and is_formula_function(name)):
+        raise declaration_error(name, "this name is taken by the library; choose another name")
+    if name in INTERNAL:
+        raise declaration_error(name, "this name is used by generated code; choose another name")
+    check_signature(signature, derivatives, lists, nondifferentiable, INTERNAL)
+    has_inplace = bool(inplace)
+    if has_inplace:
+        _check_inplace(signature)
+    operator = Operator(
+        signature=signature,
+        forward=forward,
+        formulas=read_formulas(signature, derivatives, nondifferentiable, inplace=has_inplace),
+        differentiable=(),
+        nondifferentiable_outputs=tuple(nondifferentiable),
+        elementwise=elementwise,
+        forward_derivative=forward_derivative,
+        has_inplace=has_inplace,
+        doc=doc,
+        user_defined=user_defined,
+        **tested_on,
+    )
+    environment = environment_of(operator)
+
+    def compile(source: str, function: str) -> Any:
+        return compile_source(source, function, environment)[function]
+
+    _read_differentiable(operator, compile)
+    if isinstance(inplace, InPlace):
+        operator.inplace_declaration = declared = attrs.evolve(
+            operator,
+            forward=inplace.forward or forward,
+            formulas=operator.formulas
+            if inplace.derivatives is None
+            else read_formulas(signature, inplace.derivatives, nondifferentiable, inplace=True),
+            forward_derivative=inplace.forward_derivative or forward_derivative,
+            sources={},
+        )
+        _read_differentiable(declared, compile, own=inplace.forward_derivative is not None)
+    if user_defined or _complete:
+        check_functions([operator], lambda called: called == name or is_formula_function(called))
+    try:
+        generate(operator, environment)
+    except NameError as error:
+        raise declaration_error(name, f"a default in the signature cannot be evaluated: {error}") from None
+    announce(operator)
+    OPERATORS[name] = operator
+    return operator
+
+
+def _read_differentiable(operator: Operator, compile: Callable[[str, str], Any], *, own: bool = False) -> None:
+    """Fill in what follows from the formulas: the differentiable inputs, and how tangents are computed."""
+    inputs = {name for formula in operator.formulas for name in formula.inputs}
+    operator.differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
+    operator.tangents = read_tangents(
+        operator.signature,
+        operator.differentiable,
+        operator.formulas,
+        operator.forward_derivative,
+        operator.nondifferentiable_outputs,
+        compile,
+        inplace=own,
+    )
+
+
+def _check_inplace(signature: Signature) -> None:
+    """Check that an in-place variant makes sense: the result is written over the first argument."""
+    first = signature.arguments[0] if signature.arguments else None
+    if first is None or first.kind != "tensor" or first.optional or first.keyword_only:
+        raise declaration_error(
+            signature.name, "an in-place variant writes to the first argument, which must be a tensor"
+        )
+    if len(signature.outputs) != 1:
+        raise declaration_error(signature.name, f"an in-place variant has one output, not {len(signature.outputs)}")
+
+
+def define_op(
+    signature: str,
+    *,
+    forward: Callable[..., Any],
+    derivatives: Mapping[str, str],
+    forward_derivative: str | Mapping[str, str] | None = None,
+    inplace: bool | InPlace = False,
+    elementwise: bool | None = None,
+    nondifferentiable_outputs: Sequence[str] = (),
+    lists: Sequence[str] = (),
+    doc: str = "",
+) -> Operator:
+    """Define an operator of one's own, which then behaves as a built-in one.
+
+    See `row` for the arguments. `elementwise` is inferred from an in-place variant where left out.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> softclip = vg.autograd.define_op(
+        ...     "softclip_example(self, *, limit)",
+        ...     forward=lambda x, *, limit: limit * np.tanh(x / limit),
+        ...     derivatives={"self": "grad * (1 - square(result / limit))"},
+        ...     forward_derivative="auto_element_wise",
+        ...     inplace=True,
+        ... )
+        >>> x = vg.Tensor([0.0, 1.0], requires_grad=True)
+        >>> softclip(x, limit=2.0).sum().backward()
+        >>> x.grad
+        Tensor([1.        , 0.78644773])
+    """
+    return _declare(
+        signature,
+        forward,
+        derivatives,
+        forward_derivative=forward_derivative,
+        elementwise=bool(inplace) if elementwise is None else elementwise,
+        inplace=inplace,
+        nondifferentiable=nondifferentiable_outputs,
+        lists=lists,
+        doc=doc,
+        user_defined=True,
+    )

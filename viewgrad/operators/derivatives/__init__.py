@@ -1,0 +1,28 @@
+"""The tables of derivatives: one row for each operator, and the functions that their formulas call."""
+
+from . import (
+    activations,
+    convolution,
+    decompositions,
+    dropout,
+    elementwise,
+    embedding,
+    formulas,
+    fourier,
+    fused,
+    integer_valued,
+    joining,
+    linear_algebra,
+    losses,
+    missing_values,
+    normalization,
+    ordering,
+    pooling,
+    products,
+    reductions,
+    sampled_functions,
+    scattering,
+    selection,
+    special_functions,
+    statistics,
+)

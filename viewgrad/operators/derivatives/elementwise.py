@@ -1,0 +1,255 @@
+"""The derivatives of the elementwise operators.
+
+A formula gives the gradient that PyTorch gives: for complex numbers the conjugate Wirtinger derivative, so that a step
+against it lowers a real result. Where a function has a kink, the row says which of the subgradients is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..codegen.compile import TENSOR_FUNCTIONS
+from ..define import row
+from ..language.declaration import InPlace, Operator
+from ..samples import case, draws
+from .formulas import conjugated
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+NOT: Final = "not_differentiable"
+AUTO: Final = "auto_element_wise"
+LINEAR: Final = "auto_linear"
+STEP: Final = "zeros_like(grad)"  # of functions that are constant between their jumps
+MASK: Final = np.array([[True, False, False, True], [False, False, True, True], [True, True, False, False]])
+BITS: Final = np.arange(12).reshape(3, 4) % 5
+
+
+def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
+    """A row of one tensor, with an in-place form."""
+    numpy = [forward] if isinstance(forward, np.ufunc) else ()
+    options = {"kinds": "fc", "numpy": numpy, "inplace": True} | options
+    return row(
+        name if "(" in name else f"{name}(self)", forward, {"self": gradient}, forward_derivative=tangent,
+        elementwise=True, doc=doc, **options,
+    )
+
+
+def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
+    """A row of two tensors that are broadcast against each other, with an in-place form."""
+    options = {"numpy": [forward] if isinstance(forward, np.ufunc) else ()} | options
+    return row(
+        name if "(" in name else f"{name}(self, other)", forward, dict(zip(("self", "other"), gradients)),
+        forward_derivative=tangent, elementwise=True, inplace=True, doc=doc, **options,
+    )
+
+
+# -- arithmetic --------------------------------------------------------------------------------------------------------
+
+
+def conj_forward(a: Array) -> Any:
+    return np.conjugate(a) if a.dtype.kind == "c" else a.copy()
+
+
+unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR)
+# Not over the value itself: some builds of NumPy then read from wrong places where every eighth number is taken.
+unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
+      inplace=InPlace(forward=lambda a: np.negative(a)))
+unary("square",     np.square,     "grad * conj(2 * self)",        "The value times itself.")
+unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", domain=(0.3, 3))
+unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", domain=(0.1, 3))
+unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube root; infinite gradient at 0.",
+      kinds="f", domain=(0.1, 3))
+unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value, of reals; gradient 0 at 0.",
+      kinds="f")
+unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
+      tangent="(conj(sign(self_p)) * self_t).real")
+unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
+      "-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")
+conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
+             tangent=LINEAR, numpy=[np.conjugate])
+TENSOR_FUNCTIONS.conj = conjugated  # what it means in a formula: a real value is not even recorded
+
+binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", kinds="fc")
+binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", kinds="fc")
+binary("mul", np.multiply, ("grad * conj(other)", "grad * conj(self)"),
+       "self_t * other_p + self_p * other_t", "The product.", kinds="fc")
+binary("div", np.true_divide, ("grad / conj(other)", "-grad * conj(result / other)"),
+       "(self_t - other_t * result) / other_p", "The quotient.", kinds="fc", domain=(0.3, 3))
+binary("floor_divide", np.floor_divide, (STEP, STEP),
+       "zeros_like(result)", "The quotient rounded down; gradient 0.")
+binary("remainder", np.remainder, ("grad", "-grad * floor_divide(self, other)"),
+       "self_t - other_t * floor_divide(self_p, other_p)",
+       "What division leaves, with the divisor's sign.", domain=(0.3, 3))
+binary("fmod", np.fmod, ("grad", "-grad * rint((self - result) / other)"),
+       "self_t - other_t * rint((self_p - result) / other_p)",
+       "What division leaves, with the dividend's sign.", domain=(0.3, 3))
+row(
+    "pow(self, exponent)", np.power,
+    {"self": "grad * conj(power_slope(self, exponent))", "exponent": "grad * conj(result * power_log(self, exponent))"},
+    forward_derivative="power_tangent(self_p, exponent_p, result, self_t, exponent_t)",
+    elementwise=True, inplace=True, kinds="fc", domain=(0.3, 2), numpy=[np.power],
+    doc="The power; where the base is 0, the gradient of an exponent that is not negative is 0.",
+)
+row(
+    "lerp(self, end, weight)", lambda self, end, weight: self + weight * (end - self),
+    {"self": "grad * conj(1 - weight)", "end": "grad * conj(weight)", "weight": "grad * conj(end - self)"},
+    forward_derivative="self_t + weight_p * (end_t - self_t) + weight_t * (end_p - self_p)",
+    elementwise=True, inplace=True, kinds="fc", doc="The point `weight` of the way from `self` to `end`.",
+    reference=lambda self, end, weight: (1 - weight) * self + weight * end,
+)
+
+# -- exponentials and logarithms ---------------------------------------------------------------------------------------
+
+unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.")
+unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.")
+unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.")
+unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", domain=(0.1, 3))
+unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", domain=(0.1, 3))
+unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", domain=(0.1, 3))
+unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", domain=(-0.9, 2))
+binary("logaddexp", np.logaddexp, ("grad * exp(self - result)", "grad * exp(other - result)"),
+       "self_t * exp(self_p - result) + other_t * exp(other_p - result)", "log(exp(self) + exp(other)).")
+binary("logaddexp2", np.logaddexp2, ("grad * exp2(self - result)", "grad * exp2(other - result)"),
+       "self_t * exp2(self_p - result) + other_t * exp2(other_p - result)", "log2(2**self + 2**other).")
+
+# -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
+
+unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine, of radians.")
+unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine, of radians.")
+unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.", domain=(-1.2, 1.2))
+unary("arcsin",  np.arcsin,  "grad / conj(sqrt(1 - square(self)))",  "The inverse of the sine.", domain=(-0.9, 0.9))
+unary("arccos",  np.arccos,  "-grad / conj(sqrt(1 - square(self)))", "The inverse of the cosine.", domain=(-0.9, 0.9))
+unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.")
+unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.")
+unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.")
+unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.")
+unary("arcsinh", np.arcsinh, "grad / conj(sqrt(1 + square(self)))",  "The inverse of sinh.")
+unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(self + 1))", "The inverse of cosh.", domain=(1.1, 3))
+unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", domain=(-0.9, 0.9))
+unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees as radians.",
+      tangent=LINEAR, kinds="f", numpy=[np.deg2rad, np.radians])
+unary("rad2deg", np.rad2deg, "grad * 57.29577951308232",             "Radians as degrees.",
+      tangent=LINEAR, kinds="f", numpy=[np.rad2deg, np.degrees])
+binary("arctan2", np.arctan2, ("grad * over_square(other, self)", "-grad * over_square(self, other)"),
+       "self_t * over_square(other_p, self_p) - other_t * over_square(self_p, other_p)",
+       "The angle of the point (other, self); gradient 0 at the origin.")
+binary("hypot", np.hypot, ("grad * (self / nonzero_or_one(result))", "grad * (other / nonzero_or_one(result))"),
+       "self_t * (self_p / nonzero_or_one(result)) + other_t * (other_p / nonzero_or_one(result))",
+       "The length of the vector (self, other); gradient 0 at the origin.")
+
+# -- activation functions ----------------------------------------------------------------------------------------------
+
+
+def sigmoid_forward(a: Array) -> Any:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-a))
+
+
+unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).",
+      reference=lambda a: 0.5 * (1 + np.tanh(a / 2)))
+unary("relu", lambda a: np.maximum(a, 0), "grad * (result > 0)", "The value, or 0 for a negative one; gradient 0 at 0.",
+      kinds="f", reference=lambda a: np.where(a > 0, a, 0))
+unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
+      "log(1 + exp(beta * self)) / beta.", kinds="f", samples=draws(case((3, 4)), case((3, 4), beta=2.5)),
+      reference=lambda a, beta=1.0: np.log(1 + np.exp(beta * a)) / beta)
+
+# -- rounding: constant between the jumps, so the gradient is 0 --------------------------------------------------------
+
+unary("floor", np.floor, STEP, "The greatest integer that is not greater; gradient 0.", kinds="f")
+unary("ceil",  np.ceil,  STEP, "The least integer that is not less; gradient 0.", kinds="f")
+unary("trunc", np.trunc, STEP, "The integer part; gradient 0.", kinds="f")
+unary("rint",  np.rint,  STEP, "The nearest integer, the even one where two are; gradient 0.")
+unary("round(self, decimals=0)", np.round, STEP, "The value with so many decimals; gradient 0.",
+      numpy=[np.round], samples=draws(case((3, 4)), case((3, 4), 1)))
+
+# -- choosing between values -------------------------------------------------------------------------------------------
+
+binary("maximum", np.maximum,
+       ("masked_fill(where(self == other, grad / 2, grad), self < other, 0)",
+        "masked_fill(where(self == other, grad / 2, grad), other < self, 0)"),
+       "where(self_p == other_p, (self_t + other_t) / 2, where(self_p < other_p, other_t, self_t))",
+       "The greater of two; where they are equal, each gets half of the gradient.")
+binary("minimum", np.minimum,
+       ("masked_fill(where(self == other, grad / 2, grad), self > other, 0)",
+        "masked_fill(where(self == other, grad / 2, grad), other > self, 0)"),
+       "where(self_p == other_p, (self_t + other_t) / 2, where(self_p > other_p, other_t, self_t))",
+       "The lesser of two; where they are equal, each gets half of the gradient.")
+binary("fmax", np.fmax,
+       ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
+        "masked_fill(grad, first_chosen(self >= other, self, other), 0)"),
+       "where(first_chosen(self_p >= other_p, self_p, other_p), self_t, other_t)",
+       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.")
+binary("fmin", np.fmin,
+       ("masked_fill(grad, logical_not(first_chosen(self <= other, self, other)), 0)",
+        "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
+       "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
+       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.")
+binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
+       "self_t * sign(self_p) * copysign(sign(self_p), other_p)",
+       "The magnitude of the first with the sign of the second; gradient 0 at 0.")
+row(
+    "where(condition, self, other)", np.where,
+    {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
+    forward_derivative=LINEAR, elementwise=True, method=False, kinds="fc",
+    samples=draws(case(MASK, (3, 4), (3, 4))), reference=np.where,
+    doc="The first value where the condition is true, the second elsewhere.",
+)
+row(
+    "masked_fill(self, mask, value)", lambda self, mask, value: np.where(mask, value, self),
+    {"self": "masked_fill(grad, mask, 0)", "mask": NOT, "value": "where(mask, grad, 0)"},
+    forward_derivative=LINEAR, elementwise=True, inplace=True, kinds="fc",
+    samples=draws(case((3, 4), MASK, (3, 4)), case((3, 4), MASK, ())),
+    reference=lambda self, mask, value: np.choose(mask, [self, value]),
+    doc="The tensor with `value` where the mask is true.",
+)
+row(
+    "clip(self, min=None, max=None)", lambda self, min=None, max=None: np.clip(self, min, max),
+    {
+        "self": "masked_fill(grad, outside(self, min, max), 0)",
+        "min": "masked_fill(grad, not_below(self, min, max), 0)",
+        "max": "masked_fill(grad, not_above(self, min, max), 0)",
+    },
+    forward_derivative="clip_tangent(self_p, min_p, max_p, self_t, min_t, max_t)",
+    elementwise=True, inplace=True, numpy=[np.clip],
+    samples=draws(
+        case((3, 4), np.full((3, 4), -0.5), np.full((3, 4), 0.6)), case((3, 4), (3, 4), (3, 4)),
+        case((3, 4), np.array(-0.5), np.array(0.6)), case((3, 4), min=np.array(0.1)), case((3, 4), max=np.array(0.1)),
+    ),
+    doc="The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value.",
+)
+
+# -- comparisons and logic: no gradient --------------------------------------------------------------------------------
+
+
+def predicate(name: str, forward: Any, doc: str, **options: Any) -> Operator:
+    """A row whose result has no derivative."""
+    tensors = {"self": NOT, "other": NOT} if forward.nin == 2 else {"self": NOT}
+    return row(f"{name}({', '.join(tensors)})", forward, tensors, elementwise=True, numpy=[forward], doc=doc, **options)
+
+
+predicate("equal",         np.equal,         "Whether the values are equal.")
+predicate("not_equal",     np.not_equal,     "Whether the values differ.")
+predicate("less",          np.less,          "Whether the first value is less.")
+predicate("less_equal",    np.less_equal,    "Whether the first value is less or equal.")
+predicate("greater",       np.greater,       "Whether the first value is greater.")
+predicate("greater_equal", np.greater_equal, "Whether the first value is greater or equal.")
+predicate("logical_and",   np.logical_and,   "Whether both are true.")
+predicate("logical_or",    np.logical_or,    "Whether at least one is true.")
+predicate("logical_xor",   np.logical_xor,   "Whether exactly one is true.")
+predicate("logical_not",   np.logical_not,   "Whether the value is false.")
+predicate("isnan",         np.isnan,         "Whether the value is not a number.")
+predicate("isinf",         np.isinf,         "Whether the value is infinite.")
+predicate("isfinite",      np.isfinite,      "Whether the value is neither infinite nor not a number.")
+predicate("signbit",       np.signbit,       "Whether the sign bit is set.")
+
+TWO: Final[dict[str, Any]] = {"inplace": True, "samples": draws(case(BITS, BITS[::-1]))}
+predicate("bitwise_and",   np.bitwise_and,   "Of integers or bools, bit by bit: and.", **TWO)
+predicate("bitwise_or",    np.bitwise_or,    "Of integers or bools, bit by bit: or.", **TWO)
+predicate("bitwise_xor",   np.bitwise_xor,   "Of integers or bools, bit by bit: exclusive or.", **TWO)
+predicate("left_shift",    np.left_shift,    "Integers times a power of two.", **TWO)
+predicate("right_shift",   np.right_shift,   "Integers divided by a power of two, rounded down.", **TWO)
+predicate("invert",        np.invert,        "Of integers or bools, bit by bit: not.",
+          inplace=True, samples=draws(case(BITS)))

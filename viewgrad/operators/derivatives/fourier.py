@@ -1,0 +1,227 @@
+"""The derivatives of the discrete Fourier transforms of `numpy.fft`.
+
+A transform is linear, and its adjoint is the inverse transform up to scale: that of the one with its `norm` turned
+round. Where `n` or `s` cuts a dimension off or fills it up with zeros, the gradient is filled up or cut off in its
+turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..codegen.compile import formula_function
+from ..composites import composite
+from ..define import row
+from ..operands import as_operand
+from ..samples import case, draws
+from .linear_algebra import real_dtype
+from .scattering import zeros_beside
+
+__all__ = ["hfft", "ihfft"]
+
+Array = np.ndarray[Any, Any]
+
+TURNED: Final[dict[Any, Any]] = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+@formula_function
+def resized(a: Any, axis: int, length: int) -> Any:
+    """`a` with `length` elements along `axis`: cut off, or filled up with zeros."""
+    n = a.shape[axis]
+    if n == length:
+        return a
+    axis %= a.ndim
+    if n > length:
+        return a[(slice(None),) * axis + (slice(length),)]
+    shape = (*a.shape[:axis], length - n, *a.shape[axis + 1 :])
+    return np.concatenate([a, zeros_beside(a, shape)], axis=axis)
+
+
+def in_dtype(a: Any, dtype: Any) -> Any:
+    """The real part of what belongs to a real value, in its precision."""
+    if a.dtype.kind == "c" != np.dtype(dtype).kind:
+        a = a.real
+    return a if real_dtype(a.dtype) == real_dtype(dtype) else a.astype(dtype)
+
+
+@formula_function
+def fft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
+    """The gradient of what `fft` transformed."""
+    return in_dtype(resized(np.fft.ifft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
+
+
+@formula_function
+def ifft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
+    """The gradient of what `ifft` transformed."""
+    return in_dtype(resized(np.fft.fft(grad, axis=axis, norm=TURNED[norm]), axis, shape[axis]), dtype)
+
+
+@formula_function
+def rfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, n: int | None, axis: int, norm: Any) -> Any:
+    """The gradient of what `rfft` transformed: the other half of the spectrum has none."""
+    length = shape[axis] if n is None else n
+    return in_dtype(resized(np.fft.ifft(grad, length, axis, TURNED[norm]).real, axis, shape[axis]), dtype)
+
+
+@formula_function
+def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm: Any) -> Any:
+    """The gradient of what `irfft` transformed: every frequency but the lowest and the highest stands for two."""
+    length = grad.shape[axis]
+    twice = np.full(length // 2 + 1, 2, real_dtype(grad.dtype))
+    twice[0] = 1
+    if length % 2 == 0:
+        twice[-1] = 1
+    twice = twice.reshape((-1,) + (1,) * (grad.ndim - 1 - axis % grad.ndim))
+    spectrum = np.fft.rfft(grad, axis=axis, norm=TURNED[norm]) * twice
+    return in_dtype(resized(spectrum, axis, shape[axis]), dtype)
+
+
+def transformed_axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[int]:
+    """The dimensions that a transform of several dimensions goes over."""
+    if axes is None:
+        return list(range(ndim)) if s is None else list(range(ndim - len(s), ndim))
+    return [axis % ndim for axis in axes]
+
+
+def _require_distinct(ndim: int, s: Any, axes: Any) -> None:
+    if axes is not None and len({axis % ndim for axis in axes}) < len(axes):
+        raise ValueError(f"a transform of a tensor takes every dimension once, not axes={tuple(axes)}")
+
+
+@formula_function
+def fftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
+    """The gradient of what `fftn`, or the inverse of it, transformed."""
+    over = transformed_axes(len(shape), s, axes)
+    if over:
+        grad = (np.fft.fftn if inverse else np.fft.ifftn)(grad, axes=over, norm=TURNED[norm])
+    for axis in over:
+        grad = resized(grad, axis, shape[axis])
+    return in_dtype(grad, dtype)
+
+
+@formula_function
+def rfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any) -> Any:
+    """The gradient of what `rfftn` transformed."""
+    *first, last = transformed_axes(len(shape), s, axes)
+    if first:
+        grad = np.fft.ifftn(grad, axes=first, norm=TURNED[norm])
+    for axis in first:
+        grad = resized(grad, axis, shape[axis])
+    return rfft_gradient(grad, shape, dtype, None if s is None or s[-1] in (-1, None) else s[-1], last, norm)
+
+
+@formula_function
+def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: Any, norm: Any) -> Any:
+    """The gradient of what `irfftn` transformed."""
+    *first, last = transformed_axes(len(shape), s, axes)
+    grad = irfft_gradient(grad, shape, np.result_type(dtype, np.complex64), last, norm)
+    if first:
+        grad = np.fft.fftn(grad, axes=first, norm=TURNED[norm])
+    for axis in first:
+        grad = resized(grad, axis, shape[axis])
+    return in_dtype(grad, dtype)
+
+
+def transform(name: str, gradient: str, kinds: str, doc: str) -> None:
+    """A row for a transform of one dimension."""
+    function: Callable[..., Any] = getattr(np.fft, name)
+    n = "n, " if name == "rfft" else ""
+    row(
+        f"{name}(self, n=None, axis=-1, norm=None)",
+        lambda a, n=None, axis=-1, norm=None: function(a, n, axis, norm),
+        {"self": f"{gradient}(grad, self.shape, self.dtype, {n}axis, norm)"},
+        forward_derivative="auto_linear",
+        numpy=[function],
+        kinds=kinds,
+        method=False,
+        samples=draws(
+            case((4,)), case((5,)), case((2, 5), 3), case((2, 3), 6, norm="ortho"), case((0, 4)),
+            case((4, 3), axis=0, norm="forward"), case((3, 2, 2), 5, 0, "backward"),
+        ),
+        doc=doc,
+    )  # fmt: skip
+
+
+def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "") -> None:
+    """A row for a transform of several dimensions, and one for the same of the last two."""
+    for ending, axes in (("n", "None"), ("2", "(-2, -1)")):
+        function: Callable[..., Any] = getattr(np.fft, name + ending)
+
+        def forward(
+            a: Any,
+            s: Any = None,
+            axes: Any = None if ending == "n" else (-2, -1),
+            norm: Any = None,
+            function: Any = function,
+        ) -> Any:
+            _require_distinct(a.ndim, s, axes)
+            return function(a, s, transformed_axes(a.ndim, s, axes) if axes is None else axes, norm)
+
+        samples = draws(
+            case((3, 4)), case((2, 3, 5), norm="ortho"), case((2, 3, 4), s=(3, 2), axes=(0, 2), norm="forward"),
+            case((2, 3, 4), s=(4, 5), axes=(-1, 0), norm="backward"), case((0, 2, 3), axes=(1, 2)),
+            case((3, 4), s=(-1, 6), axes=(1, 0)),
+        )  # fmt: skip
+        row(
+            f"{name}{ending}(self, s=None, axes={axes}, norm=None)",
+            forward,
+            {"self": f"{gradient}(grad, self.shape, self.dtype, s, axes, norm{extra})"},
+            forward_derivative="auto_linear",
+            numpy=[function],
+            kinds=kinds,
+            method=False,
+            samples=samples
+            if ending == "2"
+            else draws(case((4,)), case((2, 3), s=(3, 2), axes=(0, 1)), case((2, 2, 3))),
+            doc=doc if ending == "n" else f"{doc[:-1]}, by default of the last two.",
+        )
+
+
+transform("fft", "fft_gradient", "fc", "The discrete Fourier transform along one dimension.")
+transform("ifft", "ifft_gradient", "fc", "The inverse discrete Fourier transform along one dimension.")
+transform(
+    "rfft", "rfft_gradient", "f", "The half of the discrete Fourier transform of real numbers that tells the whole."
+)
+transform("irfft", "irfft_gradient", "fc", "The real numbers of which this is half the discrete Fourier transform.")
+transforms("fft", "fftn_gradient", "fc", "The discrete Fourier transform along several dimensions.", extra=", False")
+transforms(
+    "ifft", "fftn_gradient", "fc", "The inverse discrete Fourier transform along several dimensions.", extra=", True"
+)
+transforms(
+    "rfft", "rfftn_gradient", "f", "The transform of real numbers along several dimensions, half of the last one."
+)
+transforms(
+    "irfft", "irfftn_gradient", "fc", "The real numbers of which this is the transform along several dimensions."
+)
+
+for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
+    _function: Callable[..., Any] = getattr(np.fft, _name)
+    row(
+        f"{_name}(self, axes=None)",
+        _function,
+        {"self": f"{_other}(grad, axes)"},
+        forward_derivative="auto_linear",
+        numpy=[_function],
+        kinds="fc",
+        method=False,
+        samples=draws(case((5,)), case((3, 4)), case((3, 4), 0), case((2, 3, 5), (0, 2)), case((0, 3))),
+        doc="The dimensions rolled so that the lowest frequency comes "
+        + ("to the middle." if _name == "fftshift" else "back to the front."),
+    )
+
+
+@composite(np.fft.hfft, method=False)
+def hfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
+    """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+    self = as_operand(self)
+    length = 2 * (self.shape[axis] - 1) if n is None else n
+    return np.fft.irfft(np.conj(self), length, axis, TURNED[norm])
+
+
+@composite(np.fft.ihfft, method=False)
+def ihfft(self: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
+    """The inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+    return np.conj(np.fft.rfft(as_operand(self), n, axis, TURNED[norm]))

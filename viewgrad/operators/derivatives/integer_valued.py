@@ -1,0 +1,148 @@
+"""Rows whose results are places, counts or truth values, and so have no gradient; and counts that are weighted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tensor.tensor import FUNCTIONS, Tensor
+from ..codegen.compile import formula_function
+from ..define import row
+from ..samples import case, draws
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+NOT = "not_differentiable"
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+for _name, _what in (("argmax", "greatest"), ("argmin", "least")):
+    _function = getattr(np, _name)
+    row(
+        f"{_name}(self, axis=None, keepdims=False)",
+        lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
+        {"self": NOT},
+        numpy=[_function],
+        samples=draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), axis=1, keepdims=True), case(())),
+        doc=f"Where the {_what} value is, of equal ones the first; in row order, where no axis is given.",
+    )
+row(
+    "argpartition(self, kth, axis=-1)",
+    lambda a, kth, axis=-1: np.argpartition(a, kth, axis=axis),
+    {"self": NOT},
+    numpy=[np.argpartition],
+    samples=draws(case((5,), 2), case((3, 4), 1, 0)),
+    doc="The places of the values, with that of the `kth` in order at its own place and lesser ones before it.",
+)
+row(
+    "searchsorted(self, v, side='left')",
+    lambda a, v, side="left": np.searchsorted(a, v, side=side),
+    {"self": NOT, "v": NOT},
+    samples=lambda rng: [
+        ((np.arange(4.0), rng.uniform(-1, 5, (2, 3))), {}),
+        ((np.arange(4.0), np.array(2.0), "right"), {}),
+    ],
+    numpy=[np.searchsorted],
+    doc="Where values would have to be inserted to keep a vector sorted.",
+)
+row(
+    "digitize(self, bins, right=False)",
+    lambda a, bins, right=False: np.digitize(a, bins, right=right),
+    {"self": NOT, "bins": NOT},
+    numpy=[np.digitize],
+    samples=lambda rng: [
+        ((rng.uniform(-1, 5, (2, 3)), np.arange(4.0)), {}),
+        ((np.arange(3.0), np.arange(4.0), True), {}),
+    ],
+    doc="The number of the bin that each value lies in.",
+)
+# -- sets --------------------------------------------------------------------------------------------------------------
+
+
+def unique_all_forward(a: Any) -> tuple[Array, Array, Array, Array]:
+    values, indices, inverse, counts = np.unique(a, return_index=True, return_inverse=True, return_counts=True)
+    return values, indices, inverse.reshape(a.shape), counts
+
+
+DOUBLES = draws(case(np.array([[1.0, 3.0, 1.0], [0.0, 3.0, 3.0]])), case(np.zeros(0)), case(np.array(2.0)))
+
+row(
+    "unique(self, axis=None)",
+    lambda a, axis=None: np.unique(a, axis=axis),
+    {"self": NOT},
+    samples=lambda rng: [*DOUBLES(rng), ((np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]]), 0), {})],
+    reference=lambda a, axis=None: np.unique(a, axis=axis),
+    doc="The distinct values, ascending.",
+)
+unique_all = row(
+    "unique_all(self) -> (values, indices, inverse_indices, counts)",
+    unique_all_forward,
+    {"self": NOT},
+    samples=DOUBLES,
+    numpy=[np.unique_all],
+    doc="The distinct values, ascending, where each comes first, which of them each value is, and how often each "
+    "occurs.",
+)
+row(
+    "isin(self, test_elements, *, invert=False)",
+    lambda a, test_elements, *, invert=False: np.isin(a, test_elements, invert=invert),
+    {"self": NOT, "test_elements": NOT},
+    samples=lambda rng: [
+        ((rng.integers(0, 4, (3, 4)), np.array([1, 3])), {}),
+        ((np.arange(3.0), np.ones(1)), {"invert": True}),
+    ],
+    numpy=[np.isin],
+    doc="Whether each value is one of the others.",
+)
+
+
+def _unique(
+    ar: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    **others: Any,
+) -> Any:  # fmt: skip
+    if not (return_index or return_inverse or return_counts or others):
+        return ar.unique(axis)
+    if axis is not None or others:
+        raise TypeError(
+            "unique of tensors takes an axis only where nothing but the values is asked for, and no equal_nan"
+        )
+    values, indices, inverse, counts = unique_all(ar)
+    asked = ((indices, return_index), (inverse, return_inverse), (counts, return_counts))
+    return (values, *(part for part, wanted in asked if wanted))
+
+
+FUNCTIONS[np.unique] = _unique
+FUNCTIONS[np.unique_values] = lambda x, /: x.unique()
+FUNCTIONS[np.unique_counts] = lambda x, /: unique_all(x)[::3]
+FUNCTIONS[np.unique_inverse] = lambda x, /: unique_all(x)[::2]
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def taken_in(grad: Any, places: Any, dtype: Any) -> Any:
+    """What of a gradient belongs to each place, in the given dtype."""
+    taken = grad[places]
+    return taken if taken.dtype == dtype else taken.astype(dtype)
+
+
+row(
+    "bincount(self, weights=None, minlength=0)",
+    lambda a, weights=None, minlength=0: bincount_forward(a, weights, minlength),
+    {"self": NOT, "weights": "taken_in(grad, self, weights.dtype)"},
+    forward_derivative="bincount(self_p, weights_t, minlength)",
+    numpy=[np.bincount],
+    method=False,
+    samples=lambda rng: [
+        ((rng.integers(0, 4, 6), rng.standard_normal(6)), {}),
+        ((rng.integers(0, 4, 6), rng.standard_normal(6), 7), {}),
+    ],
+    doc="How often each integer occurs, or the sum of the weights beside it.",
+)
+
+
+def bincount_forward(a: Array, weights: Array | None, minlength: int) -> Array:
+    counts = np.bincount(a, weights, minlength)
+    return counts if weights is None or weights.dtype.kind != "f" else counts.astype(weights.dtype, copy=False)

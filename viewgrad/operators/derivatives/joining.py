@@ -1,0 +1,160 @@
+"""The derivatives of what joins tensors, repeats them and moves their elements about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..composites import composite
+from ..define import row
+from ..operands import as_operand
+from ..samples import case, draws
+
+__all__ = ["column_stack", "dstack", "flip", "fliplr", "flipud", "hstack", "rot90", "vstack"]
+
+Array = np.ndarray[Any, Any]
+LINEAR: Final = "auto_linear"
+
+concatenate = row(
+    "concatenate(tensors, axis=0)", lambda tensors, axis=0: np.concatenate(tensors, axis),
+    {"tensors": "split_gradient(grad, tensors.shapes, axis)"},
+    forward_derivative=LINEAR, lists=["tensors"], kinds="fc", numpy=[np.concatenate],
+    samples=draws(
+        case([(2, 3), (1, 3), (0, 3)]), case([(2, 3), (2, 1)], axis=-1), case([(2, 3), (2,)], axis=None), case([(2,)]),
+    ),
+    doc="The tensors joined along a dimension that they have.",
+).function
+row(
+    "stack(tensors, axis=0)", lambda tensors, axis=0: np.stack(tensors, axis),
+    {"tensors": "unstack_gradient(grad, axis)"},
+    forward_derivative=LINEAR, lists=["tensors"], kinds="fc", numpy=[np.stack],
+    samples=draws(case([(2, 3), (2, 3)]), case([(2, 3), (2, 3)], axis=-1), case([(), (), ()]), case([(2, 0)], axis=1)),
+    doc="The tensors, all of one shape, joined along a new dimension.",
+)
+row(
+    "tile(self, reps)", lambda self, reps: np.tile(self, reps), {"self": "tile_gradient(grad, self.shape, reps)"},
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.tile],
+    samples=draws(
+        case((2, 3), 2), case((2, 3), reps=(2, 1)), case((3,), reps=(2, 2)), case((), reps=(2,)),
+        case((2, 3), reps=(0, 1)), case((2, 3), reps=(2, 1, 2)),
+    ),
+    doc="The whole tensor repeated `reps` times along each dimension.",
+)
+row(
+    "repeat(self, repeats, axis=None)", lambda self, repeats, axis=None: np.repeat(self, repeats, axis),
+    {"self": "repeat_gradient(grad, repeats, self.shape, axis)", "repeats": "not_differentiable"},
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.repeat],
+    samples=draws(
+        case((2, 3), 2), case((2, 3), 2, axis=-1), case((2, 3), np.array([2, 0, 1]), axis=1), case((), 3),
+        case((2, 2), np.array([1, 0, 2, 1])), case((2, 3), 0),
+    ),
+    doc="Each element, or each slice along `axis`, repeated.",
+)
+row(
+    "roll(self, shift, axis=None)", lambda self, shift, axis=None: np.roll(self, shift, axis),
+    {"self": "roll_back(grad, shift, axis)"}, forward_derivative=LINEAR, kinds="fc", numpy=[np.roll],
+    samples=draws(
+        case((3, 4), 5), case((3, 4), -1, axis=1), case((3, 4), shift=(1, 2), axis=(0, 1)),
+        case((3, 4), shift=2, axis=(0, 1)), case((0, 2), 1),
+    ),
+    doc="The elements moved along `axis`, or in row order, those that leave coming in at the other end.",
+)
+row(
+    "pad(self, pad_width, mode='constant', constant_values=0)",
+    lambda self, pad_width, mode="constant", constant_values=0: padded(self, pad_width, mode, constant_values),
+    {"self": "pad_gradient(grad, self.shape, pad_width, mode)"},
+    forward_derivative="pad(self_t, pad_width, mode)", kinds="fc", numpy=[np.pad],
+    samples=draws(
+        case((3, 4), 1), case((3,), pad_width=(2, 0), constant_values=5.0), case((3,), 4, mode="symmetric"),
+        case((3, 4), pad_width=((0, 1), (2, 0)), mode="edge"), case((3, 4), pad_width=((3, 1), (2, 5)), mode="reflect"),
+        case((3, 2), pad_width=((0, 0), (3, 3)), mode="wrap"),
+    ),
+    doc="The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements.",
+)
+
+
+def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Array:
+    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
+        raise ValueError(f"pad of tensors has the modes constant, edge, reflect, symmetric and wrap; not {mode!r}")
+    if mode == "constant":
+        return np.pad(array, pad_width, mode, constant_values=constant_values)
+    return np.pad(array, pad_width, mode)
+
+
+# -- views in reverse order --------------------------------------------------------------------------------------------
+
+
+@composite(np.flip)
+def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
+    """A view with the elements along `axis` (along every dimension, where left out) in reverse order."""
+    reverse = [slice(None)] * self.ndim
+    for dim in range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,):
+        reverse[dim] = slice(None, None, -1)
+    return self[tuple(reverse) or ...]
+
+
+@composite(np.fliplr)
+def fliplr(self: Any) -> Any:
+    """A view with the second dimension in reverse order."""
+    return flip(self, 1)
+
+
+@composite(np.flipud)
+def flipud(self: Any) -> Any:
+    """A view with the first dimension in reverse order."""
+    return flip(self, 0)
+
+
+@composite(np.rot90)
+def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+    first, second = axes
+    k %= 4
+    if k == 2:
+        return flip(flip(self, first), second)
+    if k == 3:
+        return flip(self.swapaxes(first, second), second)
+    return flip(self, second).swapaxes(first, second) if k else self[...]
+
+
+# -- joining along named dimensions ------------------------------------------------------------------------------------
+
+
+def at_least(tensors: Sequence[Any], ndim: int) -> list[Any]:
+    """The tensors with dimensions of length 1 put where `numpy.atleast_2d` and `numpy.atleast_3d` put them."""
+    shaped: Any = np.atleast_2d if ndim == 2 else np.atleast_3d
+    return [tensor.reshape(shaped(tensor._array).shape) for tensor in map(as_operand, tensors)]
+
+
+@composite(np.vstack, method=False)
+def vstack(tensors: Sequence[Any]) -> Any:
+    """The tensors, vectors as rows, joined along the first dimension."""
+    return concatenate(at_least(tensors, 2), 0)
+
+
+@composite(np.hstack, method=False)
+def hstack(tensors: Sequence[Any]) -> Any:
+    """The tensors joined along the second dimension, vectors along their only one."""
+    given = [tensor if tensor.ndim else tensor.reshape(1) for tensor in map(as_operand, tensors)]
+    return concatenate(given, 0 if given and given[0].ndim == 1 else 1)
+
+
+@composite(np.dstack, method=False)
+def dstack(tensors: Sequence[Any]) -> Any:
+    """The tensors joined along the third dimension."""
+    return concatenate(at_least(tensors, 3), 2)
+
+
+@composite(np.column_stack, method=False)
+def column_stack(tensors: Sequence[Any]) -> Any:
+    """The tensors, vectors as columns, joined along the second dimension."""
+    given = [tensor if tensor.ndim > 1 else tensor.reshape(-1, 1) for tensor in map(as_operand, tensors)]
+    return concatenate(given, 1)
+
+
+@composite(np.append)
+def append(self: Any, values: Any, axis: int | None = None) -> Any:
+    """A tensor with values behind it, along `axis` or in row order."""
+    return concatenate([as_operand(self), as_operand(values)], axis)

@@ -1,0 +1,90 @@
+"""Reductions that pass over missing values, made of operators: NaN counts as what does not change the result."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..composites import composite
+from ..operands import as_operand
+from .statistics import counts_beside
+
+__all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmin", "nanprod", "nanstd", "nanvar"]
+
+
+def filled(a: Any, value: float) -> Any:
+    """The values, with another for those that are missing."""
+    return a.masked_fill(np.isnan(a), value)
+
+
+def _extremum(a: Any, name: str, stand_in: float, axis: Any, keepdims: bool) -> Any:
+    a = as_operand(a)
+    result = getattr(filled(a, stand_in), name)(axis=axis, keepdims=keepdims)
+    empty = np.isnan(a).all(axis=axis, keepdims=keepdims)
+    if empty.any():
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=3)
+        result = result.masked_fill(empty, math.nan)
+    return result
+
+
+@composite(np.nanmax)
+def nanmax(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The greatest of the values that are numbers; equal ones share the gradient."""
+    return _extremum(self, "max", -math.inf, axis, keepdims)
+
+
+@composite(np.nanmin)
+def nanmin(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The least of the values that are numbers; equal ones share the gradient."""
+    return _extremum(self, "min", math.inf, axis, keepdims)
+
+
+@composite(np.nanprod)
+def nanprod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The product of the values that are numbers."""
+    return filled(as_operand(self), 1).prod(axis=axis, keepdims=keepdims)
+
+
+@composite(np.nancumsum)
+def nancumsum(self: Any, axis: int | None = None) -> Any:
+    """The running sum, to which missing values add nothing."""
+    return np.cumsum(filled(as_operand(self), 0), axis=axis)
+
+
+@composite(np.nancumprod)
+def nancumprod(self: Any, axis: int | None = None) -> Any:
+    """The running product, which missing values leave as it is."""
+    return np.cumprod(filled(as_operand(self), 1), axis=axis)
+
+
+@composite(np.nanvar)
+def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """The variance of the values that are numbers; not a number where there are not more than `ddof` of them."""
+    self = as_operand(self)
+    missing = np.isnan(self)
+    deviation = (self - self.nanmean(axis=axis, keepdims=True)).masked_fill(missing, 0)
+    freedom = counts_beside(self, axis) - ddof
+    squares = (deviation * deviation).sum(axis=axis, keepdims=True)
+    variance = (squares / freedom).masked_fill((freedom <= 0) | missing.all(axis=axis, keepdims=True), math.nan)
+    return variance if keepdims else variance.sum(axis=axis)
+
+
+@composite(np.nanstd)
+def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """The standard deviation of the values that are numbers."""
+    return np.sqrt(nanvar(self, axis, ddof, keepdims))
+
+
+@composite(np.nanargmax)
+def nanargmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Where the greatest of the values is that are numbers."""
+    return filled(as_operand(self), -math.inf).argmax(axis=axis, keepdims=keepdims)
+
+
+@composite(np.nanargmin)
+def nanargmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Where the least of the values is that are numbers."""
+    return filled(as_operand(self), math.inf).argmin(axis=axis, keepdims=keepdims)

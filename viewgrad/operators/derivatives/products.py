@@ -1,0 +1,150 @@
+"""The derivatives of products of matrices and tensors.
+
+`einsum` is made of two rows: one for a single operand, and one for a pair; more are contracted pair by pair, in the
+order that `numpy.einsum_path` finds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from ..composites import composite
+from ..define import row
+from ..operands import as_operand
+from ..samples import case, draws
+from .contractions import parsed_subscripts
+
+__all__ = ["einsum", "inner", "vdot"]
+
+Array = np.ndarray[Any, Any]
+
+MATRICES: Final = [case((2, 3), (3, 4)), case((3,), (3,)), case((3,), (3, 2)), case((2, 3), (3,))]
+LARGE: Final = 10_000  # with so many terms, looking for a product of matrices pays
+
+row(
+    "matmul(self, other)", np.matmul,
+    {"self": "matmul_left(grad, other, self.ndim)", "other": "matmul_right(grad, self, other.ndim)"},
+    forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", kinds="fc", numpy=[np.matmul],
+    samples=draws(
+        *MATRICES, case((3,), (2, 3, 2)), case((2, 2, 3), (3,)), case((2, 1, 2, 3), (3, 3, 2)), case((2, 2, 3), (3, 2)),
+        case((2, 0), (0, 3)), case((2, 2, 0), (0, 3)), case((0, 2, 3), (3, 2)),
+    ),
+    doc="The matrix product of the last two dimensions.",
+)
+dot = row(
+    "dot(self, other)", np.dot,
+    {"self": "dot_left(grad, other, self.ndim)", "other": "dot_right(grad, self, other.ndim)"},
+    forward_derivative="dot(self_t, other_p) + dot(self_p, other_t)", kinds="fc", numpy=[np.dot],
+    samples=draws(*MATRICES, case((), (3,)), case((2, 2), ()), case((2, 3), (2, 3, 2)), case((3,), (2, 3, 2))),
+    doc="The sum of products over the last dimension of the first and the last but one of the second.",
+).function
+row(
+    "outer(self, other)", np.outer,
+    {
+        "self": "(grad @ conj(other).reshape(-1)).reshape(self.shape)",
+        "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)",
+    },
+    forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", kinds="fc", numpy=[np.outer],
+    samples=draws(case((3,), (4,)), case((2, 2), (3,)), case((), (2,)), case((0,), (2,))),
+    doc="The products of each element of the first with each of the second.",
+)
+tensordot = row(
+    "tensordot(self, other, axes=2)", lambda self, other, axes=2: np.tensordot(self, other, axes),
+    {"self": "tensordot_left(grad, other, self.ndim, axes)", "other": "tensordot_right(grad, self, other.ndim, axes)"},
+    forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)",
+    kinds="fc", numpy=[np.tensordot],
+    samples=draws(
+        case((2, 3, 2), (3, 2, 2)), case((2, 3), (2, 3), axes=((0, 1), (0, 1))), case((2, 3), (3,), axes=1),
+        case((2, 3, 2), (2, 2, 3), axes=((1, 0), (2, 1))), case((2,), (3,), axes=0), case((2, 3), (2, 2), axes=(0, 1)),
+    ),
+    doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
+).function
+einsum_single = row(
+    "einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
+    {"self": "einsum_gradient(grad, None, subscripts, 0, self.shape)"},
+    forward_derivative="auto_linear", method=False, kinds="fc",
+    samples=draws(
+        case((2, 3), "ab->ba"), case((2, 3), "ab->b"), case((3, 3), "aa->a"), case((3, 3), "aa->"),
+        case((2, 3, 3), "abb->ab"), case((2, 2, 2), "aaa->a"), case((0, 2), "ab->a"),
+    ),
+    doc="One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it.",
+).function
+einsum_pair = row(
+    "einsum_pair(self, other, subscripts)", lambda self, other, subscripts: contracted(subscripts, self, other),
+    {
+        "self": "einsum_gradient(grad, other, subscripts, 0, self.shape)",
+        "other": "einsum_gradient(grad, self, subscripts, 1, other.shape)",
+    },
+    forward_derivative="einsum_pair(self_t, other_p, subscripts) + einsum_pair(self_p, other_t, subscripts)",
+    method=False, kinds="fc",
+    samples=draws(
+        case((2, 3), (3, 4), "ab,bc->ac"), case((3,), (3,), "a,a->"), case((2, 3), (2,), "ab,a->b"),
+        case((2, 3), (4,), "ab,c->ca"), case((3, 3), (3,), "aa,a->a"), case((2, 3), (2, 3), "ab,ab->ab"),
+        case((2, 2), (2, 2), "aa,bb->"), case((2, 3), (), "ab,->a"), case((1, 3), (2, 3), "ab,ab->a"),
+    ),
+    reference=lambda self, other, subscripts: np.einsum(subscripts, self, other, optimize=True),
+    doc="The sum of products of two tensors that `einsum` writes with subscripts.",
+).function
+
+
+def contracted(subscripts: str, first: Array, second: Array) -> Any:
+    letters = subscripts.partition("->")[0].partition(",")
+    sizes = dict(zip(letters[0] + letters[2], first.shape + second.shape))
+    return np.einsum(subscripts, first, second, optimize=math.prod(sizes.values()) > LARGE)
+
+
+@composite(np.einsum, method=False)
+def einsum(subscripts: str, *operands: Any, optimize: Any = None) -> Any:
+    """The sum of products of tensors that `subscripts` says, as `numpy.einsum`.
+
+    Arguments:
+        subscripts: `"ij,jk->ik"`; without an arrow, the letters that appear once, in order, are those of the result.
+        operands: the tensors.
+        optimize: for NumPy's sake; the order of the products is always looked for.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> a = vg.Tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> vg.einsum("ij,jk->ik", a, a)
+        Tensor([[ 7., 10.],
+                [15., 22.]])
+    """
+    if not isinstance(subscripts, str):
+        raise TypeError("einsum of tensors takes its subscripts as a string first, as in einsum('ij,jk->ik', a, b)")
+    tensors = [as_operand(operand) for operand in operands]
+    inputs, output = parsed_subscripts(subscripts, [tensor.ndim for tensor in tensors])
+    if len(tensors) == 1:
+        return einsum_single(tensors[0], f"{inputs[0]}->{output}")
+    order = [(0, 1)]
+    if len(tensors) > 2:
+        arrays = [tensor._array for tensor in tensors]
+        order = np.einsum_path(f"{','.join(inputs)}->{output}", *arrays, optimize="greedy")[0][1:]
+    for places in order:
+        # The path names the operands to be contracted, and puts the result at the end of the list.
+        group = [(tensors.pop(place), inputs.pop(place)) for place in sorted(places, reverse=True)]
+        tensor, letters = group.pop()
+        while group:
+            other, more = group.pop()
+            rest = set("".join(inputs) + "".join(each for _, each in group) + output)
+            kept = output if not (inputs or group) else "".join(sorted(set(letters + more) & rest))
+            tensor = einsum_pair(tensor, other, f"{letters},{more}->{kept}")
+            letters = kept
+        tensors.append(tensor)
+        inputs.append(letters)
+    return tensors[0] if inputs[0] == output else einsum_single(tensors[0], f"{inputs[0]}->{output}")
+
+
+@composite(np.inner)
+def inner(self: Any, other: Any) -> Any:
+    """The sum of products over the last dimension of both."""
+    self, other = as_operand(self), as_operand(other)
+    return tensordot(self, other, (-1, -1)) if self.ndim and other.ndim else self * other
+
+
+@composite(np.vdot)
+def vdot(self: Any, other: Any) -> Any:
+    """The sum of products of all elements, those of the first conjugated."""
+    return dot(as_operand(self).ravel().conj(), as_operand(other).ravel())

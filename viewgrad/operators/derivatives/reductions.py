@@ -1,0 +1,211 @@
+"""The derivatives of reductions: sums, products, extrema, norms, and the running sums and products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from ..define import row
+from ..samples import Call, case, draws
+from .formulas import reduced_count
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+LINEAR: Final = "auto_linear"
+NOT: Final = {"self": "not_differentiable"}
+add_reduce: Final[Any] = np.add.reduce
+multiply_reduce: Final[Any] = np.multiply.reduce
+maximum_reduce: Final[Any] = np.maximum.reduce
+minimum_reduce: Final[Any] = np.minimum.reduce
+
+REDUCED: Final = draws(
+    case((3, 4)), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1), keepdims=True), case((2, 3, 4), axis=(-1, 1)),
+    case(()), case((3, 1), keepdims=True),
+)
+DEVIATIONS: Final = draws(
+    case((3, 4)), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1), keepdims=True),
+    case((2, 3, 4), axis=(-1, 1), ddof=1),
+)
+NORMS: Final = draws(
+    case((3, 4)), case((3, 4), axis=0), case((2, 3, 2), ord=1, axis=(0, 2)), case((3, 4), ord=3, axis=1, keepdims=True),
+    case((3, 4), ord=math.inf, axis=1), case((3, 4), ord=-math.inf), case((3, 4), ord=0), case((3, 4), ord=0.5),
+)
+RUNNING: Final = draws(
+    case((3, 4)), case((3, 4), axis=0), case((2, 3, 2), axis=-2), case((5,)), case((1, 2), axis=0),
+    case((2, 0), axis=1),
+)
+SCANS: Final = draws(
+    case((5,), (5,)), case((3, 4), (3, 4)), case((3, 4), (3, 4), axis=0), case((2, 1), (2, 1)),
+    case((0, 2), (0, 2), axis=0),
+)
+
+
+def with_zeros(rng: np.random.Generator) -> list[Call]:
+    """Samples in which none, one or several of the numbers that are multiplied are zero."""
+    a, b = rng.uniform(0.5, 1.5, (2, 4, 4))
+    b[0, 1] = b[1, 1:3] = b[2, 0] = b[2, 3] = b[3, :] = 0
+    return [((a,), {}), ((a,), {"axis": 0}), ((b,), {"axis": 1}), ((b,), {"axis": 0}), ((b[1],), {}), ((b[0, :2],), {})]
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+def mean_forward(self: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    if self.dtype.kind not in "fc" or self.dtype.itemsize == 2:
+        return np.mean(self, axis=axis, keepdims=keepdims)
+    return add_reduce(self, axis, None, None, keepdims) / reduced_count(self.shape, axis)
+
+
+def logsumexp_forward(self: Array, axis: Any = None, keepdims: bool = False) -> Any:
+    greatest = np.max(self, axis=axis, keepdims=True)
+    greatest = np.where(np.isfinite(greatest), greatest, 0)
+    with np.errstate(divide="ignore"):
+        result = np.log(np.sum(np.exp(self - greatest), axis=axis, keepdims=True)) + greatest
+    return result if keepdims else result.squeeze(axis)
+
+
+row(
+    "sum(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: add_reduce(self, axis, None, None, keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims)"},
+    forward_derivative=LINEAR, kinds="fc", samples=REDUCED, numpy=[np.sum, (np.add, "reduce")],
+    doc="The sum of all elements, or of those along `axis`.",
+)
+row(
+    "mean(self, axis=None, keepdims=False)", mean_forward,
+    {"self": "expand_reduced(grad / reduced_count(self.shape, axis), self.shape, axis, keepdims)"},
+    forward_derivative=LINEAR, kinds="fc", samples=REDUCED, numpy=[np.mean],
+    doc="The arithmetic mean of all elements, or of those along `axis`.",
+)
+row(
+    "var(self, axis=None, ddof=0, keepdims=False)",
+    lambda self, axis=None, ddof=0, keepdims=False: np.var(self, axis=axis, ddof=ddof, keepdims=keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
+    forward_derivative="sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims)",
+    kinds="fc", samples=DEVIATIONS, numpy=[np.var],
+    doc="The mean of the squared distances from the mean, from whose number `ddof` is subtracted.",
+)
+row(
+    "std(self, axis=None, ddof=0, keepdims=False)",
+    lambda self, axis=None, ddof=0, keepdims=False: np.std(self, axis=axis, ddof=ddof, keepdims=keepdims),
+    {"self": "expand_reduced(grad / twice_or_one(result), self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
+    forward_derivative=(
+        "sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims) / twice_or_one(result)"
+    ),
+    kinds="fc", samples=DEVIATIONS, numpy=[np.std],
+    doc="The square root of the variance; gradient 0 where it is 0.",
+)
+row(
+    "logsumexp(self, axis=None, keepdims=False)", logsumexp_forward,
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * exp_shares(self, result, axis, keepdims)"},
+    forward_derivative="sum(exp_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)", samples=REDUCED,
+    reference=lambda self, axis=None, keepdims=False: np.log(np.sum(np.exp(self), axis=axis, keepdims=keepdims)),
+    doc="log(sum(exp(self))), without overflow.",
+)
+row(
+    "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis),
+    {"self": "reversed_cumsum(grad, axis).reshape(self.shape)"},
+    forward_derivative=LINEAR, kinds="fc", samples=RUNNING, numpy=[np.cumsum, (np.add, "accumulate")],
+    doc="The running sums along `axis`, or of the elements in row order.",
+)
+
+# -- products ----------------------------------------------------------------------------------------------------------
+
+
+def linear_scan_forward(self: Array, coefficients: Array, axis: int = -1) -> Array:
+    inputs, factors = np.moveaxis(self, axis, 0), np.moveaxis(coefficients, axis, 0)
+    return np.moveaxis(scanned(inputs, factors), 0, axis).copy()
+
+
+def scanned(inputs: Array, factors: Array) -> Array:
+    """`y[i] = inputs[i] + factors[i] * y[i - 1]`, by halving: linear work in a logarithmic number of steps."""
+    if len(inputs) < 2:
+        return inputs
+    odd = scanned(inputs[1::2] + factors[1::2] * inputs[:-1:2], factors[1::2] * factors[:-1:2])
+    out = np.empty(inputs.shape, odd.dtype)
+    out[0] = inputs[0]
+    out[1::2] = odd
+    out[2::2] = inputs[2::2] + factors[2::2] * odd[: (len(inputs) - 1) // 2]
+    return out
+
+
+def scanned_step_by_step(self: Array, coefficients: Array, axis: int = -1) -> Array:
+    out = np.moveaxis(self.astype(np.result_type(self, coefficients)), axis, 0)
+    for i in range(1, len(out)):
+        out[i] += np.moveaxis(coefficients, axis, 0)[i] * out[i - 1]
+    return np.moveaxis(out, 0, axis)
+
+
+row(
+    "prod(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: multiply_reduce(self, axis, None, None, keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
+    forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
+    kinds="fc", samples=lambda rng: [*with_zeros(rng), *REDUCED(rng)], numpy=[np.prod, (np.multiply, "reduce")],
+    doc="The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.",
+)
+row(
+    "cumprod(self, axis=None)", lambda self, axis=None: np.cumprod(self, axis),
+    {"self": "cumprod_gradient(grad, self, result, axis)"},
+    forward_derivative="cumprod_tangent(self_p, result, self_t, axis)",
+    kinds="fc", samples=lambda rng: [*with_zeros(rng), *RUNNING(rng)], numpy=[np.cumprod, (np.multiply, "accumulate")],
+    doc="The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.",
+)
+row(
+    "linear_scan(self, coefficients, axis=-1)", linear_scan_forward,
+    {
+        "self": "reversed_scan(grad, coefficients, axis)",
+        "coefficients": "reversed_scan(grad, coefficients, axis) * conj(shifted(result, axis, 0))",
+    },
+    forward_derivative="linear_scan(self_t + coefficients_t * shifted(result, axis, 0), coefficients_p, axis)",
+    kinds="fc", samples=SCANS, reference=scanned_step_by_step,
+    doc="The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`.",
+)
+
+# -- extrema and norms -------------------------------------------------------------------------------------------------
+
+row(
+    "max(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: maximum_reduce(self, axis, None, None, keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
+    forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
+    samples=REDUCED, numpy=[np.max, np.amax, (np.maximum, "reduce")],
+    doc="The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.",
+)
+row(
+    "min(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: minimum_reduce(self, axis, None, None, keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
+    forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
+    samples=REDUCED, numpy=[np.min, np.amin, (np.minimum, "reduce")],
+    doc="The least of all elements, or of those along `axis`; equal ones share the gradient equally.",
+)
+row(
+    "vector_norm(self, ord=2, axis=None, keepdims=False)",
+    lambda self, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(self, ord=ord, axis=axis, keepdims=keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * norm_direction(self, result, ord, axis, keepdims)"},
+    forward_derivative="sum((conj(norm_direction(self_p, result, ord, axis, keepdims)) * self_t).real, axis, keepdims)",
+    kinds="fc", samples=NORMS, numpy=[np.linalg.vector_norm],
+    doc="The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0.",
+)
+
+# -- whether and how many: no gradient ---------------------------------------------------------------------------------
+
+row(
+    "all(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: np.all(self, axis=axis, keepdims=keepdims), NOT,
+    samples=REDUCED, numpy=[np.all, (np.logical_and, "reduce")], doc="Whether all elements are true.",
+)
+row(
+    "any(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: np.any(self, axis=axis, keepdims=keepdims), NOT,
+    samples=REDUCED, numpy=[np.any, (np.logical_or, "reduce")], doc="Whether any element is true.",
+)
+row(
+    "count_nonzero(self, axis=None, keepdims=False)",
+    lambda self, axis=None, keepdims=False: np.count_nonzero(self, axis=axis, keepdims=keepdims), NOT,
+    samples=REDUCED, numpy=[np.count_nonzero], doc="How many elements are not 0.",
+)

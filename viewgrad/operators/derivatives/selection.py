@@ -1,0 +1,228 @@
+"""The derivatives of what copies, casts, picks, puts and orders elements."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..composites import composite
+from ..define import row
+from ..operands import as_operand
+from ..samples import case, draws
+from .formulas import places_along_axis, plain
+
+__all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_add_"]
+
+Array = np.ndarray[Any, Any]
+NOT: Final = "not_differentiable"
+LINEAR: Final = "auto_linear"
+PLACES: Final = np.array([[0, 0], [3, 1], [-1, 2]])
+MATRICES: Final = draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2)))
+SCATTERED: Final = draws(
+    case((3, 4), 1, PLACES, (3, 2)), case((3, 4), 0, np.array([[0, 2, 1, 0]]), (1, 4)),
+    case((3,), 0, np.array([0, 2]), ()),
+)
+
+# -- copies and casts --------------------------------------------------------------------------------------------------
+
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """A copy in another shape, which owns its memory, as what NumPy's `reshape` copies does not."""
+    out = np.empty(shape, array.dtype)
+    out.reshape(array.shape)[...] = array
+    return out
+
+
+clone = row(
+    "clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative=LINEAR,
+    kinds="fc", numpy=[np.copy], doc="A copy with the same history.",
+).function
+contiguous_copy = row(
+    "contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
+    kinds="fc", doc="A copy laid out in row order.",
+).function
+row(
+    "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
+    forward_derivative=LINEAR, kinds="fc",
+    samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))),
+    doc="A copy of the elements in row order in another shape.",
+)
+cast = row(
+    "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
+    forward_derivative=LINEAR, method=False,
+    samples=draws(case((3, 4), np.dtype(np.float64)), case((3, 4), np.dtype(np.complex128))),
+    doc="The values in another floating-point or complex dtype.",
+).function
+cast_exactly = row(
+    "cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
+    samples=draws(case((3, 4), np.dtype(int)), case((3, 4), np.dtype(bool))), doc="The values as integers or bools.",
+).function
+
+
+@composite()
+def copy(self: Any) -> Any:
+    """A copy with the same history: `clone()` under NumPy's name."""
+    return clone(self)
+
+
+@composite()
+def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
+    """The values in another dtype; differentiable where that is a floating-point or complex one.
+
+    Arguments:
+        dtype: the dtype wanted.
+        copy: False gives the tensor itself where it has that dtype already.
+    """
+    dtype = np.dtype(dtype)
+    if not copy and self.dtype == dtype:
+        return self
+    return cast(self, dtype) if dtype.kind in "fc" else cast_exactly(self, dtype)
+
+
+@composite()
+def contiguous(self: Any) -> Any:
+    """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+    return self if self._array.flags.c_contiguous else contiguous_copy(self)
+
+
+# -- picking -----------------------------------------------------------------------------------------------------------
+
+row(
+    "take(self, indices, axis=None, mode='raise')",
+    lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
+    {"self": "take_gradient(grad, indices, self.shape, axis, mode)", "indices": NOT},
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.take],
+    samples=draws(
+        case((3, 4), np.array([0, 5, 5, -1])), case((3, 4), np.array([[2, 2], [0, -1]]), axis=0),
+        case((3, 4), np.array(1), axis=1), case((3,), np.array([], int)),
+        case((2, 3), np.array([4, -2]), axis=1, mode="wrap"), case((2, 3), np.array([4, -2]), axis=1, mode="clip"),
+    ),
+    doc="The elements, or the slices along `axis`, at `indices`.",
+)
+row(
+    "take_along_axis(self, indices, axis=-1)", lambda self, indices, axis=-1: np.take_along_axis(self, indices, axis),
+    {"self": "take_along_axis_gradient(grad, indices, self.shape, axis)", "indices": NOT},
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.take_along_axis],
+    samples=draws(
+        case((3, 4), PLACES), case((3, 4), np.array([[0, 2, 1, 0]]), axis=0), case((3, 4), np.array([[1, 1]])),
+        case((3,), np.array([2, 0])), case((2, 2), np.array([3, 3, 0]), axis=None), case((1, 4), PLACES),
+    ),
+    doc="For each lane along `axis` the elements at that lane's own indices.",
+)
+row(
+    "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "tril(grad, k)"}, forward_derivative=LINEAR,
+    kinds="fc", samples=MATRICES, numpy=[np.tril], doc="The matrices with zeros above the diagonal `k`.",
+)
+row(
+    "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "triu(grad, k)"}, forward_derivative=LINEAR,
+    kinds="fc", samples=MATRICES, numpy=[np.triu], doc="The matrices with zeros below the diagonal `k`.",
+)
+
+# -- putting -----------------------------------------------------------------------------------------------------------
+
+
+def places_of_slices(index: Any, axis: int, ndim: int) -> Any:
+    """The index of slices along an axis."""
+    index = plain(index)
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"slices are indexed by integers here, not by {index.dtype}")
+    return (slice(None),) * (axis % ndim) + (index,)
+
+
+def index_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
+    out = self.copy()
+    np.add.at(out, places_of_slices(index, axis, self.ndim), source.astype(self.dtype, casting="same_kind"))
+    return out
+
+
+def scatter_forward(self: Array, axis: int, index: Array, source: Any) -> Array:
+    out = self.copy()
+    values = np.asarray(source)  # the formula puts a plain 0
+    out[places_along_axis(index, axis, self.shape)] = values.astype(self.dtype, casting="same_kind")
+    return out
+
+
+def scatter_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
+    out = self.copy()
+    np.add.at(out, places_along_axis(index, axis, self.shape), source.astype(self.dtype, casting="same_kind"))
+    return out
+
+
+def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) -> Array:
+    out = np.zeros(shape, self.dtype)
+    np.add.at(out, index, self)
+    return out
+
+
+row(
+    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "grad[index]"},
+    forward_derivative=LINEAR, method=False, kinds="fc",
+    samples=lambda rng: [((rng.standard_normal((3, 2)), (np.array([0, 0, 1]), np.array([2, 2, 0])), (2, 3, 2)), {})],
+    doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
+)
+row(
+    "index_add(self, axis, index, source)", index_add_forward,
+    {"self": "grad", "index": NOT, "source": "take(grad, index, axis)"}, forward_derivative=LINEAR, kinds="fc",
+    samples=draws(
+        case((3, 4), 0, np.array([2, 0, 2]), (3, 4)), case((3, 4), -1, np.array([1]), (3, 1)),
+        case((3,), 0, np.array([0, 0]), ()),
+    ),
+    doc="The tensor with the slices of `source` added to its slices at `index` along `axis`.",
+)
+row(
+    "scatter(self, axis, index, source)", scatter_forward,
+    {
+        "self": "scatter(grad, axis, index, 0)", "index": NOT,
+        "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)",
+    },
+    forward_derivative=LINEAR, kinds="fc", samples=SCATTERED,
+    doc="The tensor with `source` put at `index` along `axis`; of several values for one place the last stays.",
+)
+row(
+    "scatter_add(self, axis, index, source)", scatter_add_forward,
+    {"self": "grad", "index": NOT, "source": "take_along_axis(grad, index, axis)"},
+    forward_derivative=LINEAR, kinds="fc", samples=SCATTERED,
+    doc="The tensor with `source` added at `index` along `axis`.",
+)
+
+
+@composite()
+def index_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
+    """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+    return self.index_accumulate_(places_of_slices(index, axis, self.ndim), source)
+
+
+@composite()
+def scatter_(self: Any, axis: int, index: Any, source: Any) -> Any:
+    """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+    self[places_along_axis(plain(index), axis, self.shape)] = source
+    return self
+
+
+@composite()
+def scatter_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
+    """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+    return self.index_accumulate_(places_along_axis(plain(index), axis, self.shape), source)
+
+
+@composite(np.put_along_axis, method=False)
+def put_along_axis(self: Any, indices: Any, values: Any, axis: int = -1) -> None:
+    """In place: put `values` at `indices` along `axis`."""
+    scatter_(self, axis, as_operand(indices), values)
+
+
+# -- ordering ----------------------------------------------------------------------------------------------------------
+
+row(
+    "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
+    {"self": "sort_gradient(grad, self, axis)"},
+    forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", numpy=[np.sort],
+    samples=draws(case((3, 4)), case((3, 4), axis=0), case((5,)), case((2, 3), axis=None), case((0,))),
+    doc="The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs.",
+)
+row(
+    "argsort(self, axis=-1)", lambda self, axis=-1: np.argsort(self, axis, stable=True), {"self": NOT},
+    numpy=[np.argsort], samples=draws(case((3, 4)), case((3, 4), axis=0), case((2, 3), axis=None)),
+    doc="The indices that sort the elements along `axis`; of equal ones the first comes first.",
+)

@@ -1,0 +1,295 @@
+"""The derivatives of special functions: those of `scipy.special` where SciPy is installed, and a few that need no
+SciPy."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..codegen.compile import formula_function
+from ..define import row
+from ..language.declaration import Operator
+from ..samples import case, draws
+from .scattering import in_precision_of
+
+special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+AUTO: Final = "auto_element_wise"
+
+
+def unary(name: str, forward: Any, gradient: str, doc: str, **options: Any) -> Operator:
+    """A row of one tensor, element by element, with an in-place form."""
+    if isinstance(forward, np.ufunc):
+        options.setdefault("numpy", [forward])
+    return row(
+        name if "(" in name else f"{name}(self)",
+        forward,
+        {"self": gradient},
+        forward_derivative=AUTO,
+        elementwise=True,
+        inplace=True,
+        doc=doc,
+        **options,
+    )
+
+
+def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
+    """A row of two tensors that are broadcast against each other, with an in-place form."""
+    return row(
+        f"{name}(self, other)",
+        forward,
+        {"self": gradients[0], "other": gradients[1]},
+        forward_derivative=tangent,
+        elementwise=True,
+        inplace=True,
+        numpy=[forward],
+        doc=doc,
+        **options,
+    )
+
+
+# -- without SciPy -----------------------------------------------------------------------------------------------------
+
+_erfc: Final[Callable[..., Any]] = np.frompyfunc(math.erfc, 1, 1)
+
+
+def ndtr_plainly(a: Any) -> Any:
+    """The normal distribution function from Python's `math`."""
+    return in_precision_of(np.asarray(_erfc(a * -math.sqrt(0.5))).astype(float) * 0.5, a)
+
+
+ndtr_forward: Final[Callable[..., Any]] = ndtr_plainly if special is None else special.ndtr
+
+unary(
+    "ndtr",
+    ndtr_forward,
+    "grad * exp(square(self) * -0.5) * 0.3989422804014327",
+    "The probability that a normal variable is less than the value.",
+    reference=ndtr_plainly,
+)
+
+
+def sinc_derivative_forward(a: Any, order: int) -> Any:
+    y = np.pi * a.astype(np.result_type(a.dtype, np.float64))
+    near = np.abs(y) < order + 1
+    small, large = np.where(near, y, 0), np.where(near, 1, y)
+    series = np.zeros_like(y)
+    for k in range((order + 1) // 2, (order + 1) // 2 + 20):
+        power = 2 * k - order
+        series = series + (-1) ** k * small**power / float(math.factorial(power) * (2 * k + 1))
+    closed = np.sin(large) / large
+    for n in range(1, order + 1):
+        closed = (np.sin(large + n * (math.pi / 2)) - n * closed) / large
+    return in_precision_of(np.where(near, series, closed) * math.pi**order, a)
+
+
+unary(
+    "sinc",
+    np.sinc,
+    "grad * conj(sinc_derivative(self, 1))",
+    "sin(pi * value) / (pi * value), and 1 at 0.",
+    numpy=[np.sinc],
+    kinds="fc",
+    samples=draws(case((3, 4)), case(np.array([0.0, 1.0, -2.0, 1e-4])), case(())),
+)
+unary(
+    "sinc_derivative(self, order)",
+    sinc_derivative_forward,
+    "grad * conj(sinc_derivative(self, order + 1))",
+    "A derivative of `sinc`, exact also near 0.",
+    kinds="fc",
+    method=False,
+    samples=draws(*[case(shape, order) for order in (0, 1, 2, 5) for shape in ((3, 4), np.array([0.0, 1e-3, 0.6]))]),
+)
+binary(
+    "heaviside",
+    np.heaviside,
+    ("zeros_like(grad)", "masked_fill(grad, self != 0, 0)"),
+    "masked_fill(other_t, self_p != 0, 0)",
+    "0 where the first value is negative, 1 where it is positive, the second value where it is 0.",
+)
+row(
+    "angle(self)",
+    lambda a: np.angle(a),
+    {"self": "angle_gradient(grad, self)"},
+    forward_derivative="angle_tangent(self_t, self_p)",
+    kinds="fc",
+    numpy=[np.angle],
+    doc="The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0.",
+)
+row(
+    "nan_to_num(self, nan=0.0, posinf=None, neginf=None)",
+    lambda a, nan=0.0, posinf=None, neginf=None: np.nan_to_num(a, True, nan, posinf, neginf),
+    {"self": "masked_fill(grad, logical_not(isfinite(self)), 0)"},
+    forward_derivative=AUTO,
+    elementwise=True,
+    inplace=True,
+    samples=draws(case((3, 4)), case((4,), nan=1.0, neginf=-5.0), case(())),
+    numpy=[np.nan_to_num],
+    doc="The values, with other numbers for what is not a number or infinite, where the gradient is 0.",
+)
+
+
+@formula_function
+def angle_gradient(grad: Any, value: Any) -> Any:
+    """The gradient of an angle: at right angles to the number, divided by its magnitude."""
+    if value.dtype.kind != "c":
+        return np.zeros_like(grad)
+    square = (value * value.conj()).real
+    return grad * 1j * value / np.where(square == 0, 1.0, square)
+
+
+@formula_function
+def angle_tangent(tangent: Any, value: Any) -> Any:
+    """The tangent of an angle."""
+    if value.dtype.kind != "c":
+        return np.zeros_like(tangent)
+    square = (value * value.conj()).real
+    return (tangent * value.conj()).imag / np.where(square == 0, 1.0, square)
+
+
+# -- with SciPy --------------------------------------------------------------------------------------------------------
+
+SQRT_PI: Final = math.sqrt(math.pi)
+
+
+def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
+    """A row for a function of SciPy of one argument."""
+    unary(name, getattr(special, name), gradient, doc, **options)
+
+
+def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
+    """A row for a function of SciPy of two arguments."""
+    binary(name, getattr(special, name), gradients, tangent, doc, **options)
+
+
+def scipy_rows() -> None:
+    """The rows that need SciPy."""
+    scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", kinds="fc")
+    scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", kinds="fc")
+    scipy_unary("erfcx", f"grad * conj(2 * self * result - {2 / SQRT_PI})", "exp(value**2) * erfc(value).", kinds="fc")
+    scipy_unary("erfinv", f"grad * exp(square(result)) * {SQRT_PI / 2}", "The inverse of `erf`.", domain=(-0.9, 0.9))
+    scipy_unary(
+        "ndtri", f"grad * exp(square(result) * 0.5) * {math.sqrt(2 * math.pi)}", "The inverse of `ndtr`.",
+        domain=(0.1, 0.9),
+    )  # fmt: skip
+    scipy_unary(
+        "log_ndtr", f"grad * exp(square(self) * -0.5 - result) * {1 / math.sqrt(2 * math.pi)}",
+        "The logarithm of `ndtr`, exact also for small values.", domain=(-6, 3),
+    )  # fmt: skip
+    scipy_unary("dawsn", "grad * conj(1 - 2 * self * result)", "Dawson's integral.", kinds="fc")
+    scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).")
+    scipy_unary("log_expit", "grad * expit(-self)", "The logarithm of `expit`.")
+    scipy_unary("exp1", "-grad * exp(-self) / self", "The exponential integral E1.", domain=(0.3, 3))
+    scipy_unary("expi", "grad * exp(self) / self", "The exponential integral Ei.", domain=(0.3, 3))
+    scipy_unary("logit", "grad / (self * (1 - self))", "The inverse of `expit`.", domain=(0.1, 0.9))
+    scipy_unary("entr", "-grad * (1 + log(self))", "-value * log(value), and 0 at 0.", domain=(0.1, 3))
+
+    scipy_unary("gamma", "grad * result * digamma(self)", "The gamma function.", domain=(0.3, 4))
+    scipy_unary("rgamma", "-grad * result * digamma(self)", "1 / gamma(value).", domain=(0.3, 4))
+    scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.", domain=(0.3, 4))
+    scipy_unary(
+        "digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", domain=(0.3, 4), numpy=[special.psi]
+    )
+    of_order("polygamma", "grad * polygamma(v + 1, self)", "A derivative of `digamma`, of the order `v`.")
+    of_order("gammainc", "grad * gamma_density(v, self)", "The part of the gamma function's integral below the value.")
+    of_order(
+        "gammaincc", "-grad * gamma_density(v, self)", "The part of the gamma function's integral above the value."
+    )
+    scipy_binary(
+        "betaln", ("grad * (digamma(self) - digamma(self + other))", "grad * (digamma(other) - digamma(self + other))"),
+        "self_t * (digamma(self_p) - digamma(self_p + other_p)) "
+        "+ other_t * (digamma(other_p) - digamma(self_p + other_p))",
+        "The logarithm of the absolute value of the beta function.", domain=(0.3, 4),
+    )  # fmt: skip
+    scipy_binary(
+        "xlogy", ("grad * log_beside(other, self)", "grad * ratio_beside(self, other)"),
+        "self_t * log_beside(other_p, self_p) + other_t * ratio_beside(self_p, other_p)",
+        "self * log(other), and 0 where the first value is 0.", domain=(0.3, 3),
+    )  # fmt: skip
+    scipy_binary(
+        "xlog1py", ("grad * log_beside(other + 1, self)", "grad * ratio_beside(self, other + 1)"),
+        "self_t * log_beside(other_p + 1, self_p) + other_t * ratio_beside(self_p, other_p + 1)",
+        "self * log1p(other), and 0 where the first value is 0.", domain=(0.3, 3),
+    )  # fmt: skip
+    scipy_binary(
+        "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),
+        "self_t * (log(self_p / other_p) + 1) - other_t * self_p / other_p",
+        "self * log(self / other): what relative entropy sums.", domain=(0.3, 3),
+    )  # fmt: skip
+    for name, order in (("j0", 0), ("j1", 1)):
+        scipy_unary(
+            name, f"grad * (jv({order - 1}, self) - jv({order + 1}, self)) / 2",
+            f"The Bessel function of the first kind of order {order}.",
+        )  # fmt: skip
+    for name, order in (("i0", 0), ("i1", 1)):
+        scipy_unary(
+            name, f"grad * (iv({order - 1}, self) + iv({order + 1}, self)) / 2",
+            f"The modified Bessel function of the first kind of order {order}.",
+        )  # fmt: skip
+        scipy_unary(
+            f"{name}e", f"grad * ((ive({order - 1}, self) + ive({order + 1}, self)) / 2 - sign(self) * result)",
+            f"exp(-abs(value)) * {name}(value); at 0 the mean of the gradients from both sides.",
+        )  # fmt: skip
+    of_order("jv", "grad * (jv(v - 1, self) - jv(v + 1, self)) / 2", "The Bessel function of the first kind.")
+    of_order("iv", "grad * (iv(v - 1, self) + iv(v + 1, self)) / 2", "The modified Bessel function of the first kind.")
+    of_order(
+        "ive", "grad * ((ive(v - 1, self) + ive(v + 1, self)) / 2 - sign(self) * result)",
+        "exp(-abs(value)) * iv(v, value); at 0 the mean of the gradients from both sides.",
+    )  # fmt: skip
+
+
+def of_order(name: str, gradient: str, doc: str) -> None:
+    """A row for a family of functions of one argument, numbered by an order that is not differentiated."""
+    function = getattr(special, name)
+    orders = (0, 2, 1) if name not in ("gammainc", "gammaincc") else (1, 2.5, 0.5)
+    row(
+        f"{name}(v, self)",
+        lambda v, x: in_precision_of(function(order_of(v, name), x), x),
+        {"self": gradient},
+        forward_derivative=AUTO,
+        method=False,
+        numpy=[function] if isinstance(function, np.ufunc) else [],
+        samples=draws(case(orders[0], (3, 4)), case(orders[1], (4,)), case(orders[2], ()), domain=(0.5, 4)),
+        reference=function,
+        doc=doc,
+    )
+
+
+def order_of(v: Any, name: str) -> Any:
+    """A plain number."""
+    if np.ndim(v):
+        raise ValueError(
+            f"{name} of a tensor takes a number for its first argument, not an array of shape {np.shape(v)}"
+        )
+    return v
+
+
+@formula_function
+def gamma_density(v: Any, x: Any) -> Any:
+    """The derivative of the regularised incomplete gamma function."""
+    return np.exp(np.log(x) * (v - 1) - x - float(special.gammaln(order_of(v, "gammainc"))))
+
+
+@formula_function
+def log_beside(value: Any, factor: Any) -> Any:
+    """The logarithm of a value, with 0 for what is not positive beside a factor that is 0."""
+    return np.log(np.where((factor == 0) & (value <= 0), 1, value))
+
+
+@formula_function
+def ratio_beside(factor: Any, value: Any) -> Any:
+    """The quotient, with 0 for 0 / 0."""
+    return factor / np.where((factor == 0) & (value == 0), 1, value)
+
+
+if special is not None:
+    scipy_rows()

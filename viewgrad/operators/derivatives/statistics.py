@@ -1,0 +1,314 @@
+"""The derivatives of order statistics, of sums that pass over missing values, and of covariances.
+
+The median and the quantiles are weighted sums of one or two of the values; where values are equal, the gradient goes
+to those that a stable sort puts at the places in question. Equal extrema share the gradient in equal parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..codegen.compile import formula_function
+from ..composites import composite
+from ..define import row
+from ..operands import as_operand
+from ..samples import case, draws
+from .formulas import plain
+from .linear_algebra import adjoint
+from .scattering import in_precision_of
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+REDUCED = draws(
+    case((3, 4)), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1), keepdims=True), case((2, 3, 5), axis=(-1, 1)),
+    case(()), case((3, 1), keepdims=True), case((0, 3), axis=1),
+)  # fmt: skip
+
+
+# -- passing over missing values ---------------------------------------------------------------------------------------
+
+
+@formula_function
+def counts_beside(a: Any, axis: Any) -> Any:
+    """How many of the values that are summed are numbers, at least 1; with the dimensions that were summed over."""
+    counts = np.logical_not(np.isnan(a)).sum(axis=axis, keepdims=True)
+    return np.maximum(counts, 1).astype(a.dtype)
+
+
+row(
+    "nansum(self, axis=None, keepdims=False)",
+    lambda a, axis=None, keepdims=False: np.nansum(a, axis=axis, keepdims=keepdims),
+    {"self": "masked_fill(expand_reduced(grad, self.shape, axis, keepdims), isnan(self), 0)"},
+    forward_derivative="masked_fill(self_t, isnan(self_p), 0).sum(axis=axis, keepdims=keepdims)",
+    numpy=[np.nansum],
+    samples=REDUCED,
+    doc="The sum of the values that are numbers.",
+)
+row(
+    "nanmean(self, axis=None, keepdims=False)",
+    lambda a, axis=None, keepdims=False: np.nanmean(a, axis=axis, keepdims=keepdims),
+    {
+        "self": "masked_fill(expand_reduced(grad, self.shape, axis, keepdims) / counts_beside(self, axis), "
+        "isnan(self), 0)"
+    },
+    forward_derivative="(masked_fill(self_t, isnan(self_p), 0) / counts_beside(self_p, axis))"
+    ".sum(axis=axis, keepdims=keepdims)",
+    numpy=[np.nanmean],
+    samples=REDUCED,
+    doc="The mean of the values that are numbers.",
+)
+
+# -- order statistics --------------------------------------------------------------------------------------------------
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that a reduction goes over."""
+    if axis is None:
+        return tuple(range(ndim))
+    return tuple(sorted(dim % ndim for dim in (axis if isinstance(axis, (tuple, list)) else (axis,)))) if ndim else ()
+
+
+def quantile_weights_forward(
+    a: Any, q: Any, axis: Any = None, method: str = "linear", ignore_nan: bool = False
+) -> Array:
+    axes = reduced_axes(axis, a.ndim)
+    kept = tuple(dim for dim in range(a.ndim) if dim not in axes)
+    moved = a.transpose(kept + axes)
+    flat = moved.reshape(*(a.shape[dim] for dim in kept), -1) if a.size else moved.reshape(0, 1)
+    order = np.argsort(flat, axis=-1, kind="stable")
+    q = np.asarray(plain(q), dtype=float)
+    weights = np.zeros((q.size, *flat.shape), a.dtype)
+    counts = np.count_nonzero(flat == flat, axis=-1) if ignore_nan else np.full(flat.shape[:-1], flat.shape[-1])
+    for count in np.unique(counts):
+        if count:
+            # The quantiles of 0, 1, 2, ... are the places, with fractions, of the quantiles among the sorted values.
+            places = np.quantile(np.arange(float(count)), q.ravel(), method=method)  # type: ignore[call-overload]
+            chosen = counts == count
+            for number, place in enumerate(places):
+                lower = int(np.floor(place))
+                slices = weights[number][chosen]
+                sorted_places = order[chosen]
+                for at, weight in ((lower, 1 - (place - lower)), (min(lower + 1, count - 1), place - lower)):
+                    index = sorted_places[:, at, None]
+                    np.put_along_axis(slices, index, np.take_along_axis(slices, index, -1) + weight, -1)
+                weights[number][chosen] = slices
+    shaped = weights.reshape(q.size, *moved.shape)
+    back = np.argsort(kept + axes)
+    return shaped.transpose(0, *(1 + back)).reshape(q.shape + a.shape)
+
+
+@formula_function
+def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any) -> Any:
+    """The gradient of what a weighted sum was taken of."""
+    shape = weights.shape[q_ndim:]
+    axes = reduced_axes(axis, len(shape))
+    kept = tuple(1 if dim in axes else extent for dim, extent in enumerate(shape))
+    product = grad.reshape(weights.shape[:q_ndim] + kept) * weights
+    product = product.sum(axis=tuple(range(q_ndim))) if q_ndim else product
+    return product if product.dtype == weights.dtype else product.astype(weights.dtype)
+
+
+@formula_function
+def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, keepdims: bool) -> Any:
+    """The weighted sum of the tangents."""
+    axes = tuple(q_ndim + dim for dim in reduced_axes(axis, weights.ndim - q_ndim))
+    return (tangent * weights).sum(axis=axes, keepdims=keepdims)
+
+
+@formula_function
+def number_of_dimensions(q: Any) -> int:
+    """The number of dimensions of a plain argument."""
+    return np.ndim(q)
+
+
+row(
+    "quantile_weights(self, q, axis=None, method='linear', ignore_nan=False)",
+    quantile_weights_forward,
+    {"self": "not_differentiable"},
+    method=False,
+    samples=draws(case((3, 4), 0.3), case((3, 4), np.array([0.2, 0.9]), 0), case((3, 4), 0.5, 1, "linear", True)),
+    doc="With which weight each value goes into a quantile.",
+)
+
+for _name, _ignore in (("median", False), ("nanmedian", True)):
+    _function = getattr(np, _name)
+    _weights = f"quantile_weights(%s, 0.5, axis, 'linear', {_ignore})"
+    row(
+        f"{_name}(self, axis=None, keepdims=False)",
+        lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
+        {"self": f"quantile_gradient(grad, {_weights % 'self'}, 0, axis)"},
+        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, keepdims)",
+        numpy=[_function],
+        samples=REDUCED,
+        doc="The value in the middle, or the mean of the two in the middle"
+        + (", of those that are numbers." * _ignore or "."),
+    )
+for _name, _ignore in (("quantile", False), ("nanquantile", True)):
+    _function = getattr(np, _name)
+    _weights = f"quantile_weights(%s, q, axis, method, {_ignore})"
+    row(
+        f"{_name}(self, q, axis=None, keepdims=False, *, method='linear')",
+        lambda a, q, axis=None, keepdims=False, *, method="linear", function=_function: in_precision_of(
+            function(a, plain(q), axis=axis, keepdims=keepdims, method=method), a
+        ),
+        {"self": f"quantile_gradient(grad, {_weights % 'self'}, number_of_dimensions(q), axis)"},
+        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, number_of_dimensions(q), axis, keepdims)",
+        samples=draws(
+            case((3, 4), 0.3),
+            case((3, 4), 0.5, axis=0),
+            case((2, 3, 4), 0.1, axis=(0, 2), keepdims=True),
+            case((5,), np.array([0.2, 0.7])),
+            case((2, 5), np.array([[0.2, 0.7, 1.0]]), -1),
+            case((2, 3, 4), np.array([0.0, 0.5]), axis=1, keepdims=True),
+            case((7,), 0.4, method="lower"),
+            case((7,), 0.4, method="midpoint"),
+            case((7,), 0.4, method="median_unbiased"),
+            case((0, 3), 0.5, 1),
+            case((), 0.5),
+        ),
+        numpy=[_function],
+        doc="The values below which given fractions of the values lie"
+        + (", of those that are numbers." * _ignore or "."),
+    )
+
+
+@composite(np.percentile)
+def percentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
+    """The values below which given percentages of the values lie."""
+    return as_operand(self).quantile(np.asarray(plain(q)) * 0.01, axis, keepdims, method=method)
+
+
+@composite(np.nanpercentile)
+def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
+    """The values below which given percentages of the values lie, of those that are numbers."""
+    return as_operand(self).nanquantile(np.asarray(plain(q)) * 0.01, axis, keepdims, method=method)
+
+
+def extremum_weights_forward(a: Any, axis: Any = None) -> Array:
+    axes = reduced_axes(axis, a.ndim)
+    highest = a == np.max(a, axis=axes, keepdims=True)
+    lowest = a == np.min(a, axis=axes, keepdims=True)
+    weights = highest / np.count_nonzero(highest, axis=axes, keepdims=True) - lowest / np.count_nonzero(
+        lowest, axis=axes, keepdims=True
+    )
+    return in_precision_of(weights, a)
+
+
+row(
+    "ptp_weights(self, axis=None)",
+    extremum_weights_forward,
+    {"self": "not_differentiable"},
+    method=False,
+    samples=draws(case((3, 4)), case((3, 4), 0)),
+    doc="With which weight each value goes into the range from the least to the greatest; equal ones share it.",
+)
+row(
+    "ptp(self, axis=None, keepdims=False)",
+    lambda a, axis=None, keepdims=False: np.ptp(a, axis=axis, keepdims=keepdims),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * ptp_weights(self, axis)"},
+    forward_derivative="(self_t * ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
+    numpy=[np.ptp],
+    samples=REDUCED,
+    doc="The greatest value less the least; equal ones share the gradient.",
+)
+
+# -- covariances -------------------------------------------------------------------------------------------------------
+
+
+def cov_forward(a: Any, *, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    dtype = a.dtype if a.dtype.kind in "fc" else None
+    return np.cov(a, rowvar=rowvar, bias=bias, ddof=ddof, dtype=dtype)
+
+
+def _is_transposed(shape: tuple[int, ...], rowvar: bool, variables: int) -> bool:
+    """Whether the columns are the variables; NumPy's versions differ in what they do with a single row."""
+    return not rowvar and len(shape) == 2 and not (shape[0] == 1 and variables == 1)
+
+
+def _centred(a: Any, transposed: bool) -> Any:
+    """The deviations from the means, with a row for each variable."""
+    matrix = a.reshape((1, -1)) if a.ndim < 2 else a.mT if transposed else a
+    return matrix - matrix.mean(axis=1, keepdims=True)
+
+
+def _freedom(matrix: Any, bias: bool, ddof: int | None) -> int:
+    return max(int(matrix.shape[1]) - (int(not bias) if ddof is None else ddof), 0)
+
+
+@formula_function
+def cov_gradient(grad: Any, a: Any, rowvar: bool, bias: bool, ddof: int | None) -> Any:
+    """The gradient of the observations."""
+    variables = grad.shape[0] if grad.ndim else 1
+    transposed = _is_transposed(a.shape, rowvar, variables)
+    matrix = _centred(a, transposed)
+    grad = grad.reshape((variables, variables))
+    result = (grad + adjoint(grad)) @ matrix / _freedom(matrix, bias, ddof)
+    return (result.mT if transposed else result).reshape(a.shape)
+
+
+@formula_function
+def cov_tangent(tangent: Any, a: Any, shape: tuple[int, ...], rowvar: bool, bias: bool, ddof: int | None) -> Any:
+    """The tangent of covariances of the given shape."""
+    transposed = _is_transposed(a.shape, rowvar, shape[0] if shape else 1)
+    matrix = _centred(a, transposed)
+    product = _centred(tangent, transposed) @ adjoint(matrix)
+    return ((product + adjoint(product)) / _freedom(matrix, bias, ddof)).reshape(shape)
+
+
+row(
+    "cov(self, *, rowvar=True, bias=False, ddof=None)",
+    cov_forward,
+    {"self": "cov_gradient(grad, self, rowvar, bias, ddof)"},
+    forward_derivative="cov_tangent(self_t, self_p, result.shape, rowvar, bias, ddof)",
+    kinds="fc",
+    samples=draws(
+        case((3, 4)),
+        case((4, 2), rowvar=False),
+        case((5,)),
+        case((3, 4), bias=True),
+        case((3, 4), ddof=2),
+        case((1, 4)),
+        case((4, 1), rowvar=False),
+    ),
+    numpy=[np.cov],
+    doc="The covariances of variables, whose observations are the rows (columns, where not `rowvar`).",
+)
+
+
+@composite(np.corrcoef)
+def corrcoef(self: Any, *, rowvar: bool = True) -> Any:
+    """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+    covariances = as_operand(self).cov(rowvar=rowvar)
+    if not covariances.ndim:
+        return covariances / covariances
+    scale = np.sqrt(covariances.diagonal().real)
+    return covariances / scale[:, None] / scale[None, :]
+
+
+@composite(np.average)
+def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """The weighted mean.
+
+    Arguments:
+        axis: the dimensions to take it over; all of them where left out.
+        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+        returned: whether to return the sums of the weights as well.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+    """
+    self = as_operand(self)
+    if weights is None:
+        mean = self.mean(axis=axis, keepdims=keepdims)
+        return (mean, mean * 0 + self.size / max(mean.size, 1)) if returned else mean
+    weights = as_operand(weights)
+    axes = reduced_axes(axis, self.ndim)
+    if weights.shape != self.shape:
+        if axis is None or weights.shape != tuple(self.shape[dim] for dim in axes):
+            raise ValueError(f"average of shape {self.shape} over {axis} with weights of shape {weights.shape}")
+        weights = weights.reshape(tuple(self.shape[dim] if dim in axes else 1 for dim in range(self.ndim)))
+    scale = weights.broadcast_to(self.shape).sum(axis=axis, keepdims=keepdims)
+    mean = (self * weights).sum(axis=axis, keepdims=keepdims) / scale
+    return (mean, scale) if returned else mean

@@ -1,0 +1,159 @@
+"""How NumPy's ufuncs and functions reach an operator: `np.add(x, y, out=z, where=m)`, `np.sum(x, axis=0, out=y)`.
+
+The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is
+translated here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from .operands import as_operand
+
+__all__ = ["register", "write_out"]
+
+# NumPy's names for options that have another one here.
+RENAMED: Final = {"a_min": "min", "a_max": "max"}
+# Options without influence on the values that an operator gives.
+IDLE: Final = frozenset({"kind", "stable", "casting", "optimize"})
+
+
+def register(numpy: Any, function: Callable[..., Any]) -> None:
+    """Let a NumPy function, a ufunc, or a ufunc's method given as `(ufunc, "reduce")`, mean `function` on tensors."""
+    if isinstance(numpy, tuple):
+        UFUNCS[numpy] = ufunc_method(function, *numpy)
+    elif isinstance(numpy, np.ufunc):
+        UFUNCS[numpy, "__call__"] = ufunc_call(function, numpy.__name__)
+        if numpy.nin == 2 and numpy.signature is None:
+            UFUNCS[numpy, "outer"] = ufunc_outer(function)
+    else:
+        FUNCTIONS[numpy] = array_function(function, numpy)
+
+
+def write_out(result: Tensor, out: Any, name: str) -> Tensor:
+    """Write `result` to what was given as `out=`, with the conditions that NumPy makes."""
+    check_out(result.dtype, out, name)
+    if result.shape != out.shape:
+        raise ValueError(f"{name}: out= has shape {out.shape}, but the result has shape {result.shape}")
+    written: Tensor = out.copy_(result)
+    return written
+
+
+def check_out(dtype: Any, out: Any, name: str) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name} of tensors cannot write to a plain array, which has no history; out= takes a Tensor")
+    if not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError(f"{name}: a result of {dtype} cannot be written to out= of {out.dtype}")
+
+
+# -- ufuncs ------------------------------------------------------------------------------------------------------------
+
+
+def ufunc_call(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """An operator with a ufunc's `out=` and `where=`."""
+
+    def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
+        if options:
+            raise TypeError(f"np.{name} of tensors takes out= and where=, not {', '.join(options)}")
+        if out is None:
+            if where is not True:
+                raise TypeError(f"np.{name} of tensors with where= needs out=, which says what is there elsewhere")
+            return function(*inputs)
+        if where is True:
+            result = function(*inputs)
+            if isinstance(out, Tensor) and result.shape != out.shape:
+                result = result.broadcast_to(out.shape)
+            return write_out(result, out, f"np.{name}")
+        check_out(out.dtype, out, f"np.{name}")
+        # Only what is chosen is computed: elsewhere the operator, or its gradient, may be undefined.
+        mask = np.array(np.broadcast_to(where._array if isinstance(where, Tensor) else where, out.shape), bool)
+        result = function(*(chosen(value, mask) for value in inputs))
+        check_out(result.dtype, out, f"np.{name}")
+        out[mask] = result
+        return out
+
+    return call
+
+
+def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
+    """The elements of an operand where `mask` is true."""
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    value = as_operand(value)
+    return value.broadcast_to(mask.shape)[mask] if value.ndim else value
+
+
+def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator on every pair of elements of two tensors."""
+
+    def outer(first: Any, second: Any) -> Any:
+        first, second = as_operand(first), as_operand(second)
+        return function(first.reshape(first.shape + (1,) * second.ndim), second)
+
+    return outer
+
+
+def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Callable[..., Any]:
+    """A reduction or running reduction with the defaults that it has as a method of a ufunc."""
+
+    def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        if kind == "accumulate" and axis is None:
+            raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")
+        array = as_operand(array)
+        result = function(array if dtype is None else array.astype(dtype), axis=axis, **options)
+        return result if out is None else write_out(result, out, f"np.{ufunc.__name__}.{kind}")
+
+    return method
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
+    """An operator with the parameter names of a NumPy function, and with `out=` and `dtype=` where that has them."""
+    name = f"np.{numpy.__name__}"
+    try:
+        theirs = list(inspect.signature(numpy).parameters.values())
+    except ValueError:  # NumPy tells of its compiled functions only since 2.4
+        return function
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters.values()):
+        return function
+    ours = list(parameters)
+    defaults = {parameter.name: parameter.default for parameter in theirs}
+    arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
+    renamed = {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
+    names = [renamed.get(parameter.name, parameter.name) for parameter in theirs]
+    alike = next((i for i, (a, b) in enumerate(zip(names, ours)) if a != b), min(len(names), len(ours)))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) <= alike:
+            return function(*args)
+        if len(args) > len(names):
+            raise TypeError(f"{name} takes at most {len(names)} positional arguments")
+        given = dict(zip(names, args))
+        for key, value in kwargs.items():
+            given[renamed.get(key, key)] = value
+        out, dtype = (None if key in ours else given.pop(key, None) for key in ("out", "dtype"))
+        unknown = [key for key in given if key not in ours]
+        for key in unknown:
+            if key not in IDLE and given[key] is not defaults.get(key, given):
+                takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
+                raise TypeError(f"{name} of tensors takes {takes}; not {key}")
+            del given[key]
+        first = ours[0]
+        if dtype is not None and first in given:
+            given[first] = (
+                [as_operand(item).astype(dtype) for item in given[first]]
+                if isinstance(given[first], (list, tuple))
+                else as_operand(given[first]).astype(dtype)
+            )
+        result = function(**given)
+        return result if out is None else write_out(result, out, name)
+
+    return call

@@ -1,0 +1,285 @@
+"""What those NumPy functions mean on tensors that are no operators: creation, comparison of whole tensors, norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tensor import creation
+from ..tensor.printing import tensor_repr
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from . import OPERATORS
+from .composites import composite
+from .derivatives.formulas import plain
+from .operands import as_operand
+
+__all__ = ["allclose", "array_equal", "isclose", "meshgrid", "norm", "nonzero"]
+
+where = OPERATORS["where"].function
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+
+@composite(np.linalg.norm)
+def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+
+    Arguments:
+        ord: the order; by default the root of the sum of squares.
+        axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+    """
+    self = as_operand(self)
+    if axis is None and ord is not None:
+        if self.ndim not in (1, 2):
+            raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; give axis=")
+        axis = (0, 1) if self.ndim == 2 else 0
+    dims = axis if isinstance(axis, tuple) else None if axis is None else (axis,)
+    if dims is None or len(dims) == 1 or ord in (None, "fro"):
+        if isinstance(ord, str) and (dims is None or len(dims) == 1):
+            raise ValueError(f"norm of order {ord!r} is for matrices")
+        return self.vector_norm(2 if ord in (None, "fro") else ord, axis, keepdims)
+    return _matrix_norm(self, ord, dims, keepdims)
+
+
+def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    rows, columns = (dim % self.ndim for dim in axis)
+    if ord in (1, -1, math.inf, -math.inf):
+        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = self.abs().sum(inner, True)
+        extreme = sums.max(outer, True) if ord > 0 else sums.min(outer, True)
+    elif ord in (2, -2, "nuc"):
+        values = np.linalg.svd(self.moveaxis((rows, columns), (-2, -1)), compute_uv=False)
+        extreme = values.sum(-1) if ord == "nuc" else values.max(-1) if ord > 0 else values.min(-1)
+        extreme = np.expand_dims(np.expand_dims(extreme, min(rows, columns)), max(rows, columns))
+    else:
+        raise ValueError(f"there is no norm of order {ord!r} of matrices")
+    return extreme if keepdims else extreme.squeeze((rows, columns))
+
+
+@composite(np.linalg.matrix_norm, method=False)
+def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norms of the matrices in the last two dimensions."""
+    return norm(self, ord, (-2, -1), keepdims)
+
+
+# -- whole tensors compared --------------------------------------------------------------------------------------------
+
+
+@composite(np.array_equal, method=False)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return np.array_equal(plain(a1), plain(a2), equal_nan)
+
+
+@composite(np.allclose)
+def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are nearly equal."""
+    return np.allclose(plain(self), plain(other), rtol, atol, equal_nan)
+
+
+@composite(np.isclose)
+def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether elements are nearly equal."""
+    return Tensor(np.isclose(plain(self), plain(other), rtol, atol, equal_nan))
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+@composite(np.nonzero)
+def nonzero(self: Any) -> tuple[Tensor, ...]:
+    """For each dimension the indices of the elements that are not 0."""
+    return tuple(Tensor(places) for places in np.nonzero(plain(self)))
+
+
+@composite(np.argwhere)
+def argwhere(self: Any) -> Tensor:
+    """The indices of the elements that are not 0, one row for each."""
+    return Tensor(np.argwhere(plain(self)))
+
+
+@composite(np.flatnonzero)
+def flatnonzero(self: Any) -> Tensor:
+    """The indices, in row order, of the elements that are not 0."""
+    return Tensor(np.flatnonzero(plain(self)))
+
+
+@composite(np.meshgrid, method=False)
+def meshgrid(*tensors: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, from those along each axis."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    vectors = [as_operand(tensor).reshape(-1) for tensor in tensors]
+    shape = tuple(vector.size for vector in vectors)
+    swapped = indexing == "xy" and len(shape) > 1
+    if swapped:
+        shape = (shape[1], shape[0], *shape[2:])
+    grids = []
+    for i, vector in enumerate(vectors):
+        place = 1 - i if swapped and i < 2 else i
+        extents = tuple(-1 if dim == place else 1 for dim in range(len(shape)))
+        grids.append(vector.reshape(extents).broadcast_to(shape).clone())
+    return tuple(grids)
+
+
+# -- choosing and evaluating -------------------------------------------------------------------------------------------
+
+
+@composite(np.select, method=False)
+def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """For each element the choice of the first condition that is true, or `default`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"select got {len(condlist)} conditions for {len(choicelist)} choices")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
+        result = where(condition, choice, result)
+    return result
+
+
+@composite(np.extract, method=False)
+def extract(condition: Any, self: Any) -> Any:
+    """The elements, in row order, where the condition is true."""
+    return as_operand(self).ravel()[np.ravel(plain(condition)) != 0]
+
+
+@composite(np.compress)
+def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
+    """The slices along `axis` where the condition, which has one dimension, is true."""
+    places = np.flatnonzero(plain(condition))
+    return as_operand(self).take(places, axis)
+
+
+@composite(np.polyval, method=False)
+def polyval(p: Any, x: Any) -> Any:
+    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    p, x = as_operand(p), as_operand(x)
+    value = creation.zeros_like(x)
+    for coefficient in p:
+        value = value * x + coefficient
+    return value
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.fill_diagonal)
+def fill_diagonal(self: Any, val: Any) -> None:
+    """In place: write `val` over the main diagonal of a matrix."""
+    if self.ndim != 2:
+        raise ValueError(f"fill_diagonal takes a matrix, not {self.ndim} dimensions")
+    self.diagonal().copy_(val)
+
+
+@composite(np.putmask, method=False)
+def putmask(self: Any, mask: Any, values: Any) -> None:
+    """In place: write `values`, of the same shape or a number, where the mask is true."""
+    values = as_operand(values)
+    if values.ndim and values.shape != self.shape:
+        raise ValueError(f"putmask of a tensor of shape {self.shape} takes values of that shape, not {values.shape}")
+    self.copy_where_(values, plain(mask))
+
+
+# -- what NumPy's functions mean ---------------------------------------------------------------------------------------
+
+
+def _where(condition: Any, *values: Any) -> Any:
+    return where(condition, *values) if values else nonzero(condition)
+
+
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if not isinstance(dst, Tensor):
+        raise TypeError("np.copyto cannot write a tensor to a plain array, which has no history")
+    src = as_operand(src)
+    if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"np.copyto cannot cast {src.dtype} to {dst.dtype} by the rule {casting!r}")
+    if where is True:
+        dst.copy_(src)
+    else:
+        dst.copy_where_(src, where)
+
+
+def _like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def like(a: Any, *args: Any, shape: Any = None, order: str = "K", **options: Any) -> Tensor:
+        if order != "K" or options.keys() - {"dtype", "fill_value"}:
+            raise TypeError(f"np.{create.__name__} of tensors takes dtype= and shape=, and keeps the memory layout")
+        return create(a if shape is None else np.empty(shape, a.dtype), *args, **options)
+
+    return like
+
+
+def _add_at(self: Any, indices: Any, values: Any) -> None:
+    self.index_accumulate_(indices, values)
+
+
+def _subtract_at(self: Any, indices: Any, values: Any) -> None:
+    self.index_accumulate_(indices, -as_operand(values))
+
+
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Tensor, ...]:
+    tensors = [as_operand(array) for array in arrays]
+    shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
+    return tuple(tensor.broadcast_to(shape) for tensor in tensors)
+
+
+def _at_least(ndim: int) -> Callable[..., Any]:
+    shaped = np.atleast_2d if ndim == 2 else np.atleast_3d
+
+    def at_least(*tensors: Any) -> Any:
+        results = tuple(tensor.reshape(shaped(tensor._array).shape) for tensor in map(as_operand, tensors))
+        return results[0] if len(results) == 1 else results
+
+    return at_least
+
+
+def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A NumPy function whose answer is no array."""
+
+    def on_arrays(*args: Any, **kwargs: Any) -> Any:
+        return function(*(arg._array if isinstance(arg, Tensor) else arg for arg in args), **kwargs)
+
+    return on_arrays
+
+
+def _pieces_along(dim: int) -> Callable[..., Any]:
+    def pieces(ary: Any, indices_or_sections: Any) -> Any:
+        along = 0 if dim == 1 and ary.ndim == 1 else dim
+        return np.split(ary, indices_or_sections, along)
+
+    return pieces
+
+
+FUNCTIONS.update(
+    {
+        np.around: FUNCTIONS[np.round],
+        np.hsplit: _pieces_along(1),
+        np.vsplit: _pieces_along(0),
+        np.dsplit: _pieces_along(2),
+        np.tril_indices_from: lambda arr, k=0: np.tril_indices(arr.shape[-2], k, arr.shape[-1]),
+        np.triu_indices_from: lambda arr, k=0: np.triu_indices(arr.shape[-2], k, arr.shape[-1]),
+        np.diag_indices_from: lambda arr: np.diag_indices(arr.shape[0], arr.ndim),
+        np.where: _where,
+        np.copyto: _copyto,
+        np.zeros_like: _like(creation.zeros_like),
+        np.ones_like: _like(creation.ones_like),
+        np.empty_like: _like(creation.empty_like),
+        np.full_like: _like(creation.full_like),
+        np.broadcast_arrays: _broadcast_arrays,
+        np.atleast_2d: _at_least(2),
+        np.atleast_3d: _at_least(3),
+        np.array_repr: tensor_repr,
+        np.array_str: _on_arrays(np.array_str),
+        np.array2string: _on_arrays(np.array2string),
+    }
+)
+for _function in (np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.iscomplexobj, np.isrealobj,
+                  np.may_share_memory, np.shares_memory):  # fmt: skip
+    FUNCTIONS[_function] = _on_arrays(_function)
+if hasattr(np, "astype"):  # NumPy 2.1
+    FUNCTIONS[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy)
+UFUNCS[np.add, "at"] = _add_at
+UFUNCS[np.subtract, "at"] = _subtract_at

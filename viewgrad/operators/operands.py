@@ -1,0 +1,217 @@
+"""What operators take for tensors: numbers, NumPy scalars, arrays and nested sequences."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import DifferentiabilityError, GradientMismatchError
+from ..tensor.creation import from_numpy
+from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
+from ..views.geometry import TensorGeometry
+from ..views.specs import Like, match_spec
+
+__all__ = [
+    "HOLDERS",
+    "MUTABLE",
+    "as_operand",
+    "checked_gradient",
+    "owned_array",
+    "geometry_of",
+    "operands",
+    "optional_operands",
+    "overwrite",
+    "plain_option",
+    "refuse_tensors",
+    "frozen_copy",
+]
+
+Array = np.ndarray[Any, Any]
+CACHE_LIMIT: Final = 4096
+# Options of these types may change between the forward and the backward pass: nodes keep copies.
+MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})
+
+# What may be a tensor, or hold one.
+HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
+
+# Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
+_constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
+
+
+def as_operand(value: Any) -> Tensor:
+    """`value` as a tensor, by itself."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return from_numpy(value)
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return from_array(np.array(value))
+    if isinstance(value, (list, tuple)):
+        if any(isinstance(item, Tensor) for item in value):
+            raise TypeError(
+                "a list of tensors is not a tensor; join them with stack() or concatenate(), which are differentiable"
+            )
+        return Tensor(value)
+    raise TypeError(f"cannot make a tensor operand of {type(value).__name__}")
+
+
+def operands(*values: Any) -> Sequence[Any]:
+    """Values that are to be combined element by element, as tensors.
+
+    Python numbers adapt to the dtype of the others (NEP 50).
+    """
+    if len(values) == 2:  # a tensor beside a number, as in `x * 2.0`: the common case, and worth 1 us
+        first, second = values
+        if type(first) is Tensor:
+            if type(second) is float or type(second) is int:
+                return first, constant(second, first._array.dtype)
+        elif type(second) is Tensor and (type(first) is float or type(first) is int):
+            return constant(first, second._array.dtype), second
+    dtypes = [value._array.dtype for value in values if isinstance(value, Tensor)]
+    dtypes += [value.dtype for value in values if isinstance(value, (np.ndarray, np.generic))]
+    if not dtypes:
+        return [as_operand(value) for value in values]
+    dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
+    return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+
+
+def optional_operands(*values: Any) -> Sequence[Any]:
+    """The same where some may be None, since they are optional and were not given."""
+    given = iter(operands(*(value for value in values if value is not None)))
+    return [None if value is None else next(given) for value in values]
+
+
+def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
+    """A Python number as a tensor without dimensions, in the dtype that it takes beside one of `dtype`."""
+    constants = _constants.get(dtype)
+    if constants is None:
+        constants = _constants[dtype] = {}
+    if value and type(value) is not complex:
+        found = constants.get(value)
+        if found is not None:
+            return found
+    kind = dtype.kind
+    if type(value) is complex:
+        if kind == "c":
+            array = np.array(value, dtype)
+        else:
+            array = np.array(value, np.result_type(dtype, np.complex64) if kind == "f" else np.complex128)
+    elif kind in "fc":
+        array = np.array(value, dtype)
+    elif type(value) is int and kind in "iu":
+        array = np.array(value, dtype)
+    else:
+        array = np.array(value)
+    tensor = from_array(array)
+    if kind in "fc" and type(value) is not complex and value:  # neither 0.0 nor -0.0, which are equal as keys
+        if len(constants) >= CACHE_LIMIT:
+            constants.clear()
+        constants[value] = tensor
+    return tensor
+
+
+def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
+    """What a forward returned, as an array that shares no memory with its inputs."""
+    if isinstance(result, Tensor):
+        raise TypeError("the forward of an operator made a Tensor of arrays; it is to compute with arrays")
+    array: Array = np.asarray(result)
+    if not array.flags.writeable:
+        return array.copy()
+    if isinstance(result, np.generic):
+        return array
+    if array.base is not None or array is not result:
+        for given in inputs:
+            for other in given if isinstance(given, list) else (given,):
+                if other is not None and np.may_share_memory(array, other):
+                    return array.copy()
+        return array
+    if any(array is given for given in inputs):
+        array = array.copy()
+    return array
+
+
+def overwrite(target: Array, result: Any) -> bool:
+    """Write what a forward returned over the array of the tensor that an in-place variant is called on.
+
+    Returns:
+        Whether real numbers were written over complex ones.
+
+    Raises:
+        ValueError: where it has another shape.
+    """
+    if np.shape(result) != target.shape:
+        raise ValueError(
+            f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}"
+        )
+    np.copyto(target, result, "same_kind")
+    return target.dtype.kind == "c" and np.asarray(result).dtype.kind != "c"
+
+
+def geometry_of(tensor: Tensor) -> TensorGeometry:
+    """Sizes, strides and offset of a tensor in its base."""
+    return TensorGeometry.of(tensor._array, tensor._array if tensor._view is None else tensor._view.base._array)
+
+
+def frozen_copy(option: Any) -> Any:
+    """An option of an operator as it is now, whatever its owner may do to it later."""
+    if type(option) is tuple:
+        for item in option:
+            if type(item) in MUTABLE:
+                return tuple(frozen_copy(item) for item in option)
+        return option
+    if type(option) is Tensor:
+        option = option._array
+    if type(option) is np.ndarray:
+        return option.copy() if option.ndim or option.dtype.kind not in "iu" else int(option)
+    return copy.deepcopy(option) if type(option) in MUTABLE else option
+
+
+def plain_option(operator: str, argument: str, value: Tensor) -> Any:
+    """A tensor that was given for an option which is none in the declaration, as a number or an array."""
+    if current_edge(value) is not None:
+        raise DifferentiabilityError(
+            f"no gradient flows to argument {argument!r} of operator {operator!r}, which is no tensor in its "
+            "declaration: pass a number, an array or the tensor's detach()"
+        )
+    if has_tangent(value):
+        return value  # which forward mode refuses
+    return value._array if value._array.ndim else value._array.item()
+
+
+def refuse_tensors(operator: str, argument: str, value: Any) -> None:
+    """Refuse a tensor, also inside of `value`, where the declaration has none, since no gradient would flow to it."""
+    if type(value) is dict:
+        value = tuple(value.values())
+    if type(value) in (list, tuple):
+        for item in value:
+            if type(item) in HOLDERS:
+                refuse_tensors(operator, argument, item)
+    elif isinstance(value, Tensor):
+        raise TypeError(
+            f"argument {argument!r} of operator {operator!r} is no tensor in its declaration; give it a formula, or "
+            "'not_differentiable', or pass a number or an array"
+        )
+
+
+def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:
+    """What a user's formula gave, in the shape and dtype of the input that it is for.
+
+    Raises:
+        GradientMismatchError: where it is not shaped like the input, nor like what the input can be broadcast to.
+    """
+    if grad is None or like is None:
+        return grad
+    if not isinstance(grad, (np.ndarray, Tensor)):
+        grad = np.asarray(grad)
+    shape = grad.shape
+    if shape != like[0]:
+        leading = len(shape) - len(like[0])
+        if leading < 0 or any(n not in (1, m) for n, m in zip(like[0], shape[leading:], strict=True)):
+            raise GradientMismatchError(
+                f"the formula of operator {operator!r} for {argument!r} gave a gradient of shape {shape} for an input "
+                f"of shape {like[0]}"
+            )
+    return match_spec(grad, like)

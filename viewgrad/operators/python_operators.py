@@ -1,0 +1,96 @@
+"""Python's operators on tensors: each is the generated function itself, so that no call is added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor.tensor import UFUNCS, Tensor
+from . import OPERATORS
+from .operands import as_operand
+
+__all__: list[str] = []
+
+# Of operators with a reflected and, where the row has one, an in-place form.
+SAME_ORDER = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
+    "rshift": "right_shift",
+}
+COMMUTATIVE = ("add", "mul", "and", "or", "xor")
+OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
+COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+
+
+def _reflected(function: Any) -> Any:
+    def reflected(self: Any, other: Any) -> Any:
+        return function(other, self)
+
+    return reflected
+
+
+def _install() -> None:
+    for python, name in SAME_ORDER.items():
+        operator = OPERATORS[name]
+        setattr(Tensor, f"__{python}__", operator.function)
+        setattr(Tensor, f"__r{python}__", operator.function if python in COMMUTATIVE else _reflected(operator.function))
+        if operator.has_inplace:
+            setattr(Tensor, f"__i{python}__", operator.inplace_function)
+    for python, name in (OF_ONE | COMPARISONS).items():
+        setattr(Tensor, f"__{python}__", OPERATORS[name].function)
+
+
+pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATORS["square"].inplace_function
+power, power_ = pow_.function, pow_.inplace_function
+equal, not_equal = OPERATORS["equal"].function, OPERATORS["not_equal"].function
+where = OPERATORS["where"].function
+NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
+
+
+def _pow(self: Any, other: Any) -> Any:
+    return square(self) if type(other) is int and other == 2 else power(self, other)
+
+
+def _ipow(self: Any, other: Any) -> Any:
+    return square_(self) if type(other) is int and other == 2 else power_(self, other)
+
+
+def _rpow(self: Any, other: Any) -> Any:
+    return power(other, self)
+
+
+def _divmod(self: Any, other: Any) -> Any:
+    return self // other, self % other
+
+
+def _rdivmod(self: Any, other: Any) -> Any:
+    return other // self, other % self
+
+
+def _where(self: Any, condition: Any, other: Any) -> Any:
+    """The tensor where the condition is true, and `other` elsewhere."""
+    return where(condition, self, other)
+
+
+def _eq(self: Any, other: Any) -> Any:
+    return equal(self, other) if isinstance(other, NUMBERS) else NotImplemented
+
+
+def _ne(self: Any, other: Any) -> Any:
+    return not_equal(self, other) if isinstance(other, NUMBERS) else NotImplemented
+
+
+_install()
+for _name, _function in {
+    "__pow__": _pow,
+    "__rpow__": _rpow,
+    "__ipow__": _ipow,
+    "__divmod__": _divmod,
+    "__rdivmod__": _rdivmod,
+    "__eq__": _eq,
+    "__ne__": _ne,
+    "where": _where,
+}.items():
+    setattr(Tensor, _name, _function)
+UFUNCS[np.divmod, "__call__"] = lambda first, second: _divmod(as_operand(first), second)

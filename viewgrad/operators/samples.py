@@ -1,0 +1,125 @@
+"""Arguments on which an operator is tested: `draws` writes them into a row, `samples_of` draws them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .language.declaration import Operator
+
+__all__ = ["Sample", "case", "draws", "samples_of"]
+
+Array = np.ndarray[Any, Any]
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@attrs.frozen
+class Sample:
+    """One call of an operator, with arrays for its tensors."""
+
+    operator: Operator
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def bound(self) -> dict[str, Any]:
+        """The arguments that are given, by name."""
+        names = [argument.name for argument in self.operator.signature.arguments]
+        return dict(zip(names, self.args)) | self.kwargs
+
+    def differentiable(self) -> list[str]:
+        """The names of the arguments that can require gradients: differentiable, given, and of a float dtype."""
+        given = self.bound()
+        return [
+            name
+            for name in self.operator.differentiable
+            if given.get(name) is not None
+            and all(np.asarray(array).dtype.kind in "fc" for array in _as_list(given[name]))
+        ]
+
+    def replace(self, /, **arguments: Any) -> Sample:
+        """The same call with other values for some arguments."""
+        given = self.bound() | arguments
+        names = [argument.name for argument in self.operator.signature.arguments]
+        return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
+
+    def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
+        """The same call with its differentiable arguments in another dtype; imaginary parts are drawn."""
+
+        def converted(array: Any) -> Any:
+            array = np.asarray(array)
+            if np.dtype(dtype).kind == "c" and array.dtype.kind == "f":
+                array = array + 1j * rng.uniform(-1, 1, array.shape)
+            return array.astype(dtype)
+
+        given = {name: value for name, value in self.bound().items() if name in self.differentiable()}
+        return self.replace(
+            **{
+                name: [converted(array) for array in value] if isinstance(value, list) else converted(value)
+                for name, value in given.items()
+            }
+        )
+
+    def __str__(self) -> str:
+        def short(value: Any) -> str:
+            if isinstance(value, np.ndarray):
+                return f"{value.dtype.name}{list(value.shape)}"
+            return f"[{', '.join(map(short, value))}]" if isinstance(value, list) else repr(value)
+
+        parts = [short(value) for value in self.args]
+        parts += [f"{name}={short(value)}" for name, value in self.kwargs.items()]
+        return f"{self.operator.name}({', '.join(parts)})"
+
+
+def case(*args: Any, **kwargs: Any) -> Call:
+    """One call for `draws`.
+
+    Positional tuples are the shapes of tensors to be drawn, and lists of them lists of tensors. All else, arrays and
+    keyword arguments included, is passed as it is.
+    """
+    return args, kwargs
+
+
+def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[np.random.Generator], list[Call]]:
+    """The `samples` of a row, from calls written with `case`.
+
+    Arguments:
+        cases: the calls.
+        domain: the interval to draw from; the numbers are normally distributed where left out.
+
+    Example:
+        >>> import numpy as np
+        >>> samples = draws(case((2, 3), axis=0), case((), (4,)))
+        >>> [[np.shape(array) for array in args] for args, kwargs in samples(np.random.default_rng(0))]
+        [[(2, 3)], [(), (4,)]]
+    """
+
+    def samples(rng: np.random.Generator) -> list[Call]:
+        def drawn(argument: Any) -> Any:
+            if isinstance(argument, tuple):
+                return np.asarray(rng.standard_normal(argument) if domain is None else rng.uniform(*domain, argument))
+            return [drawn(item) for item in argument] if isinstance(argument, list) else argument
+
+        return [(tuple(drawn(argument) for argument in args), dict(kwargs)) for args, kwargs in cases]
+
+    return samples
+
+
+def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
+    """The calls on which `operator` is tested; the same ones each time."""
+    rng = np.random.default_rng([seed, zlib.crc32(operator.name.encode())])
+    samples = operator.samples
+    if samples is None:
+        tensors = [argument for argument in operator.signature.tensors if not argument.optional]
+        plain = [argument for argument in operator.signature.plain if argument.default is None]
+        if plain or not (operator.elementwise or len(tensors) == 1):
+            raise ValueError(f"operator {operator.name!r} has several tensors or options: its row must give samples=")
+        samples = draws(case(*[(3, 4)] * len(tensors)), domain=operator.domain)
+    return [Sample(operator, args, kwargs) for args, kwargs in samples(rng)]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,40 @@
+"""Bringing a gradient to the shape and dtype of the value that it belongs to, when that value was broadcast or cast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Like", "match_spec", "sum_to"]
+
+Like = tuple[tuple[int, ...], "np.dtype[Any]"]
+
+
+def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """`grad`, an array or a tensor, summed over the dimensions along which a value of `shape` was broadcast."""
+    if grad.shape == shape:
+        return grad
+    if not shape:
+        return grad.sum()
+    leading = grad.ndim - len(shape)
+    if leading < 0:  # what was assigned had more dimensions than what it was assigned to, all of length 1
+        return sum_to(grad, shape[-leading:]).reshape(shape)
+    axes = tuple(range(leading)) + tuple(
+        leading + i for i, n in enumerate(shape) if n == 1 and grad.shape[leading + i] != 1
+    )
+    return grad.sum(axis=axes).reshape(shape) if axes else grad.reshape(shape)
+
+
+def match_spec(grad: Any, like: Like | None) -> Any:
+    """`grad`, an array or a tensor, in the shape and dtype of `like`; its real part where only it is complex."""
+    if grad is None or like is None:
+        return grad
+    shape, dtype = like
+    if grad.shape != shape:
+        grad = sum_to(grad, shape)
+    if grad.dtype is not dtype and grad.dtype != dtype:
+        if grad.dtype.kind == "c" and dtype.kind != "c":
+            grad = grad.real
+        grad = grad.astype(dtype)
+    return grad
