@@ -14,11 +14,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 import viewgrad as vg
-from viewgrad.autograd import indexing
 from viewgrad.operators.define import OPERATORS
 from viewgrad.tensor import storage, windows
 from viewgrad.testing import FEATURES, Function, Mismatch, Program, check_feature, check_program, function_of, programs
-from viewgrad.views import copy_slices, meta, nodes
+from viewgrad.views import copy_slices, gather, meta, nodes
 from viewgrad.views import specs as conform
 
 BATCHES = 8
@@ -245,7 +244,7 @@ def overwritten_values_still_get_a_gradient(monkeypatch):
 
 
 def places_written_twice_count_twice(monkeypatch):
-    monkeypatch.setattr(indexing, "_reads_once", lambda index: True)
+    monkeypatch.setattr(gather, "_reads_once", lambda index: True)
 
 
 def elements_that_share_places_do_not_add_up(monkeypatch):

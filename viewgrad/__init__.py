@@ -30,7 +30,7 @@ from .tensor.modes import (
     set_grad_enabled,
 )
 from .tensor.tensor import Tensor
-from .views.meta import view_replay
+from .views.making import view_replay
 from .views.ops import (
     as_strided,
     broadcast_to,

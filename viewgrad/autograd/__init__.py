@@ -5,11 +5,11 @@ from ..operators.define import define_op
 from ..operators.language.declaration import InPlace
 from ..operators.language.names import formula_function
 from ..tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from . import derivatives, forward_ad, functional, graph, hooks, indexing
+from . import derivatives, forward_ad, functional, graph, hooks
 from .api import backward, grad
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
-from .modes import inference, operator_tangents
+from .modes import functional_writes, index_tangents, inference, operator_tangents
 from .modes.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "gradgradcheck",
     "graph",
     "hooks",
-    "indexing",
     "inference_mode",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",

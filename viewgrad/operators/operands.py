@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
-from ..tensor.creation import from_numpy
+from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
 from ..views.geometry import TensorGeometry
 from ..views.specs import Like, match_spec
@@ -39,23 +39,6 @@ HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 
 # Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
-
-
-def as_operand(value: Any) -> Tensor:
-    """`value` as a tensor, by itself."""
-    if isinstance(value, Tensor):
-        return value
-    if isinstance(value, np.ndarray):
-        return from_numpy(value)
-    if isinstance(value, (bool, int, float, complex, np.generic)):
-        return from_array(np.array(value))
-    if isinstance(value, (list, tuple)):
-        if any(isinstance(item, Tensor) for item in value):
-            raise TypeError(
-                "a list of tensors is not a tensor; join them with stack() or concatenate(), which are differentiable"
-            )
-        return Tensor(value)
-    raise TypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
 def operands(*values: Any) -> Sequence[Any]:

@@ -12,6 +12,7 @@ from .tensor import Tensor, _check_dtype, from_array
 
 __all__ = [
     "arange",
+    "as_operand",
     "as_tensor",
     "asarray",
     "empty",
@@ -87,6 +88,23 @@ def asarray(data: Any, dtype: Any = None) -> Tensor:
 
 
 as_tensor = asarray
+
+
+def as_operand(value: Any) -> Tensor:
+    """What an operator takes for a tensor, as one, by itself: a number, an array, or nested sequences of numbers."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return from_numpy(value)
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return from_array(np.array(value))
+    if isinstance(value, (list, tuple)):
+        if any(isinstance(item, Tensor) for item in value):
+            raise TypeError(
+                "a list of tensors is not a tensor; join them with stack() or concatenate(), which are differentiable"
+            )
+        return Tensor(value)
+    raise TypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
 def zeros(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:

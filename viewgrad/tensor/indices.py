@@ -6,14 +6,15 @@ the base is known without looking at addresses.
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["composed", "window_at"]
-
+__all__ = ["BASIC", "composed", "is_plain", "plain_slice", "settled_slice", "window_at"]
 
 PLAIN: Final = frozenset({int, slice})
+BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def window_at(buffer: Any, index: Any) -> Any:
@@ -116,3 +117,38 @@ def _as_slice(positions: range) -> slice:
         return slice(0, 0, 1)
     stop = positions.stop
     return slice(positions.start, stop if stop >= 0 else None, positions.step)
+
+
+def is_plain(items: tuple[Any, ...]) -> bool:
+    """Whether an index is a basic one of which nothing can be written to later, as an array or a tensor could."""
+    for item in items:
+        kind = type(item)
+        if kind is int:
+            continue
+        if kind is slice:
+            start, stop = item.start, item.stop
+            if (
+                (start is not None and type(start) is not int)
+                or (stop is not None and type(stop) is not int)
+                or (item.step is not None and type(item.step) is not int)
+            ):
+                return False
+        elif kind not in BASIC:
+            return False
+    return True
+
+
+def settled_slice(index: slice) -> slice:
+    """A slice of whose bounds nothing can be written to later."""
+    start, stop = index.start, index.stop
+    if (
+        (start is None or type(start) is int)
+        and (stop is None or type(stop) is int)
+        and (index.step is None or type(index.step) is int)
+    ):
+        return index
+    return plain_slice(index)
+
+
+def plain_slice(item: slice) -> slice:
+    return slice(*(None if bound is None else as_int(bound) for bound in (item.start, item.stop, item.step)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..tensor.tensor import Tensor
-from ..views.meta import view_replay
+from ..views.making import view_replay
 from .perturbed import Estimate, finite_differences, second_differences
 from .program import Program
 from .sketch import Sketch

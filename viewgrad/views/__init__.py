@@ -1,8 +1,10 @@
 """The aliasing: what a view remembers of its base, and how a write through it changes the base's history."""
 
+from . import indexing
 from .copy_slices import CopyBackwards, CopySlices, rebase_history
 from .geometry import TensorGeometry
-from .meta import CreationMeta, DifferentiableViewMeta, view_replay
+from .making import view_replay
+from .meta import CreationMeta, DifferentiableViewMeta
 
 __all__ = [
     "CopyBackwards",

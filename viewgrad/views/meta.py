@@ -5,19 +5,15 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
-
-from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
-from ..tensor.indices import composed, window_at
-from ..tensor.known import share
-from ..tensor.modes import ANOMALY, FUNCTIONAL, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
-from ..tensor.node import AccumulateGrad, Node, hooks_of, input_nr_of, new, next_sequence_nr, node_of
+from ..errors import ViewInPlaceError
+from ..tensor.indices import window_at
+from ..tensor.modes import ANOMALY, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
+from ..tensor.node import Node, hooks_of, input_nr_of, new, node_of
 from ..tensor.origins import note
-from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
-from .nodes import AS_STRIDED, IndexViewBackward, ViewBackward, layout_for
-from .view_functions import Chain, Index, Strided, ViewFunction, chained
+from .nodes import AS_STRIDED, node_of_view
+from .view_functions import Chain, Index, Strided, ViewFunction
 
 if TYPE_CHECKING:
     from ..tensor.tangents import TangentRoot
@@ -28,16 +24,9 @@ __all__ = [
     "DualViewMeta",
     "GeneralViewMeta",
     "mark_made_in_function",
-    "check_write",
-    "index_view",
-    "make_view",
-    "set_history",
     "move_retained",
-    "view_replay",
+    "set_history",
 ]
-
-Array = np.ndarray[Any, Any]
-ndarray: Final = np.ndarray
 
 
 class CreationMeta(enum.Enum):
@@ -220,148 +209,6 @@ class DualViewMeta(GeneralViewMeta):
         return view
 
 
-def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
-    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
-    source = self._array
-    array = source[index]
-    if type(array) is not ndarray:  # as window_at does
-        array = source[(*index, ...) if type(index) is tuple else (index, ...)]
-    parent = self._view
-    if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
-        return make_view(self, array, index, None, node_class)
-    # What follows is what make_view does for the usual case.
-    storage = self._storage
-    if storage is None:
-        storage = storage_of(self)
-    view: DifferentiableViewMeta = new(DifferentiableViewMeta)
-    if parent is None:
-        view.base = self
-        view.index = index
-        view.made_from = edge = self._edge
-    else:
-        view.base = base = parent.base
-        view.index = composed(parent.index, index, base._array.shape)
-        if view.index is None:
-            return make_view(self, array, index, None, node_class)
-        edge = parent.edge_of(self)
-        view.made_from = base._edge
-    out: Tensor = new(Tensor)
-    out._array = array
-    out._saved = None
-    out._storage = storage
-    out._view = view
-    if edge is None:
-        out._edge = None
-        return out
-    node = new(node_class)
-    node.edge = edge
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.index = index
-    if source is storage.root:
-        layout = storage.layout
-        node.layout = layout_for(self) if layout is None else layout
-    else:
-        node.layout = (source.shape, source.dtype, "C")
-    out._edge = node
-    return out
-
-
-def make_view(
-    source: Tensor,
-    array: Array,
-    index: Any,
-    view_fn: ViewFunction | None,
-    node_class: type[ViewBackward],
-    *,
-    strided: bool = True,
-    overlaps_itself: bool = False,
-) -> Tensor:
-    """The tensor over `array`, which is `source._array[index]` or `view_fn(source._array)`, as a view of `source`."""
-    mode = current_mode()
-    out: Tensor = new(Tensor)
-    out._array = array
-    out._saved = None
-    storage = source._storage
-    out._storage = storage if storage is not None else storage_of(source)
-    view: GeneralViewMeta
-    parent = source._view
-    if parent is None:
-        out._view = view = new(GeneralViewMeta)
-        view.placed = None
-        view.base = source
-        view.index = index
-        view.view_fn = view_fn
-        view.made_from = edge = source._edge
-        view.creation = DEFAULT if mode & GRAD else _creation(mode)
-        view.strided = strided
-        view.overlaps_itself = overlaps_itself
-    else:
-        if mode > GRAD and type(parent) is DualViewMeta:
-            step = Index(index, source._array.shape) if view_fn is None else view_fn
-            out._view = view = DualViewMeta.of_view(parent.root, (*parent.root_steps, step))
-        else:
-            out._view = view = new(GeneralViewMeta)
-        view.base = base = parent.base
-        edge = parent.edge_of(source)
-        view.made_from = base._edge
-        view.placed = None
-        view.view_fn = None
-        view.index = None
-        if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # which wants every step
-            view.index = composed(parent.index, index, base._array.shape)
-        if view.index is None:
-            step = Index(index, source._array.shape) if view_fn is None else view_fn
-            if mode & REPLAY:
-                view.view_fn = Chain((*parent.steps, step))
-            else:
-                taken = chained(parent.steps, step, base._array)
-                if type(taken) is Index:
-                    view.index = taken.index
-                else:
-                    view.view_fn = taken
-        view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
-        view.strided = strided and parent.strided
-        view.overlaps_itself = overlaps_itself or parent.overlaps_itself
-    if mode & FUNCTIONAL:
-        share(source, out, storage is None)
-    if edge is None or not mode & GRAD:
-        out._edge = None
-        return out
-    out._edge = node_of_view(node_class, edge, source, index, view_fn, overlaps_itself)
-    if mode & ANOMALY:
-        note(out._edge)
-    return out
-
-
-def node_of_view(
-    node_class: type[ViewBackward],
-    edge: Any,
-    source: Tensor,
-    index: Any,
-    view_fn: ViewFunction | None,
-    overlaps: bool,
-) -> ViewBackward:
-    """The node of a view of `source`, with `edge` leading to the history of that."""
-    node: Any = new(node_class)
-    node.edge = edge
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.layout = layout_for(source)
-    if view_fn is None:
-        node.index = index
-    else:
-        node.view_fn = view_fn
-        node.overlaps = overlaps
-    return node  # type: ignore[no-any-return]
-
-
-def _creation(mode: int) -> CreationMeta:
-    if mode & GRAD:
-        return CreationMeta.DEFAULT
-    return CreationMeta.INFERENCE if mode & INFERENCE else CreationMeta.NO_GRAD
-
-
 def mark_made_in_function(tensor: Tensor) -> None:
     """Let a view, whose edge is about to be set, be one that was made inside a custom Function."""
     view = tensor._view
@@ -406,56 +253,3 @@ def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
                 hooks_of(node_of(edge)).following[id(view)] = reference
             elif meta is not None:  # a view of another output of the same step
                 hooks.following[id(view)] = reference
-
-
-def check_write(tensor: Tensor, recorded: bool) -> None:
-    """Refuse an in-place write that cannot be made, or whose history cannot be told.
-
-    Arguments:
-        tensor: what is to be written to; its edge must be current.
-        recorded: whether the write is recorded, which only happens in grad mode.
-    """
-    view = tensor._view
-    if view is not None:
-        if view.overlaps_itself:
-            raise OverlappingWriteError(_overlapping(tensor, "it was made by expand, unfold or as_strided"))
-        if view.creation is not CreationMeta.DEFAULT and (
-            recorded or (view.base._edge is not None and current_mode() & GRAD)
-        ):
-            raise ViewInPlaceError(
-                f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn "
-                "of the write; take the view in grad mode, or write under no_grad"
-            )
-    storage = tensor._storage
-    if storage is not None and storage.shared:
-        array = tensor._array if view is None else view.base._array
-        if (storage.foreign or array is not storage.root) and TensorGeometry.of(array, array).overlaps_itself:
-            why = "its memory came from outside, or from a detached tensor, so"
-            raise OverlappingWriteError(_overlapping(tensor, why))
-    if recorded:
-        base_edge = tensor._edge if view is None else view.base._edge
-        # A view that has a history where its base has none is a leaf, or a view of such.
-        if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None):
-            what = "a leaf" if view is None else "a view of a leaf"
-            raise LeafInPlaceError(
-                f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "
-                "differentiated any more; write to a clone(), or update it under no_grad()"
-            )
-
-
-def _overlapping(tensor: Tensor, why: str) -> str:
-    return (
-        f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no "
-        "defined result; write to its base, or to a clone() of it"
-    )
-
-
-class view_replay(ModeSwitch):
-    """Take views again by replaying their view functions, even where their geometry would do.
-
-    Arguments:
-        enabled: whether to replay, inside the block.
-    """
-
-    def __init__(self, enabled: bool = True) -> None:
-        super().__init__(on=REPLAY if enabled else 0, off=0 if enabled else REPLAY)

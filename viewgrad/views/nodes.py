@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.indices import window_at
-from ..tensor.node import ONE_EDGE, SCATTER, Node
+from ..tensor.node import ONE_EDGE, SCATTER, Node, new, next_sequence_nr
 from ..tensor.tensor import Tensor
 from .specs import sum_to
 from .view_functions import ViewFunction
@@ -21,6 +21,7 @@ __all__ = [
     "ViewBackward",
     "layout_for",
     "layout_of",
+    "node_of_view",
     "node_pair",
     "places_of",
     "take_window",
@@ -167,6 +168,28 @@ def view_node(name: str, base: type[ViewBackward]) -> Any:
 def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBackward]]:
     """The node classes of a view that some basic index may take, and of the same where none does."""
     return view_node(name, IndexViewBackward), view_node(name, FunctionViewBackward)
+
+
+def node_of_view(
+    node_class: type[ViewBackward],
+    edge: Any,
+    source: Tensor,
+    index: Any,
+    view_fn: ViewFunction | None,
+    overlaps: bool,
+) -> ViewBackward:
+    """The node of a view of `source`, with `edge` leading to the history of that."""
+    node: Any = new(node_class)
+    node.edge = edge
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.layout = layout_for(source)
+    if view_fn is None:
+        node.index = index
+    else:
+        node.view_fn = view_fn
+        node.overlaps = overlaps
+    return node  # type: ignore[no-any-return]
 
 
 # Of a view whose base has moved on: leads from the view straight to the base's present history.

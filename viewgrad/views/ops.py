@@ -17,7 +17,8 @@ from ..errors import ForwardModeError
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.tensor import FUNCTIONS, Tensor, method
 from .geometry import TensorGeometry
-from .meta import DualViewMeta, index_view, make_view
+from .making import index_view, make_view
+from .meta import DualViewMeta
 from .nodes import FunctionViewBackward, IndexViewBackward, ViewBackward, node_pair, view_node
 from .view_functions import (
     AsComplex,

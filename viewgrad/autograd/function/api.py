@@ -23,7 +23,8 @@ from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent
 from ...views.copy_slices import CopyBackwards, rebase_history
-from ...views.meta import index_view, mark_made_in_function, set_history
+from ...views.making import index_view
+from ...views.meta import mark_made_in_function, set_history
 from ...views.ops import SliceBackward
 from ..modes.functional_writes import rebase
 from ..modes.saved_hooks import packed

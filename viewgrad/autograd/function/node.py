@@ -17,8 +17,8 @@ from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import Storage, WritesRefused, save
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from ...views.meta import check_write
 from ...views.specs import match_spec
+from ...views.write_checks import check_write
 
 __all__ = [
     "UNKNOWN",

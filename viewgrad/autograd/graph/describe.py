@@ -12,10 +12,10 @@ from ...tensor.node import AccumulateGrad, Node, node_of
 from ...tensor.saved import LostTensor, Released, SavedTensor
 from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
+from ...views.gather import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from ...views.nodes import ViewBackward
 from ...views.view_functions import Chain, Index, Strided
 from ..function.node import FunctionNode
-from ..indexing import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from ..modes.saved_hooks import PackedTensor
 
 __all__ = ["SavedValue", "nodes_from", "saved_values", "shape_text", "window_of", "window_text"]

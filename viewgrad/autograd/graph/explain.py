@@ -9,9 +9,9 @@ import attrs
 from ...tensor.node import AccumulateGrad, Node, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopyBackwards, CopySlices
+from ...views.gather import IndexAccumulateBackward, IndexPutBackward
 from ...views.nodes import AS_STRIDED, ViewBackward
 from ..function.node import FunctionNode
-from ..indexing import IndexAccumulateBackward, IndexPutBackward
 from .describe import saved_values, shape_text, window_of, window_text
 
 __all__ = ["explain"]

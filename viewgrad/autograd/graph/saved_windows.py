@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from ...operators.features import Call, feature
+from ...operators.features import OperatorCall
+from ...tensor.features import feature
 from ...tensor.indices import window_at
 from ...tensor.modes import STRICT, ModeSwitch
 from ...tensor.storage import root_index, storage_of
@@ -118,8 +119,8 @@ class forbid_mutation_on_saved_tensors(ModeSwitch):
         super().__init__(on=STRICT)
 
 
-@feature(STRICT)
-def refuse_first(call: Call, run: Any) -> Any:
+@feature(STRICT, OperatorCall)
+def refuse_first(call: OperatorCall, run: Any) -> Any:
     """Refuse an in-place operator before it saves anything itself."""
     if call.inplace:
         target: Tensor = call.args[0]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import AnomalyError
-from ...operators.features import Call, feature
+from ...tensor.features import Call, feature
 from ...tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, current_mode
 from ...tensor.node import ONE, OVERWRITE, SCATTER, Node
 from ...tensor.origins import RUNNING, note, origin
@@ -76,9 +76,9 @@ def is_anomaly_check_nan_enabled() -> bool:
     return bool(current_mode() & CHECK_NAN)
 
 
-@feature(ANOMALY)
+@feature(ANOMALY, Call)
 def remember(call: Call, run: Callable[[], Any]) -> Any:
-    """Let the nodes that an operator makes remember where that was."""
+    """Let the nodes that a call makes remember where that was."""
     result = run()
     for node in (call.node, call.history):
         if node is not None:

@@ -16,7 +16,8 @@ from ...tensor.modes import FORWARD, MODE
 from ...tensor.tangents import TangentRoot, make_dual_root, show_tangent, tangent_of
 from ...tensor.tensor import Tensor
 from ...tensor.windows import address_of
-from ...views.meta import DualViewMeta, make_view
+from ...views.making import make_view
+from ...views.meta import DualViewMeta
 from ...views.nodes import IndexViewBackward, view_node
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

@@ -17,16 +17,19 @@ import numpy as np
 
 from ...operators.define import row
 from ...operators.derivatives.formulas import call as call_either
-from ...operators.features import Call, feature
+from ...operators.features import OperatorCall
+from ...tensor.features import feature
 from ...tensor.indices import window_at
 from ...tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ...tensor.storage import Storage, WritesRefused
 from ...tensor.tangents import at_level, write_tangents
 from ...tensor.tensor import Tensor, current_edge, from_array
-from ...views.meta import check_write, set_history
+from ...views.gather import Accumulate, Write
+from ...views.meta import set_history
 from ...views.nodes import places_of, take_window
 from ...views.view_functions import Permuted, ViewFunction
+from ...views.write_checks import check_write
 
 __all__ = ["Place", "accumulate", "overwrite", "rebase"]
 
@@ -153,8 +156,8 @@ row(
 # -- what in-place operators do instead --------------------------------------------------------------------------------
 
 
-@feature(FUNCTIONAL)
-def out_of_place(called: Call, run: Callable[[], Any]) -> Any:
+@feature(FUNCTIONAL, OperatorCall)
+def out_of_place(called: OperatorCall, run: Callable[[], Any]) -> Any:
     """Run the operator instead of its in-place variant, and let its result be the new value of the first argument."""
     if not called.inplace:
         return run()
@@ -174,6 +177,18 @@ def out_of_place(called: Call, run: Callable[[], Any]) -> Any:
         raise TypeError(f"{operator.name}_: a result of {value.dtype} cannot be written to a tensor of {target.dtype}")
     renew(target, value)
     return target
+
+
+@feature(FUNCTIONAL, Write)
+def overwrite_instead(called: Write, run: Callable[[], Any]) -> Tensor:
+    """Let what would be written to have a new value."""
+    return overwrite(called.target, called.value, called.items, called.last)
+
+
+@feature(FUNCTIONAL, Accumulate)
+def accumulate_instead(called: Accumulate, run: Callable[[], Any]) -> Tensor:
+    """Let what would be added to have a new value."""
+    return accumulate(called.target, called.items, called.value)
 
 
 def overwrite(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...operators.features import Call, feature
+from ...tensor.features import Call, feature
 from ...tensor.modes import INFERENCE
 from ...tensor.storage import storage_of
 
 __all__: list[str] = []
 
 
-@feature(INFERENCE)
+@feature(INFERENCE, Call)
 def mark(call: Call, run: Callable[[], Any]) -> Any:
-    """Mark the storage of what the operator makes; an in-place variant makes nothing."""
+    """Mark the storage of what a call makes; one in place makes nothing."""
     result = run()
     if not call.inplace:
         for output in result if type(result) is tuple else (result,):

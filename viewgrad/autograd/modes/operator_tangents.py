@@ -15,12 +15,12 @@ import attrs
 import numpy as np
 
 from ...errors import ForwardModeError
-from ...operators.features import Call, feature
+from ...operators.features import OperatorCall
 from ...operators.language.declaration import Operator
 from ...operators.language.forward_formulas import AUTO_ELEMENTWISE
 from ...operators.language.tangent_functions import TangentFunction, Tangents
-from ...operators.operands import as_operand
-from ...tensor.creation import zeros_like
+from ...tensor.creation import as_operand, zeros_like
+from ...tensor.features import feature
 from ...tensor.levels import DualLevel, at_level, open_levels
 from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.tangents import (
@@ -39,8 +39,8 @@ from ...tensor.tensor import Tensor
 __all__: list[str] = []
 
 
-@feature(FORWARD)
-def propagate(call: Call, run: Callable[[], Any]) -> Any:
+@feature(FORWARD, OperatorCall)
+def propagate(call: OperatorCall, run: Callable[[], Any]) -> Any:
     """Run an operator, and compute the tangents of what it makes."""
     levels = open_levels()
     given = call.named()
@@ -169,7 +169,7 @@ def _made(value: Any) -> Any:
 # -- in place ----------------------------------------------------------------------------------------------------------
 
 
-def _inplace(call: Call, run: Callable[[], Any], given: dict[str, Any], levels: list[DualLevel]) -> Any:
+def _inplace(call: OperatorCall, run: Callable[[], Any], given: dict[str, Any], levels: list[DualLevel]) -> Any:
     """Run an in-place variant and write to the tangent of what it writes to.
 
     A formula is evaluated before the write, unless it reads the result: then what it reads besides, and the write would

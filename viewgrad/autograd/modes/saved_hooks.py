@@ -13,7 +13,8 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ...errors import HookError
-from ...operators.features import Call, feature
+from ...operators.features import OperatorCall
+from ...tensor.features import feature
 from ...tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
 from ...tensor.saved import SavedTensor
 from ...tensor.tensor import Tensor, from_array
@@ -209,8 +210,8 @@ def packed(saved: SavedTensor) -> SavedTensor:
     return result
 
 
-@feature(PACK)
-def pack_saved_values(call: Call, run: Callable[[], Any]) -> Any:
+@feature(PACK, OperatorCall)
+def pack_saved_values(call: OperatorCall, run: Callable[[], Any]) -> Any:
     """Pass what the node of an operator has saved through the hooks."""
     result = run()
     node: Any = call.node

@@ -19,8 +19,8 @@ from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import keep_number, prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
 from ...views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history
-from ...views.meta import check_write
 from ...views.specs import match_spec
+from ...views.write_checks import check_write
 from ..features import run_special, run_special_inplace
 from ..language.declaration import Operator
 from ..language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function

@@ -1,0 +1,76 @@
+"""What runs around a call while features are on that are off by default; see `tensor/modes.py`.
+
+A feature is one bit of the mode and a function that runs around a call: of an operator, or a read or write by index.
+Each lives in a file of its own and makes itself known by `@feature(BIT, KIND)`; this file only says in which order they
+lie around each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, STRICT, TRACE
+from .node import Node
+
+__all__ = ["Call", "feature", "run_with_features"]
+
+# The outermost first. What is not in this list (view replay) is looked at where it matters.
+ORDER: Final = (TRACE, FUNCTIONAL, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
+
+
+@attrs.define(eq=False, kw_only=True)
+class Call:
+    """A call that features may run around; its subclasses say of what.
+
+    Arguments:
+        inplace: whether it writes to a tensor and makes none.
+        node: once it has run: its own node, or None where nothing was recorded.
+        history: once it has run: the node at the end of that history, which for a write through a view is a
+            `CopySlices` around `node`.
+    """
+
+    inplace: bool
+    node: Node | None = None
+    history: Node | None = None
+
+    def run(self) -> Any:
+        """Do what is called for, without any feature but grad mode."""
+        raise NotImplementedError
+
+
+C = TypeVar("C", bound=Call)
+Feature = Callable[[Any, Callable[[], Any]], Any]
+
+_features: Final[dict[tuple[int, type[Call]], Feature]] = {}
+
+
+def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:
+    """Let a function `(call, run) -> result` run around every call of a kind while `bit` is set in the mode.
+
+    `run` takes no arguments and does the rest; what it returns is what the caller gets: a tensor or a tuple of tensors.
+    """
+
+    def register(function: Callable[[C, Callable[[], Any]], Any]) -> Any:
+        _features[bit, kind] = function
+        return function
+
+    return register
+
+
+def run_with_features(call: Call, mode: int) -> Any:
+    """Run a call with the features that the mode asks for."""
+    run = call.run
+    for bit in reversed(ORDER):
+        if mode & bit:
+            for kind in type(call).__mro__:
+                if (bit, kind) in _features:
+                    run = _around(_features[bit, kind], call, run)
+                    break
+    return run()
+
+
+def _around(function: Feature, call: Call, run: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: function(call, run)

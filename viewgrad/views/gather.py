@@ -1,0 +1,372 @@
+"""Reading and writing by arrays: `x[[2, 0]]`, `x[mask] = value`, and adding to the places that arrays of indices name.
+
+A read gathers a copy. Its gradient adds to the places that were read, and a write's overwrites them, so that each costs
+what is indexed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from ..tensor.creation import as_operand
+from ..tensor.features import Call, run_with_features
+from ..tensor.indices import BASIC, plain_slice
+from ..tensor.modes import FORWARD, GRAD, current_mode
+from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of
+from ..tensor.storage import prepare_write
+from ..tensor.tensor import Tensor, current_edge, from_array, method
+from .copy_slices import INTERRUPTIONS, CopySlices, interrupt_history, rebase_history
+from .nodes import Layout, layout_for
+from .specs import Like, match_spec
+from .write_checks import check_write
+
+__all__ = [
+    "Accumulate",
+    "Gather",
+    "IndexAccumulateBackward",
+    "IndexBackward",
+    "IndexPutBackward",
+    "Write",
+    "copy_where_",
+    "gathered",
+    "index_accumulate_",
+    "normalised",
+    "put",
+]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+
+
+class IndexBackward(Node):
+    """The node of a read by arrays: adds the gradient to the places that were read."""
+
+    __slots__ = ("edge", "index", "layout", "once")
+
+    kind: ClassVar[int] = SCATTER
+    edges = ONE_EDGE
+
+    edge: Any
+    index: Any
+    once: bool  # whether no place is read twice
+    layout: Layout
+
+    def add_to(self, accumulator: Array, grad: Any) -> None:
+        """Add `grad` to the places of `accumulator` that were read."""
+        if self.once:
+            accumulator[self.index] += grad
+        else:
+            np.add.at(accumulator, self.index, grad)
+
+    def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
+        """The same with tensors, recorded."""
+        index_accumulate_(accumulator, self.index, grad)
+
+
+class IndexPutBackward(Node):
+    """The node of `x[index] = values` by arrays: the values get the gradient of what was overwritten."""
+
+    __slots__ = ("edge0", "edge1", "index", "layout", "like", "winners")
+
+    kind: ClassVar[int] = OVERWRITE
+    edges = TWO_EDGES
+    edge0: Any
+    edge1: Any
+    index: Any
+    layout: Layout  # of the gradient
+    like: Like | None
+    winners: Array | None  # where a place is written more than once: which of the values stayed
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`; the first is `grad` itself, rewritten in place. For arrays and tensors alike."""
+        values = None
+        if edges[1] is not None:
+            values = grad[self.index]
+            if self.winners is not None:
+                values = values * self.winners
+            values = match_spec(values, self.like)
+        if edges[0] is not None:
+            grad[self.index] = 0
+        return grad, values
+
+    consume = apply
+    apply_recorded = apply
+
+
+class IndexAccumulateBackward(Node):
+    """The node of adding values to places given by arrays."""
+
+    __slots__ = ("edge0", "edge1", "index", "like")
+
+    kind: ClassVar[int] = MANY
+    edges = TWO_EDGES
+
+    edge0: Any
+    edge1: Any
+    index: Any
+    like: Like | None
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of the old value and of the values added; for arrays and tensors alike."""
+        return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
+
+    consume = apply
+    apply_recorded = apply
+
+
+# -- indices -----------------------------------------------------------------------------------------------------------
+
+
+def normalised(index: Any) -> tuple[Any, bool]:
+    """An index in which tensors and lists are arrays of our own, and whether it is a basic one."""
+    items = index if type(index) is tuple else (index,)
+    basic = True
+    result: list[Any] = []
+    for item in items:
+        if type(item) is slice:
+            result.append(plain_slice(item))
+            continue
+        if type(item) in BASIC:
+            result.append(item)
+            continue
+        if isinstance(item, Tensor):
+            item = item._array
+        if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
+            result.append(int(item))
+        elif isinstance(item, np.ndarray) and item.dtype.kind in "iu" and not item.ndim:
+            result.append(int(item))
+        else:
+            array = np.array(item)
+            if array.size == 0 and not isinstance(item, np.ndarray):
+                array = array.astype(np.intp)
+            if array.dtype.kind not in "biu":
+                raise IndexError(f"tensors are indexed by integers, bools, slices, None and ..., not by {array.dtype}")
+            result.append(array)
+            basic = False
+    return (tuple(result) if type(index) is tuple or not basic else result[0]), basic
+
+
+def _reads_once(index: tuple[Any, ...]) -> bool:
+    """Whether an index by arrays cannot name a place twice: it has bools only."""
+    return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Gather(Call):
+    """A read by arrays.
+
+    Arguments:
+        source: what is read.
+        index: the index, normalised.
+    """
+
+    source: Tensor
+    index: tuple[Any, ...]
+
+    def run(self) -> Tensor:
+        """Read, and record it in grad mode."""
+        out = _gather(self.source, self.index)
+        self.node = self.history = out._edge
+        return out
+
+
+def gathered(self: Tensor, index: tuple[Any, ...]) -> Tensor:
+    """`self[index]` by arrays, as `normalised` gives them: a copy."""
+    mode = current_mode()
+    return _gather(self, index) if mode <= GRAD else run_with_features(Gather(self, index, inplace=False), mode)
+
+
+def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
+    out = from_array(np.asarray(self._array[index]))
+    edge = current_edge(self)
+    if edge is not None and current_mode() & GRAD:
+        node: IndexBackward = new(IndexBackward)
+        node.edge = edge
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = index
+        node.once = _reads_once(index)
+        node.layout = layout_for(self)
+        out._edge = node
+    return out
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Write(Call):
+    """A write of values over a tensor or over a part of it.
+
+    Arguments:
+        target: what is written to.
+        value: what is written, still to be broadcast and cast.
+        items: the arrays that name the part of the target that is written to; None for all of it.
+        last: where these name a place more than once, for each value the number of the value that stays.
+    """
+
+    target: Tensor
+    value: Tensor
+    items: tuple[Any, ...] | None = None
+    last: Array | None = None
+
+    def run(self) -> Tensor:
+        """Write, and record it in grad mode."""
+        target = self.target
+        root = target if target._view is None else target._view.base
+        before = root._edge
+        self.write()
+        edge = root._edge
+        if edge is not before:
+            self.history = node_of(edge)
+            self.node = self.history.fn if type(self.history) is CopySlices else self.history
+        return target
+
+    def write(self) -> None:
+        """Write, and record it in grad mode; what is special about a kind of writes."""
+        assert self.items is not None
+        _put(self.target, self.items, self.value, self.last)
+
+
+class Accumulate(Write):
+    """Adding values to places that arrays name, for each mention of a place."""
+
+    def write(self) -> None:
+        """Add, and record it in grad mode."""
+        assert self.items is not None
+        _accumulate(self.target, self.items, self.value)
+
+
+@method
+def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
+    """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
+    if isinstance(mask, Tensor):
+        mask = mask._array
+    mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
+    index = (mask.copy(),)
+    src = as_operand(src)
+    if src.shape != self.shape:
+        src = src.broadcast_to(self.shape)
+    put(self, index, src[index])
+    return self
+
+
+def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
+    """`self[index] = value` by arrays, as `normalised` gives them."""
+    if type(value) is not Tensor:
+        value = as_operand(value)
+    mode = current_mode()
+    last = None
+    if mode & FORWARD or (mode & GRAD and current_edge(value) is not None):
+        last = _last_writers(self._array, index)
+    if mode > GRAD:
+        run_with_features(Write(self, value, index, last, inplace=True), mode)
+    else:
+        _put(self, index, value, last)
+
+
+def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None) -> None:
+    array = self._array
+    source = value._array
+    edge = current_edge(value)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    check_write(self, recorded)
+    node = None
+    if last is not None:
+        # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
+        source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
+    if recorded:
+        node = new(IndexPutBackward)
+        node.edge0 = own
+        node.edge1 = edge
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = index
+        node.layout = layout_for(self)
+        node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
+        node.like = (value._array.shape, value._array.dtype)
+    prepare_write(self, "__setitem__")
+    if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
+        source = source.copy()
+    try:
+        array[index] = source
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "__setitem__")
+        raise
+    if node is not None:
+        rebase_history(self, node)
+
+
+def _last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
+    """For each value assigned to `array[index]`, the number of the value that stays in its place.
+
+    None where no place is named twice, so that every value stays.
+    """
+    if _reads_once(index):
+        return None
+    if all(type(item) is ndarray and item.dtype.kind in "iu" for item in index):
+        if len(index) == 1:
+            ordered = index[0].flatten()
+            ordered.sort()
+        if len(index) > 1 or (ordered.size and ordered[0] < 0):
+            place: Any = 0
+            for item, extent in zip(index, array.shape, strict=False):
+                place = place * extent + np.where(item < 0, item + extent, item)
+            ordered = np.sort(place, axis=None)
+        if (ordered[1:] != ordered[:-1]).all():
+            return None
+    places = np.empty(array.shape, np.intp)
+    window = places[index]
+    numbers = np.arange(window.size).reshape(window.shape)
+    places[index] = numbers
+    last: Array = places[index]
+    return None if np.array_equal(last, numbers) else last
+
+
+@method
+def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
+    """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
+    if not isinstance(values, Tensor):
+        values = as_operand(values)
+    items, _ = normalised(index)
+    mode = current_mode()
+    if mode > GRAD:
+        run_with_features(Accumulate(self, values, items, inplace=True), mode)
+    else:
+        _accumulate(self, items, values)
+    return self
+
+
+def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
+    array = self._array
+    source = values._array
+    edge = current_edge(values)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    check_write(self, recorded)
+    node = None
+    if recorded:
+        node = new(IndexAccumulateBackward)
+        node.edge0 = own
+        node.edge1 = edge
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        node.index = index
+        node.like = (source.shape, source.dtype)
+    prepare_write(self, "index_accumulate_")
+    try:
+        np.add.at(array, index, source)
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "index_accumulate_")
+        raise
+    if node is not None:
+        rebase_history(self, node)

@@ -1,0 +1,221 @@
+"""Reading and writing by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..tensor.creation import as_operand
+from ..tensor.features import run_with_features
+from ..tensor.indices import composed, is_plain, settled_slice, window_at
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import AccumulateGrad, new, next_sequence_nr
+from ..tensor.storage import prepare_write, storage_of
+from ..tensor.tensor import Tensor, current_edge, method
+from .copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
+from .gather import Write, gathered, normalised, put
+from .making import index_view
+from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
+from .ops import SelectBackward, SliceBackward
+from .view_functions import Chain, Index, chained
+from .write_checks import check_write
+
+__all__ = ["copy_", "fill_", "zero_"]
+
+ndarray: Final = np.ndarray
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    """`x[index]`: a view for basic indexing, a copy for indexing by arrays."""
+    kind = type(index)
+    if kind is int:
+        return index_view(self, index, SelectBackward)
+    if kind is slice:
+        return index_view(self, settled_slice(index), SliceBackward)
+    if kind is tuple and is_plain(index):
+        return index_view(self, index, SliceBackward)
+    index, basic = normalised(index)
+    return index_view(self, index, SliceBackward) if basic else gathered(self, index)
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`, with the value broadcast and cast as NumPy does."""
+    kind = type(index)
+    if kind is not int and kind is not slice and not (kind is tuple and is_plain(index)):
+        index, basic = normalised(index)
+        if not basic:
+            put(self, index, value)
+            return
+    if kind is slice:
+        index = settled_slice(index)
+    mode = current_mode()
+    view = self._view
+    if mode > GRAD or (view is not None and not mode):
+        _assign(self, index, value)
+        return
+    if view is not None:
+        if type(view) is not DifferentiableViewMeta:
+            _assign(self, index, value)
+            return
+        _ = self._array[index]  # raises NumPy's own errors
+        of_base = composed(view.index, index, view.base._array.shape)
+        base_edge = view.base._edge
+        if of_base is None or type(base_edge) is AccumulateGrad or (base_edge is None and self._edge is not None):
+            _assign(self, index, value)
+            return
+        self = view.base  # which is written to just as well
+        index = of_base
+    # A window of a tensor that is no view: no tensor is made for it.
+    array = self._array
+    window = array[index]
+    if type(window) is not ndarray:
+        window = window_at(array, index)
+    edge = None
+    if type(value) is Tensor:
+        view = value._view
+        if view is not None:
+            if view.base is self and _is_same_window(self, index, value):
+                return  # the last step of `x[index] += ...`
+            edge = view.edge_of(value)
+        else:
+            edge = value._edge
+        value = value._array
+    elif type(value) is not float:
+        value = as_operand(value)._array
+    old = self._edge
+    recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+    if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
+        check_write(self, bool(recorded))
+    if storage.whole is not None or storage.windows is not None:
+        storage.preserve(window, index if array is storage.root else None, "__setitem__")
+    storage.version += 1
+    try:
+        window[...] = value
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, "__setitem__", index)
+        raise
+    if recorded:
+        same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
+        record_copy(self, index, edge, None if same else (value.shape, value.dtype))
+
+
+def _assign(self: Tensor, index: Any, value: Any) -> None:
+    """`self[index] = value` for a basic index, in any mode: a copy into the view."""
+    if type(value) is not Tensor or not _is_same_window(self, index, value):
+        _write(index_view(self, index, SliceBackward), value, "__setitem__")
+
+
+def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
+    view = value._view
+    if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
+        return False  # the latter may have another history than the window
+    mine = self._view
+    if mine is None:
+        plain = view.base is self and view.view_fn is None and type(view) is not DualViewMeta
+        return plain and _equal_index(view.index, index)
+    if view.base is not mine.base or view.tangent_root is not mine.tangent_root:
+        return False
+    if view.view_fn is None:
+        if mine.view_fn is not None:
+            return False
+        return bool(view.index == composed(mine.index, index, mine.base._array.shape))
+    if type(view.view_fn) is not Chain:
+        return False
+    last = view.view_fn.steps[-1]
+    if type(last) is not Index:
+        return False
+    if view.view_fn.steps[:-1] == mine.steps:
+        return _equal_index(last.index, index)
+    return bool(view.view_fn == chained(mine.steps, Index(index, self._array.shape), mine.base._array))
+
+
+def _equal_index(index: Any, other: Any) -> bool:
+    if type(index) is not type(other):
+        index = index if type(index) is tuple else (index,)
+        other = other if type(other) is tuple else (other,)
+    if type(index) is tuple:
+        index = index[:-1] if index and index[-1] is Ellipsis else index
+        other = other[:-1] if other and other[-1] is Ellipsis else other
+    return bool(index == other)
+
+
+@attrs.define(eq=False)
+class CopyInto(Write):
+    """A copy into all of a tensor.
+
+    Arguments:
+        writer: what the user has called.
+    """
+
+    writer: str = "copy_"
+
+    def write(self) -> None:
+        """Copy, and record it in grad mode."""
+        _copy(self.target, self.value, self.writer)
+
+
+@method
+def copy_(self: Tensor, src: Any) -> Tensor:
+    """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
+    _write(self, src, "copy_")
+    return self
+
+
+def _write(self: Tensor, src: Any, writer: str) -> None:
+    if type(src) is not Tensor:
+        src = as_operand(src)
+    mode = current_mode()
+    if mode > GRAD and src is not self:
+        run_with_features(CopyInto(self, src, writer=writer, inplace=True), mode)
+    else:
+        _copy(self, src, writer)
+
+
+def _copy(self: Tensor, src: Tensor, writer: str) -> None:
+    array = self._array
+    edge = current_edge(src)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    check_write(self, recorded)
+    if src is self:
+        return
+    source = src._array
+    prepare_write(self, writer)
+    try:
+        array[...] = source
+    except INTERRUPTIONS:
+        if recorded:
+            interrupt_history(self, writer)
+        raise
+    if recorded:
+        node = new(CopyBackwards)
+        node.edge0 = None
+        node.edge1 = edge
+        node.hooks = None
+        node.sequence_nr = next_sequence_nr()
+        same = source.shape == array.shape and source.dtype is array.dtype
+        node.like = None if edge is None or same else (source.shape, source.dtype)
+        rebase_history(self, node)
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value over every element."""
+    return copy_(self, value)
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Write zero over every element."""
+    return copy_(self, 0.0)
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

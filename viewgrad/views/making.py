@@ -1,0 +1,155 @@
+"""How a view is made: the tensor, what it remembers of its base, and its node."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.indices import composed
+from ..tensor.known import share
+from ..tensor.modes import ANOMALY, FUNCTIONAL, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
+from ..tensor.node import new, next_sequence_nr
+from ..tensor.origins import note
+from ..tensor.storage import storage_of
+from ..tensor.tensor import Tensor
+from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralViewMeta
+from .nodes import IndexViewBackward, ViewBackward, layout_for, node_of_view
+from .view_functions import Chain, Index, ViewFunction, chained
+
+__all__ = ["index_view", "make_view", "view_replay"]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+DEFAULT: Final = CreationMeta.DEFAULT
+
+
+def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
+    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
+    source = self._array
+    array = source[index]
+    if type(array) is not ndarray:  # as window_at does
+        array = source[(*index, ...) if type(index) is tuple else (index, ...)]
+    parent = self._view
+    if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
+        return make_view(self, array, index, None, node_class)
+    # What follows is what make_view does for the usual case.
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+    view: DifferentiableViewMeta = new(DifferentiableViewMeta)
+    if parent is None:
+        view.base = self
+        view.index = index
+        view.made_from = edge = self._edge
+    else:
+        view.base = base = parent.base
+        view.index = composed(parent.index, index, base._array.shape)
+        if view.index is None:
+            return make_view(self, array, index, None, node_class)
+        edge = parent.edge_of(self)
+        view.made_from = base._edge
+    out: Tensor = new(Tensor)
+    out._array = array
+    out._saved = None
+    out._storage = storage
+    out._view = view
+    if edge is None:
+        out._edge = None
+        return out
+    node = new(node_class)
+    node.edge = edge
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    if source is storage.root:
+        layout = storage.layout
+        node.layout = layout_for(self) if layout is None else layout
+    else:
+        node.layout = (source.shape, source.dtype, "C")
+    out._edge = node
+    return out
+
+
+def make_view(
+    source: Tensor,
+    array: Array,
+    index: Any,
+    view_fn: ViewFunction | None,
+    node_class: type[ViewBackward],
+    *,
+    strided: bool = True,
+    overlaps_itself: bool = False,
+) -> Tensor:
+    """The tensor over `array`, which is `source._array[index]` or `view_fn(source._array)`, as a view of `source`."""
+    mode = current_mode()
+    out: Tensor = new(Tensor)
+    out._array = array
+    out._saved = None
+    storage = source._storage
+    out._storage = storage if storage is not None else storage_of(source)
+    view: GeneralViewMeta
+    parent = source._view
+    if parent is None:
+        out._view = view = new(GeneralViewMeta)
+        view.placed = None
+        view.base = source
+        view.index = index
+        view.view_fn = view_fn
+        view.made_from = edge = source._edge
+        view.creation = DEFAULT if mode & GRAD else _creation(mode)
+        view.strided = strided
+        view.overlaps_itself = overlaps_itself
+    else:
+        if mode > GRAD and type(parent) is DualViewMeta:
+            step = Index(index, source._array.shape) if view_fn is None else view_fn
+            out._view = view = DualViewMeta.of_view(parent.root, (*parent.root_steps, step))
+        else:
+            out._view = view = new(GeneralViewMeta)
+        view.base = base = parent.base
+        edge = parent.edge_of(source)
+        view.made_from = base._edge
+        view.placed = None
+        view.view_fn = None
+        view.index = None
+        if view_fn is None and parent.view_fn is None and not mode & REPLAY:  # which wants every step
+            view.index = composed(parent.index, index, base._array.shape)
+        if view.index is None:
+            step = Index(index, source._array.shape) if view_fn is None else view_fn
+            if mode & REPLAY:
+                view.view_fn = Chain((*parent.steps, step))
+            else:
+                taken = chained(parent.steps, step, base._array)
+                if type(taken) is Index:
+                    view.index = taken.index
+                else:
+                    view.view_fn = taken
+        view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
+        view.strided = strided and parent.strided
+        view.overlaps_itself = overlaps_itself or parent.overlaps_itself
+    if mode & FUNCTIONAL:
+        share(source, out, storage is None)
+    if edge is None or not mode & GRAD:
+        out._edge = None
+        return out
+    out._edge = node_of_view(node_class, edge, source, index, view_fn, overlaps_itself)
+    if mode & ANOMALY:
+        note(out._edge)
+    return out
+
+
+def _creation(mode: int) -> CreationMeta:
+    if mode & GRAD:
+        return CreationMeta.DEFAULT
+    return CreationMeta.INFERENCE if mode & INFERENCE else CreationMeta.NO_GRAD
+
+
+class view_replay(ModeSwitch):
+    """Take views again by replaying their view functions, even where their geometry would do.
+
+    Arguments:
+        enabled: whether to replay, inside the block.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        super().__init__(on=REPLAY if enabled else 0, off=0 if enabled else REPLAY)

@@ -1,0 +1,54 @@
+"""What may be written: the writes in place that cannot be made, or whose history cannot be told, are refused."""
+
+from __future__ import annotations
+
+from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import AccumulateGrad
+from ..tensor.tensor import Tensor
+from .geometry import TensorGeometry
+from .meta import CreationMeta
+
+__all__ = ["check_write"]
+
+
+def check_write(tensor: Tensor, recorded: bool) -> None:
+    """Refuse an in-place write that cannot be made, or whose history cannot be told.
+
+    Arguments:
+        tensor: what is to be written to; its edge must be current.
+        recorded: whether the write is recorded, which only happens in grad mode.
+    """
+    view = tensor._view
+    if view is not None:
+        if view.overlaps_itself:
+            raise OverlappingWriteError(_overlapping(tensor, "it was made by expand, unfold or as_strided"))
+        if view.creation is not CreationMeta.DEFAULT and (
+            recorded or (view.base._edge is not None and current_mode() & GRAD)
+        ):
+            raise ViewInPlaceError(
+                f"this view was made {view.creation.value} and is written to in grad mode, but its base cannot learn "
+                "of the write; take the view in grad mode, or write under no_grad"
+            )
+    storage = tensor._storage
+    if storage is not None and storage.shared:
+        array = tensor._array if view is None else view.base._array
+        if (storage.foreign or array is not storage.root) and TensorGeometry.of(array, array).overlaps_itself:
+            why = "its memory came from outside, or from a detached tensor, so"
+            raise OverlappingWriteError(_overlapping(tensor, why))
+    if recorded:
+        base_edge = tensor._edge if view is None else view.base._edge
+        # A view that has a history where its base has none is a leaf, or a view of such.
+        if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None):
+            what = "a leaf" if view is None else "a view of a leaf"
+            raise LeafInPlaceError(
+                f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "
+                "differentiated any more; write to a clone(), or update it under no_grad()"
+            )
+
+
+def _overlapping(tensor: Tensor, why: str) -> str:
+    return (
+        f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no "
+        "defined result; write to its base, or to a clone() of it"
+    )
