@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
 from ..tensor.creation import zeros_like
 from ..tensor.tensor import Tensor, current_edge, from_array
-from .engine import run_backward
+from .run import run_backward
 
 __all__ = ["backward", "grad"]
 

@@ -18,7 +18,7 @@ from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, ModeSwitch, current_mode
 from ..tensor.node import ONE, ONE_EDGE, Node, new, next_sequence_nr, node_of
 from ..tensor.tensor import Tensor, current_edge, from_array
-from .engine import run_backward
+from .run import run_backward
 
 __all__ = ["PrimalBackward", "Transform", "as_gradient", "from_columns", "one_hot"]
 

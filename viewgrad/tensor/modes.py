@@ -35,6 +35,7 @@ REPLAY: Final = 64  # views are taken again by replaying their view functions
 TRACE: Final = 128  # operators are handed to a tracer instead of being run
 CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
 FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
+PLAIN: Final = 1024  # backward passes are run by the plain engine
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)
 current_mode: Final = MODE.get

@@ -2,6 +2,7 @@
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
 from ..modes.saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
+from ..run import plain_engine
 from .drawing import to_dot, to_mermaid
 from .explain import explain
 from .multi_grad import register_multi_grad_hook
@@ -17,6 +18,7 @@ __all__ = [
     "explain",
     "forbid_mutation_on_saved_tensors",
     "increment_version",
+    "plain_engine",
     "preserved",
     "register_multi_grad_hook",
     "save_on_disk",

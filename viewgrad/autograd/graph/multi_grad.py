@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ...errors import HookError
 from ...tensor.node import RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
-from ..engine import GraphTask, RunHook
+from ..hooked_run import HookedRun, RunHook
 
 __all__ = ["register_multi_grad_hook"]
 
@@ -26,18 +26,18 @@ class MultiGradHook(RunHook):
         self.count = count
         self.mode = mode
 
-    def receive(self, task: GraphTask, number: int, grad: Tensor) -> None:
+    def receive(self, run: HookedRun, number: int, grad: Tensor) -> None:
         """Take the gradient of tensor `number`."""
-        grads = task.watched.setdefault(self, [None] * self.count)
+        grads = run.watched.setdefault(self, [None] * self.count)
         if grads is None:
             return
         if self.mode == "any":
-            task.watched[self] = None
+            run.watched[self] = None
             self.fn(grad)
             return
         grads[number] = grad
         if all(g is not None for g in grads):
-            task.watched[self] = None
+            run.watched[self] = None
             self.fn(tuple(grads))
 
     def finished(self, grads: list[Tensor | None]) -> None:
@@ -54,9 +54,9 @@ class OneOfSeveral(RunHook):
         self.shared = shared
         self.number = number
 
-    def arrived(self, task: GraphTask, grad: Tensor) -> None:
+    def arrived(self, run: HookedRun, grad: Tensor) -> None:
         """Pass the gradient on to what the hooks have in common."""
-        self.shared.receive(task, self.number, grad)
+        self.shared.receive(run, self.number, grad)
 
 
 class SeveralHandles:

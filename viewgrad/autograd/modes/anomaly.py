@@ -1,12 +1,11 @@
 """Anomaly detection: nodes remember where they were made, and a run that fails, or makes a NaN, says so.
 
-While it is on, the graph is run by `AnomalyTask`, the engine said plainly: a node after another, nothing reused.
+While it is on, the graph is run by `AnomalyTask`, the plain engine with a look at every gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ import numpy as np
 from ...errors import AnomalyError
 from ...tensor.features import Call, feature
 from ...tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, current_mode
-from ...tensor.node import ONE, OVERWRITE, SCATTER, Node
+from ...tensor.node import Node
 from ...tensor.origins import RUNNING, note, origin
-from ..engine import TASKS, GraphTask
+from ..engine import GraphTask
 
 __all__ = [
     "AnomalyTask",
@@ -25,6 +24,7 @@ __all__ = [
     "is_anomaly_enabled",
     "set_detect_anomaly",
 ]
+
 
 class detect_anomaly(ModeSwitch):
     """Find the operator whose backward failed, or made a gradient that is not a number.
@@ -87,64 +87,37 @@ def remember(call: Call, run: Callable[[], Any]) -> Any:
 
 
 class AnomalyTask(GraphTask):
-    """A run of the engine that looks at every gradient."""
+    """A run of the plain engine that looks at every gradient."""
 
     __slots__ = ()
 
-    def run(self) -> None:
-        """Run every node that is ready, and those that become so."""
-        while self.ready:
-            node = heappop(self.ready)[1]
-            grad = self.buffers.pop(node)
-            if node.hooks is not None or node in self.captured:
-                grad = self._before(node, grad)
-                if grad is None:
-                    continue
-            edges = node.edges if self.exec_info is None else self.exec_info[node]
-            token = RUNNING.set(node)
-            try:
-                grads = self._gradients(node, grad, edges)
-            except Exception as error:
-                error.add_note(f"in the backward pass, {node.name()} failed. {origin(node)}")
-                raise
-            finally:
-                RUNNING.reset(token)
-            if node.hooks is not None and node.hooks.after:
-                grads = self._after(node, grads)
-            if current_mode() & CHECK_NAN:
-                _check(node, grad, grads, edges)
-            for edge, g in zip(edges, grads, strict=True):
-                if edge is not None and g is not None:
-                    self.deliver(edge, g)
+    def propagate(self, node: Node, grads: list[Any], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of a node's inputs, as the hooks leave them, checked."""
+        made = super().propagate(node, grads, edges)
+        if current_mode() & CHECK_NAN:
+            _check(node, grads, made, edges)
+        return made
 
-    def _gradients(self, node: Any, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        kind = node.kind
-        if kind == SCATTER:
-            accumulator = self._zeros(node)
-            self._add_to(node, accumulator, grad)
-            return (accumulator,)
-        if kind == OVERWRITE and edges[0] is not None:
-            grad = grad.clone() if self.recorded else np.array(grad, order=node.layout[2])
-        if self.recorded:
-            grads = node.apply_recorded(grad, edges)
-            if not self.retain:
-                node.release()
-        else:
-            grads = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
-        return (grads,) if kind == ONE else grads
+    def gradients(self, node: Any, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of a node's inputs; an error says where the node was made."""
+        token = RUNNING.set(node)
+        try:
+            return super().gradients(node, grad, edges)
+        except Exception as error:
+            error.add_note(f"in the backward pass, {node.name()} failed. {origin(node)}")
+            raise
+        finally:
+            RUNNING.reset(token)
 
 
-TASKS[ANOMALY] = AnomalyTask
-
-
-def _check(node: Node, grad: Any, grads: tuple[Any, ...], edges: tuple[Any, ...]) -> None:
-    for i, (g, edge) in enumerate(zip(grads, edges, strict=True)):
+def _check(node: Node, grads: list[Any], made: tuple[Any, ...], edges: tuple[Any, ...]) -> None:
+    for i, (g, edge) in enumerate(zip(made, edges, strict=True)):
         if g is None or edge is None:
             continue
         bad = _count_nan(g)
         if bad:
-            given = [other for other in (grad if isinstance(grad, list) else [grad]) if other is not None]
-            was = " (it was given such a gradient already)" if any(_count_nan(other) for other in given) else ""
+            given = any(_count_nan(other) for other in grads if other is not None)
+            was = " (it was given such a gradient already)" if given else ""
             raise AnomalyError(
                 f"{node.name()} made a gradient of its input {i} that is not a number at {bad} of {g.size} "
                 f"places{was}. {origin(node)}"

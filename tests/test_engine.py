@@ -1,0 +1,233 @@
+"""The two engines: the plain one is what a backward pass is, the fast one gives the same gradients."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import viewgrad as vg
+from viewgrad.autograd import run
+from viewgrad.autograd.engine import GraphTask
+from viewgrad.autograd.fast_engine import FastTask
+from viewgrad.autograd.graph import plain_engine
+from viewgrad.autograd.modes.anomaly import AnomalyTask
+from viewgrad.testing import programs
+
+DRAWN = 120
+
+
+@pytest.fixture(params=["fast", "plain"])
+def engine(request):
+    """Runs a test under each engine."""
+    with plain_engine() if request.param == "plain" else contextlib.nullcontext():
+        yield request.param
+
+
+def inputs_of(program, names):
+    """The tensors with respect to which a program is differentiated."""
+    return [names[name] for name in (*(leaf.name for leaf in program.differentiable_leaves), *program.inputs)]
+
+
+def arrays(grads):
+    """Gradients as arrays of their own, so that later runs cannot change them."""
+    return [None if grad is None else np.array(grad.detach().numpy()) for grad in grads]
+
+
+def assert_same(found, expected):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.shape == other.shape and one.dtype == other.dtype
+            tolerance = 1e-10 if one.dtype.itemsize in (8, 16) and one.dtype != np.complex64 else 1e-4
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance * max(1.0, np.abs(other).max(initial=0.0)))
+
+
+def on_both(observe):
+    """What `observe` returns under the fast engine and under the plain one, each time from the start."""
+    fast = observe()
+    with plain_engine():
+        plain = observe()
+    return fast, plain
+
+
+def test_the_mode_chooses_the_engine(monkeypatch):
+    ran = []
+    for task in (GraphTask, FastTask, AnomalyTask):
+
+        class Noted(task):
+            __slots__ = ()
+
+            def run(self):
+                ran.append(type(self).__bases__[0])
+                super().run()
+
+        monkeypatch.setattr(run, task.__name__, Noted)
+    x = vg.ones(2, requires_grad=True)
+    x.sum().backward()
+    with plain_engine():
+        x.sum().backward()
+        with vg.autograd.detect_anomaly():
+            x.sum().backward()
+    x.sum().backward()
+    assert ran == [FastTask, GraphTask, AnomalyTask, FastTask]
+    assert issubclass(AnomalyTask, GraphTask) and not issubclass(AnomalyTask, FastTask)
+
+
+@settings(max_examples=DRAWN)
+@given(programs())
+def test_gradients_agree(program):
+    def observe():
+        names = program.execute()
+        loss = names[program.loss]
+        if not loss.requires_grad:
+            return []
+        inputs = inputs_of(program, names)
+        return [
+            *arrays(vg.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True)),
+            *arrays(vg.autograd.grad(loss, inputs, allow_unused=True)),
+        ]
+
+    assert_same(*on_both(observe))
+
+
+@settings(max_examples=DRAWN)
+@given(programs())
+def test_gradients_of_restricted_runs_agree(program):
+    def observe():
+        names = program.execute()
+        loss = names[program.loss]
+        if not loss.requires_grad:
+            return []
+        found = []
+        for tensor in inputs_of(program, names):
+            found += arrays(vg.autograd.grad(loss, tensor, retain_graph=True, allow_unused=True))
+        leaves = [names[leaf.name] for leaf in program.differentiable_leaves]
+        for leaf in leaves:
+            loss.backward(retain_graph=True, inputs=leaf)
+        loss.backward(retain_graph=True)
+        loss.backward()
+        return [*found, *arrays(leaf.grad for leaf in leaves)]
+
+    assert_same(*on_both(observe))
+
+
+@settings(max_examples=DRAWN // 2)
+@given(programs(max_steps=10))
+def test_gradients_of_gradients_agree(program):
+    def observe():
+        names = program.execute()
+        loss = names[program.loss]
+        leaves = [names[leaf.name] for leaf in program.differentiable_leaves]
+        if not loss.requires_grad or not leaves:
+            return []
+        first = vg.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
+        terms = [(grad * grad.detach().conj()).real.sum() for grad in first if grad is not None and grad.requires_grad]
+        if not terms:
+            return arrays(first)
+        second = vg.autograd.grad(sum(terms[1:], terms[0]), leaves, allow_unused=True)
+        return [*arrays(first), *arrays(second)]
+
+    assert_same(*on_both(observe))
+
+
+@settings(max_examples=DRAWN)
+@given(programs())
+def test_hooks_see_and_replace_the_same(program):
+    def observe():
+        seen = []
+
+        def note(where):
+            def hook(*grads):
+                for grad in grads:
+                    for one in grad if isinstance(grad, tuple) else (grad,):
+                        seen.append((where, None if one is None else np.array(one.detach().numpy())))
+                if len(grads) == 1 and not isinstance(grads[0], tuple):
+                    return grads[0] * 1.5
+                return None
+
+            return hook
+
+        names = {}
+
+        def after_step(step, bound):
+            for number, (name, tensor) in enumerate(bound.items()):
+                if isinstance(tensor, vg.Tensor) and tensor.requires_grad and (name, id(tensor)) not in names:
+                    names[name, id(tensor)] = tensor
+                    if number % 3 == 0:
+                        tensor.register_hook(note(name))
+                    elif number % 3 == 1 and tensor.grad_fn is not None:
+                        tensor.grad_fn.register_hook(note(f"after {name}"))
+                        tensor.grad_fn.register_prehook(note(f"before {name}"))
+                    elif tensor.grad_fn is not None:
+                        tensor.retain_grad()
+
+        bound = program.execute_stepwise(program.make_leaves(), after_step)
+        loss = bound[program.loss]
+        if not loss.requires_grad:
+            return []
+        loss.backward()
+        seen += [(name, None if t.grad is None else np.array(t.grad.numpy())) for (name, _), t in names.items()]
+        order = sorted(range(len(seen)), key=lambda i: seen[i][0])  # the order among unrelated nodes is the engine's
+        return [seen[i][1] for i in order]
+
+    assert_same(*on_both(observe))
+
+
+# -- each rule of a backward pass, under each engine -------------------------------------------------------------------
+
+
+def test_a_node_runs_once_with_its_whole_gradient(engine):
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x * 3
+    seen = []
+    y.register_hook(lambda grad: seen.append(grad.tolist()))
+    late = y * y
+    early = y + 1
+    (late.sum() + early.sum()).backward()
+    assert seen == [[7.0, 13.0]] and x.grad.tolist() == [21.0, 39.0]
+
+
+def test_undefined_gradients_are_not_delivered(engine):
+    class Nothing(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    x = vg.Tensor([1.0], requires_grad=True)
+    y = x * 3
+    seen = []
+    y.register_hook(seen.append)
+    Nothing.apply(y).sum().backward()
+    assert not seen and x.grad is None
+
+
+def test_gradients_given_and_returned_are_nobody_elses(engine):
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1.0
+    y[0] = 5.0
+    start = vg.Tensor([1.0, 1.0, 1.0])
+    (one,) = vg.autograd.grad(y + x, x, start, retain_graph=True)
+    kept = one.tolist()
+    (y + x).backward(start)
+    x.grad.zero_()
+    assert start.tolist() == [1.0, 1.0, 1.0] and one.tolist() == kept == [1.0, 2.0, 2.0]
+
+
+def test_leaves_stay_as_they_are_where_a_hook_fails(engine):
+    x, y = (vg.Tensor([1.0], requires_grad=True) for _ in range(2))
+
+    def fail(grad):
+        raise ValueError("a hook")
+
+    y.register_hook(fail)
+    with pytest.raises(ValueError, match="a hook"):
+        (x * y).sum().backward()
+    assert x.grad is None and y.grad is None

@@ -1,0 +1,77 @@
+"""Runs the backward graph: chooses the engine, starts it, and returns what it captured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, MODE, PLAIN, ModeSwitch, current_mode
+from ..tensor.node import node_of
+from ..tensor.tensor import Tensor
+from .engine import GraphTask
+from .fast_engine import FastTask
+from .modes.anomaly import AnomalyTask
+
+__all__ = ["plain_engine", "run_backward"]
+
+
+def run_backward(
+    edges: Sequence[Any],
+    grads: Sequence[Tensor],
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[Any] | None = None,
+    capture: bool = False,
+) -> list[Any]:
+    """Run the engine from `edges` with the gradients `grads`.
+
+    Arguments:
+        edges: where to start.
+        grads: the gradient for each of them.
+        retain_graph: whether saved values are kept for another run.
+        create_graph: whether the run is recorded.
+        inputs: the edges to which the run is restricted; None for the whole graph.
+        capture: whether the gradients of `inputs` are returned, rather than accumulated in the leaves.
+
+    Returns:
+        The captured gradients, None where no gradient arrived.
+    """
+    mode = current_mode()
+    # Inside a dual level gradients have tangents, so they are tensors there too.
+    recorded = create_graph or bool(mode & FORWARD)
+    engine = (AnomalyTask if mode & ANOMALY else GraphTask) if mode & (ANOMALY | PLAIN) else FastTask
+    task = engine(retain=retain_graph, recorded=recorded)
+    if inputs is not None:
+        task.restrict(edges, inputs, capture)
+    token = MODE.set(mode | GRAD if create_graph else mode & ~GRAD)
+    try:
+        for edge, grad in zip(edges, grads, strict=True):
+            if inputs is None or task.must_run(node_of(edge)):
+                task.deliver(edge, grad if recorded else grad._array)
+        task.run()
+        task.finish()
+        if inputs is None:
+            return []
+        return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
+    finally:
+        MODE.reset(token)
+
+
+class plain_engine(ModeSwitch):
+    """Have backward passes inside run by the plain engine: one node after another, nothing reused.
+
+    The gradients are the same, but for rounding. What it costs shows why the engine that runs otherwise is linear in
+    the number of reads and writes of views.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> with vg.autograd.graph.plain_engine():
+        ...     (x[0] * x[1]).backward()
+        >>> x.grad
+        Tensor([2., 1.])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(on=PLAIN)
