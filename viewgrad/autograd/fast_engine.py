@@ -16,12 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from sys import getrefcount
 from typing import Any, Final
 
 import numpy as np
 
 from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, input_nr_of, node_of
+from ..tensor.ownership import (
+    ALONE_AS_ARGUMENT,
+    ALONE_AS_GRAD,
+    ALONE_IN_BUFFER,
+    ALONE_IN_LOCAL,
+    ALONE_IN_SLOT,
+    getrefcount,
+)
 from ..tensor.tensor import Tensor, from_array
 from ..views.nodes import ViewBackward
 from .engine import GraphTask
@@ -84,7 +91,7 @@ class FastTask(GraphTask):
                     elif plain:
                         # (2) a view adds its gradient to its window of the one accumulator of its base: S 540, R 180
                         held = buffers.get(edge)
-                        if type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE:
+                        if type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
                             node.add_to(held, grad)
                         else:
                             held = None
@@ -102,7 +109,7 @@ class FastTask(GraphTask):
                         if not plain:
                             if node not in owned:
                                 grad = grad.clone()
-                        elif grad.base is not None or getrefcount(grad) > LOCAL_ALONE or type(grad) is not ndarray:
+                        elif grad.base is not None or getrefcount(grad) > ALONE_IN_LOCAL or type(grad) is not ndarray:
                             grad = np.array(grad, order=node.layout[2])
                 if plain:
                     grads = node.apply(grad, edges) if retain else node.consume(grad, edges)
@@ -186,7 +193,7 @@ class FastTask(GraphTask):
                 self.owned.add(edge)
         elif held.dtype != grad.dtype:
             buffers[edge] = held + grad
-        elif type(held) is ndarray and held.base is None and getrefcount(held) <= HELD_ALONE:
+        elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
             np_add(held, grad, held)  # (5) summed in place where nobody else holds the buffer: L 1.1, S 1.3
         elif owned:
             buffers[edge] = np_add(held, grad, grad)
@@ -261,7 +268,7 @@ class FastTask(GraphTask):
             if edge not in self.owned:
                 held = buffers[edge] = held.clone()
                 self.owned.add(edge)
-        elif held.base is not None or getrefcount(held) > HELD_ALONE or type(held) is not ndarray:
+        elif held.base is not None or getrefcount(held) > ALONE_IN_BUFFER or type(held) is not ndarray:
             held = buffers[edge] = np.array(held, order=node.layout[2])
         return held
 
@@ -288,9 +295,9 @@ class FastTask(GraphTask):
             return None
         # (8) no copy where nobody else holds it, as below
         if self.recorded:
-            alone = getrefcount(grad) <= HELD_ALONE and grad._view is None and grad._storage is None
+            alone = getrefcount(grad) <= ALONE_IN_BUFFER and grad._view is None and grad._storage is None
             return grad if alone else grad.clone()  # type: ignore[no-any-return]
-        if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > HELD_ALONE:
+        if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ALONE_IN_BUFFER:
             grad = np.array(grad)
         return from_array(grad)
 
@@ -324,9 +331,9 @@ def _accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
         return
     # (8) no copy where nobody else holds it: L 1.6
     if recorded:
-        alone = grad._view is None and grad._storage is None and getrefcount(grad) <= ARGUMENT_ALONE
+        alone = grad._view is None and grad._storage is None and getrefcount(grad) <= ALONE_AS_ARGUMENT
     else:
-        alone = type(grad) is ndarray and grad.base is None and getrefcount(grad) <= ARGUMENT_ALONE
+        alone = type(grad) is ndarray and grad.base is None and getrefcount(grad) <= ALONE_AS_ARGUMENT
     _add_to_grad(tensor, grad, recorded, alone)
 
 
@@ -343,49 +350,12 @@ def _add_to_grad(tensor: Tensor, grad: Any, recorded: bool, alone: bool) -> None
         elif held is None:
             tensor._grad = from_array(grad if alone else np.array(grad, dtype=tensor._array.dtype))
         elif (
-            getrefcount(held) <= GRAD_ALONE
+            getrefcount(held) <= ALONE_AS_GRAD
             and held._storage is None
             and held._saved is None
             and held._edge is None
-            and getrefcount(held._array) <= ATTRIBUTE_ALONE
+            and getrefcount(held._array) <= ALONE_IN_SLOT
         ):
             np_add(held._array, grad, held._array)  # (9) in place where nobody but the leaf holds it: 1.4 on a million
         else:
             tensor._grad = from_array(np.asarray(held._array + grad))
-
-
-def _reference_counts() -> tuple[int, int, int, int, int]:
-    """The reference counts of an object that nobody else holds, in the places where this module looks at them."""
-
-    class Probe:
-        held: Any
-
-    def local() -> int:
-        grad = Probe()
-        return getrefcount(grad)
-
-    def held_in_buffer(buffers: dict[int, Any]) -> int:
-        held = buffers.get(0)
-        return getrefcount(held)
-
-    def argument() -> int:
-        buffers = {0: Probe()}
-        grad = buffers.pop(0)
-        return _inner_argument(grad)
-
-    def held_as_attribute() -> tuple[int, int]:
-        tensor, inner = Probe(), Probe()
-        tensor.held = inner
-        inner.held = Probe()
-        del inner
-        held = tensor.held
-        return getrefcount(held), getrefcount(held.held)
-
-    return (local(), held_in_buffer({0: Probe()}), argument(), *held_as_attribute())
-
-
-def _inner_argument(grad: Any) -> int:
-    return getrefcount(grad)
-
-
-LOCAL_ALONE, HELD_ALONE, ARGUMENT_ALONE, GRAD_ALONE, ATTRIBUTE_ALONE = _reference_counts()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from sys import getrefcount
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from ..errors import AutogradError, InferenceError, StrictMutationError
 from .modes import INFERENCE, STRICT, current_mode
 from .node import Node, new
+from .ownership import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, SavedTensor
 from .windows import SavedWindows
 
@@ -148,7 +148,7 @@ class Storage(VersionCounter):
         """
         whole = self.whole
         if whole is not None:
-            if getrefcount(whole) <= WHOLE_ALONE:
+            if getrefcount(whole) <= ALONE_AS_WHOLE:
                 self.whole = None
             else:
                 if window is None:
@@ -281,21 +281,3 @@ def prepare_write(tensor: Any, writer: str = "") -> None:
     elif storage.whole is not None or storage.windows is not None:
         storage.preserve(tensor._array, root_index(tensor, storage), writer)
     storage.version += 1
-
-
-def _whole_alone() -> int:
-    """The reference count of `whole` in `Storage.preserve` when no node holds it, whatever Python counts."""
-
-    class Probe(Storage):
-        __slots__ = ()
-
-        def preserve(self, *_: Any) -> int:  # type: ignore[override]
-            whole = self.whole
-            return getrefcount(whole)
-
-    probe = Probe(np.empty(0))
-    probe.whole = SavedTensor()
-    return probe.preserve()
-
-
-WHOLE_ALONE: Final = _whole_alone()

@@ -15,13 +15,20 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from sys import getrefcount
 from typing import Any, Final
 
 import numpy as np
 
 from .indices import window_at
 from .node import new
+from .ownership import (
+    ALONE_FROM_ROW,
+    ALONE_IN_CELL,
+    ALONE_IN_PAIR,
+    ALONE_IN_QUEUE,
+    ALONE_IN_ROW,
+    getrefcount,
+)
 from .saved import SavedTensor
 
 __all__ = ["SavedWindows", "address_of", "reach_of"]
@@ -142,7 +149,7 @@ class SavedWindows:
         rows = self._rows
         saved = rows[row]
         self.compared += 1
-        if getrefcount(saved) > ROW_ALONE:
+        if getrefcount(saved) > ALONE_IN_ROW:
             if window is not None and not _share_memory(saved.array, window):
                 return
             touched.append(saved)
@@ -157,7 +164,7 @@ class SavedWindows:
         self.compared += len(entries)
         for entry in entries:
             saved, other = entry
-            if getrefcount(saved) <= ENTRY_ALONE:
+            if getrefcount(saved) <= ALONE_IN_CELL:
                 continue
             if _meet(box, other) and _share_memory(saved.array, window):
                 touched.append(saved)
@@ -173,7 +180,7 @@ class SavedWindows:
         pending = self._pending
         while pending:
             saved, index = pending.popleft()
-            if getrefcount(saved) > PENDING_ALONE:
+            if getrefcount(saved) > ALONE_IN_QUEUE:
                 comb = None if index is not None else self._comb_of(saved.array)
                 if comb is not None:
                     self._insert_comb(saved, *comb)
@@ -230,11 +237,11 @@ class SavedWindows:
         pending = self._pending
         for row in list(rows):
             saved = rows.pop(row)  # first, since another thread may be about to share it
-            if getrefcount(saved) > POPPED_ALONE and rows.setdefault(row, saved) is not saved:
+            if getrefcount(saved) > ALONE_FROM_ROW and rows.setdefault(row, saved) is not saved:
                 pending.append((saved, row))
         for _ in range(len(pending)):  # other threads may append meanwhile
             entry = pending.popleft()
-            if getrefcount(entry[0]) > TUPLE_ALONE:
+            if getrefcount(entry[0]) > ALONE_IN_PAIR:
                 pending.append(entry)
         self._count = 0
         for levels, grid in list(self._grids.items()):
@@ -253,7 +260,7 @@ class SavedWindows:
 def _prune_node(node: Any, depth: int) -> int:
     """Drop what is dead below a node of a grid that lies `depth` above the lists; return how many windows are left."""
     if not depth:
-        node[:] = [entry for entry in node if getrefcount(entry[0]) > TUPLE_ALONE]
+        node[:] = [entry for entry in node if getrefcount(entry[0]) > ALONE_IN_PAIR]
         return len(node)
     count = 0
     for key, child in list(node.items()):
@@ -418,40 +425,3 @@ def _share_memory(array: Array, window: Array) -> bool:
         return np.shares_memory(array, window, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
-
-
-def _counts_alone() -> tuple[int, int, int, int, int]:
-    """The reference counts of a saved window that nobody but this registry holds, as the five tests above see it."""
-
-    class Probe:
-        pass
-
-    def in_loop(entries: list[tuple[Any, Any]]) -> int:
-        for entry in entries:
-            saved, _ = entry
-            return getrefcount(saved)
-        return 0
-
-    def popped(entries: deque[tuple[Any, Any]]) -> int:
-        saved, _ = entries.popleft()
-        return getrefcount(saved)
-
-    def in_tuple(entries: list[tuple[Any, Any]]) -> int:
-        for entry in entries:
-            return getrefcount(entry[0])
-        return 0
-
-    def of_row(rows: dict[int, Any]) -> int:
-        saved = rows[0]
-        return getrefcount(saved)
-
-    def popped_row(rows: dict[int, Any]) -> int:
-        saved = rows.pop(0)
-        return getrefcount(saved)
-
-    pair = (Probe(), 0)
-    pending = deque([(Probe(), 0)])
-    return in_loop([(Probe(), 0)]), popped(pending), in_tuple([pair]), of_row({0: Probe()}), popped_row({0: Probe()})
-
-
-ENTRY_ALONE, PENDING_ALONE, TUPLE_ALONE, ROW_ALONE, POPPED_ALONE = _counts_alone()

@@ -6,13 +6,13 @@ See Note [In-place writes through views] in docs/notes/copy_slices.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import getrefcount
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ..errors import InterruptedWriteError
 from ..tensor.node import MANY, ONE, ONE_EDGE, OVERWRITE, TWO_EDGES, Node, new, next_sequence_nr
+from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
 from ..tensor.tensor import Tensor, current_edge
 from .meta import move_retained
 from .nodes import Layout, layout_for, places_of, take_window
@@ -99,7 +99,7 @@ class CopySlices(Node):
         it will run once more, on its own.
         """
         fn = self.fn
-        return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= FN_ALONE else fn.apply)
+        return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)
 
     def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
@@ -279,21 +279,3 @@ def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...]
     base._edge = node
     if old is not None and old.hooks is not None:
         move_retained(base, old, node)
-
-
-def _fn_alone() -> int:
-    """The reference count of a wrapped node that nothing but its `CopySlices` holds, as `consume` sees it."""
-
-    class Probe:
-        fn: Any
-
-        def consume(self) -> int:
-            fn = self.fn
-            return getrefcount(fn)
-
-    probe = Probe()
-    probe.fn = Probe()
-    return probe.consume()
-
-
-FN_ALONE: Final = _fn_alone()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from sys import getrefcount
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -13,6 +12,7 @@ from ...errors import FunctionError
 from ...tensor.levels import LEVEL
 from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.node import MANY, Node, new, next_sequence_nr
+from ...tensor.ownership import ALONE_AS_STORAGE, ALONE_IN_LIST, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import Storage, WritesRefused, save
 from ...tensor.tangents import DualSaved, with_tangents
@@ -403,27 +403,6 @@ def _is_nobody_elses(grads: list[Any], i: int) -> bool:
         return True
     if storage is not None and storage.windows is SAVED_REFUSES_WRITES:  # but others write to the same memory
         return False
-    if getrefcount(grad) > GRAD_ALONE or grad._view is not None:
+    if getrefcount(grad) > ALONE_IN_LIST or grad._view is not None:
         return False
-    return storage is None or getrefcount(storage) <= STORAGE_ALONE
-
-
-def _reference_counts() -> tuple[int, int]:
-    """The reference counts, in `_is_nobody_elses`, of a gradient and of its storage that nobody else holds."""
-
-    class Probe:
-        _storage: Any
-
-    def look(grads: list[Any], i: int) -> tuple[int, int]:
-        grad = grads[i]
-        storage = grad._storage
-        return getrefcount(grad), getrefcount(storage)
-
-    probe = Probe()
-    probe._storage = Probe()
-    grads = [probe]
-    del probe
-    return look(grads, 0)
-
-
-GRAD_ALONE, STORAGE_ALONE = _reference_counts()
+    return storage is None or getrefcount(storage) <= ALONE_AS_STORAGE

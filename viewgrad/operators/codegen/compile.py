@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from sys import getrefcount
 from typing import Any, Final
 
 import numpy as np
 
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new, next_sequence_nr
+from ...tensor.ownership import ALONE_IN_NODE, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import keep_number, prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
@@ -39,7 +39,7 @@ from ..operands import (
     refuse_tensors,
 )
 from .function_writer import FunctionWriter
-from .node_writer import GRAD_ALONE, LARGE, NodeWriter, backward_name, of_reals
+from .node_writer import LARGE, NodeWriter, backward_name, of_reals
 
 __all__ = [
     "ARRAY_FUNCTIONS",
@@ -55,10 +55,10 @@ __all__ = [
 
 # What generated code calls for its own purposes.
 INTERNAL: Final[dict[str, Any]] = {
+    "ALONE_IN_NODE": ALONE_IN_NODE,
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
     "GRAD": GRAD,
-    "GRAD_ALONE": GRAD_ALONE,
     "HOLDERS": HOLDERS,
     "INTERRUPTIONS": INTERRUPTIONS,
     "LARGE": LARGE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from sys import getrefcount
 from typing import Any, Final
 
 import numpy as np
@@ -180,8 +179,8 @@ class NodeWriter:
         See Note [Who owns a gradient] in docs/notes/engine.md. A page of fresh memory costs more than the arithmetic.
         """
         ufunc, factor = written
-        alone = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None and getrefcount(grad) <= GRAD_ALONE"
-        test = " and ".join([alone, *others])
+        large = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None"
+        test = " and ".join([large, "getrefcount(grad) <= ALONE_IN_NODE", *others])
         lines = []
         if factor is not None:
             lines.append(f"{indent}factor = {factor}")
@@ -312,15 +311,4 @@ def backward_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
-def _grad_alone() -> int:
-    """The reference count of a gradient that the engine holds, as `consume` sees it where nobody else does."""
-
-    def consume(grad: Any) -> int:
-        return getrefcount(grad)
-
-    grad = [object()].pop()
-    return consume(grad)
-
-
-GRAD_ALONE: Final = _grad_alone()
 LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves

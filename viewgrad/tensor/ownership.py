@@ -1,0 +1,267 @@
+"""Who else holds an object: the reference counts that the library relies on, and the probes that measure them.
+
+Several shortcuts are right only where nobody else can see an object: a gradient may be written over, and a saved window
+that no node holds any longer need not be preserved. Each such place compares the reference count of what it has found
+with one of the constants below. See Note [Reference counts] in docs/notes/reference_counts.md for what each proves, and
+why that is sound.
+
+With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object ever counts as held by nobody else. So it is, too,
+where the interpreter does not count as the probes expect, and where it runs without its global lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = [
+    "ALONE_AS_ARGUMENT",
+    "ALONE_AS_GRAD",
+    "ALONE_AS_STORAGE",
+    "ALONE_AS_WHOLE",
+    "ALONE_FROM_ROW",
+    "ALONE_IN_BUFFER",
+    "ALONE_IN_CELL",
+    "ALONE_IN_COPY_SLICES",
+    "ALONE_IN_LIST",
+    "ALONE_IN_LOCAL",
+    "ALONE_IN_NODE",
+    "ALONE_IN_PAIR",
+    "ALONE_IN_QUEUE",
+    "ALONE_IN_ROW",
+    "ALONE_IN_SLOT",
+    "NEVER_ALONE",
+    "PROBES",
+    "TRUSTED",
+    "getrefcount",
+]
+
+NEVER_ALONE: Final = -1  # a count that no object has
+
+Make = Callable[[], Any]  # makes an object, which others than its caller may hold as well
+
+
+def _uncounted(value: Any) -> int:
+    """What stands in for `sys.getrefcount` on an interpreter without it."""
+    return sys.maxsize
+
+
+getrefcount: Final[Callable[[Any], int]] = getattr(sys, "getrefcount", _uncounted)
+
+
+# -- the probes: each holds an object as one place of the library does, and looks at it as that place does -------------
+
+
+class _Holder:
+    """An object with slots, as tensors, storages and nodes are."""
+
+    __slots__ = ("held", "inner")
+
+    held: Any
+    inner: Any
+
+    def look(self) -> int:
+        held = self.held
+        return getrefcount(held)
+
+
+def _in_local(make: Make) -> int:
+    grad = make()
+    return getrefcount(grad)
+
+
+def _in_buffer(make: Make) -> int:
+    buffers = {0: make()}
+    held = buffers.get(0)
+    return getrefcount(held)
+
+
+def _as_argument(make: Make) -> int:
+    buffers = {0: make()}
+    grad = buffers.pop(0)
+    return _count_argument(grad, False)
+
+
+def _count_argument(grad: Any, recorded: bool) -> int:
+    return getrefcount(grad)
+
+
+def _as_grad(make: Make) -> int:
+    leaf = _Holder()
+    leaf.held = make()
+    held = leaf.held
+    return getrefcount(held)
+
+
+def _in_slot(make: Make) -> int:
+    leaf = _Holder()
+    leaf.held = make()
+    return getrefcount(leaf.held)
+
+
+class _Consumer:
+    def consume(self, grad: Any, edges: tuple[Any, ...]) -> int:
+        return getrefcount(grad)
+
+
+def _in_node(make: Make) -> int:
+    node = _Consumer()
+    grad = make()
+    return node.consume(grad, ())
+
+
+def _in_copy_slices(make: Make) -> int:
+    node = _Holder()
+    node.held = make()
+    return node.look()
+
+
+def _in_list(make: Make) -> int:
+    return _count_item([make()], 0)
+
+
+def _count_item(grads: list[Any], i: int) -> int:
+    grad = grads[i]
+    return getrefcount(grad)
+
+
+def _as_storage(make: Make) -> int:
+    tensor = _Holder()
+    tensor.held = make()
+    storage = tensor.held
+    return getrefcount(storage)
+
+
+def _as_whole(make: Make) -> int:
+    storage = _Holder()
+    storage.held = make()
+    return storage.look()
+
+
+def _in_cell(make: Make) -> int:
+    count = NEVER_ALONE
+    for entry in [(make(), ())]:
+        saved, _ = entry
+        count = getrefcount(saved)
+    return count
+
+
+def _in_queue(make: Make) -> int:
+    pending = deque([(make(), 0)])
+    saved, _ = pending.popleft()
+    return getrefcount(saved)
+
+
+def _in_pair(make: Make) -> int:
+    return max([getrefcount(entry[0]) for entry in [(make(), ())]])
+
+
+def _in_row(make: Make) -> int:
+    rows = {0: make()}
+    saved = rows[0]
+    return getrefcount(saved)
+
+
+def _from_row(make: Make) -> int:
+    rows = {0: make()}
+    saved = rows.pop(0)
+    return getrefcount(saved)
+
+
+PROBES: Final[dict[str, Callable[[Make], int]]] = {
+    "ALONE_AS_ARGUMENT": _as_argument,
+    "ALONE_AS_GRAD": _as_grad,
+    "ALONE_AS_STORAGE": _as_storage,
+    "ALONE_AS_WHOLE": _as_whole,
+    "ALONE_FROM_ROW": _from_row,
+    "ALONE_IN_BUFFER": _in_buffer,
+    "ALONE_IN_CELL": _in_cell,
+    "ALONE_IN_COPY_SLICES": _in_copy_slices,
+    "ALONE_IN_LIST": _in_list,
+    "ALONE_IN_LOCAL": _in_local,
+    "ALONE_IN_NODE": _in_node,
+    "ALONE_IN_PAIR": _in_pair,
+    "ALONE_IN_QUEUE": _in_queue,
+    "ALONE_IN_ROW": _in_row,
+    "ALONE_IN_SLOT": _in_slot,
+}
+
+
+# -- what they say -----------------------------------------------------------------------------------------------------
+
+
+def counts_holders(probe: Callable[[Make], int]) -> bool:
+    """Whether a probe sees every other holder: in a container, an attribute, a variable of another function."""
+    alone = probe(_Holder)
+    others: list[Any] = []
+
+    def held_by_list() -> Any:
+        others.append(_Holder())
+        return others[-1]
+
+    def held_by_two() -> Any:
+        others.append(_Holder())
+        others.append(others[-1])
+        return others[-1]
+
+    def held_by_attribute() -> Any:
+        holder = _Holder()
+        holder.held = _Holder()
+        others.append(holder)
+        return holder.held
+
+    def held_by_variable() -> Any:
+        function = _suspended()
+        others.append(function)
+        return next(function)
+
+    seen = [probe(make) for make in (held_by_list, held_by_attribute, held_by_variable)]
+    return alone > 0 and seen == [alone + 1] * 3 and probe(held_by_two) == alone + 2
+
+
+def _suspended() -> Any:
+    """A generator that keeps what it yields in a variable."""
+    held = _Holder()
+    yield held
+    yield held
+
+
+def _are_trusted() -> bool:
+    if os.environ.get("VIEWGRAD_REFERENCE_COUNTS") == "0":
+        return False
+    # Without the global lock another thread may take an object between the look at its count and the use of it.
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    return all(map(counts_holders, PROBES.values()))
+
+
+TRUSTED: Final = _are_trusted()  # whether the shortcuts are taken at all
+
+
+def _count(name: str) -> int:
+    return PROBES[name](_Holder) if TRUSTED else NEVER_ALONE
+
+
+# Gradients in a run of the engine: in a variable of the run, in a buffer found there, handed to a function.
+ALONE_IN_LOCAL: Final = _count("ALONE_IN_LOCAL")
+ALONE_IN_BUFFER: Final = _count("ALONE_IN_BUFFER")
+ALONE_AS_ARGUMENT: Final = _count("ALONE_AS_ARGUMENT")
+# The `grad` of a leaf, and the array of that.
+ALONE_AS_GRAD: Final = _count("ALONE_AS_GRAD")
+ALONE_IN_SLOT: Final = _count("ALONE_IN_SLOT")
+# A gradient as the `consume` of a node sees it, and the node inside of a `CopySlices`.
+ALONE_IN_NODE: Final = _count("ALONE_IN_NODE")
+ALONE_IN_COPY_SLICES: Final = _count("ALONE_IN_COPY_SLICES")
+# A gradient that the backward of a custom function has returned, and its storage.
+ALONE_IN_LIST: Final = _count("ALONE_IN_LIST")
+ALONE_AS_STORAGE: Final = _count("ALONE_AS_STORAGE")
+# What is saved of the whole of a storage; and of parts of it, in the places where these are kept.
+ALONE_AS_WHOLE: Final = _count("ALONE_AS_WHOLE")
+ALONE_IN_CELL: Final = _count("ALONE_IN_CELL")
+ALONE_IN_QUEUE: Final = _count("ALONE_IN_QUEUE")
+ALONE_IN_PAIR: Final = _count("ALONE_IN_PAIR")
+ALONE_IN_ROW: Final = _count("ALONE_IN_ROW")
+ALONE_FROM_ROW: Final = _count("ALONE_FROM_ROW")
