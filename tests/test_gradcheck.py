@@ -247,3 +247,57 @@ def test_refusals():
     with pytest.warns(UserWarning, match="float32.*too coarse"):
         gradcheck(lambda x: x * x, leaf(1.0, dtype=np.float32), raise_exception=False)
     assert gradcheck(lambda x: x * x, leaf(1.0, dtype=np.float32), eps=1e-2, atol=1e-2)
+
+
+def ignoring(backward):
+    """x * x with another backward pass."""
+
+    class Square(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return (x * x).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(ctx.saved_tensors[0], g)
+
+    return Square.apply
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [lambda x, g: 2 * x, lambda x, g: 2 * x * abs(g), lambda x, g: 2 * x * g * g, lambda x, g: 2 * x * (g + 0 * g**0)],
+)
+def test_a_backward_pass_is_linear_in_the_gradient_that_it_is_given(backward):
+    x = leaf(0.5, -2.0)
+    right = (backward(vg.Tensor([1.0]), vg.Tensor(3.0)) == 6.0).all() and (
+        backward(vg.Tensor([1.0]), vg.Tensor(-3.0)) == -6.0
+    ).all()
+    if right:
+        assert gradcheck(ignoring(backward), x)
+    else:
+        with pytest.raises(GradcheckError, match="by linearity"):
+            gradcheck(ignoring(backward), x)
+
+
+def test_forward_mode_alone():
+    class Cube(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return x * x * x
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * tangent
+
+    assert gradcheck(Cube.apply, leaf(0.5, 2.0), check_backward_ad=False, check_forward_ad=True)
+    with pytest.raises(NotImplementedError):
+        gradcheck(Cube.apply, leaf(0.5, 2.0), check_forward_ad=True)
+    with pytest.raises(ValueError, match="nothing to check"):
+        gradcheck(Cube.apply, leaf(0.5, 2.0), check_backward_ad=False)
+    Cube.jvp = staticmethod(lambda ctx, tangent: 2 * tangent)
+    with pytest.raises(GradcheckError, match="forward mode says"):
+        gradcheck(Cube.apply, leaf(0.5, 2.0), check_backward_ad=False, check_forward_ad=True)

@@ -7,6 +7,7 @@ __all__ = [
     "AutogradError",
     "DeclarationError",
     "DifferentiabilityError",
+    "ForeignTypeError",
     "ForwardModeError",
     "FreedGraphError",
     "FunctionError",
@@ -114,6 +115,10 @@ class UnreachableInputError(AutogradError):
 
 class UnknownFunctionError(AutogradError, TypeError):
     """A NumPy function was called on tensors for which viewgrad has no operator."""
+
+
+class ForeignTypeError(AutogradError, TypeError):
+    """A value was given for a tensor that cannot be made one, or would lose what it means."""
 
 
 class HookError(AutogradError, TypeError):

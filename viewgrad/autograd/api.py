@@ -86,6 +86,7 @@ def grad(
 
     Raises:
         UnreachableInputError: for an input on which the outputs do not depend, unless allowed.
+        AutogradError: for inputs without any tensor in them.
         DifferentiabilityError, GradientMismatchError: as `backward`.
 
     Example:
@@ -96,6 +97,8 @@ def grad(
     """
     roots = _as_list(outputs, "outputs")
     targets = _as_list(inputs, "inputs")
+    if not targets:
+        raise AutogradError("inputs must not be empty; name the tensors to differentiate with respect to")
     if materialize_grads and allow_unused is False:
         raise ValueError("materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids")
     edges, grads = _start(roots, grad_outputs, "grad")

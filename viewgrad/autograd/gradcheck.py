@@ -38,6 +38,7 @@ def gradcheck(
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
 ) -> bool:
     """Check the gradients of `fn` at `inputs` against central differences.
 
@@ -55,6 +56,7 @@ def gradcheck(
         nondet_tol: how far apart two runs of `fn`, and two runs of its backward pass, may be.
         check_undefined_grad: whether to check that an output without gradient counts as one whose gradient is zero.
         check_forward_ad: whether to check forward mode as well.
+        check_backward_ad: whether to check the backward pass; False is for what has a forward mode only.
 
     Returns:
         True.
@@ -72,25 +74,30 @@ def gradcheck(
         >>> vg.autograd.gradcheck(cumulate, vg.Tensor([0.5, 2.0, 3.0], requires_grad=True))
         True
     """
+    if not (check_backward_ad or check_forward_ad):
+        raise ValueError("gradcheck has nothing to check with check_backward_ad=False and check_forward_ad=False")
     program = Program.of(fn, inputs, eps)
     try:
         leaves, outputs = program.run()
         if not outputs:
             raise ValueError("gradcheck needs a function that returns a tensor of floating-point or complex dtype")
         _check_repeatable(program, outputs, nondet_tol)
-        _check_runs_agree(leaves, outputs, nondet_tol, check_undefined_grad)
-        analytical = _analytical(leaves, outputs)
         numerical = _numerical(program, outputs, eps)
-        for j, output in enumerate(outputs):
-            for k, leaf in enumerate(leaves):
-                pair = Pair(program.positions[k], leaf, j, output)
-                _compare(pair, numerical[k][j], analytical[j][k], "the backward pass", atol, rtol)
+        if check_backward_ad:
+            _check_runs_agree(leaves, outputs, nondet_tol, check_undefined_grad)
+            analytical = _analytical(leaves, outputs)
+            for j, output in enumerate(outputs):
+                for k, leaf in enumerate(leaves):
+                    pair = Pair(program.positions[k], leaf, j, output)
+                    _compare(pair, numerical[k][j], analytical[j][k], "the backward pass", atol, rtol)
+            _check_linear(leaves, outputs, nondet_tol + atol, rtol)
         if check_forward_ad:
             for k, row in enumerate(_forward(program, outputs)):
                 for j, tangents in enumerate(row):
                     pair = Pair(program.positions[k], leaves[k], j, outputs[j])
                     _compare(pair, numerical[k][j], tangents, "forward mode", atol, rtol)
-        _check_release(leaves, outputs, nondet_tol)
+        if check_backward_ad:
+            _check_release(leaves, outputs, nondet_tol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -139,7 +146,7 @@ def gradgradcheck(
         starts = [Tensor(_direction(output, generator), requires_grad=True) for output in outputs]
     else:
         given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
-        starts = [Tensor(start, requires_grad=True) for start in given]
+        starts = [Tensor(start._array, requires_grad=True) for start in given]
     count = len(program.arguments)
 
     def first_gradients(*arguments: Any) -> tuple[Tensor | None, ...]:
@@ -225,14 +232,14 @@ class Program:
             for k, argument in enumerate(self.arguments):
                 if k in self.positions:
                     changed = number == len(leaves)
-                    leaf = Tensor(array if changed else argument, requires_grad=True)
+                    leaf = Tensor(array if changed else argument._array, requires_grad=True)
                     leaves.append(leaf)
                     if changed and tangent is not None:
                         handed[k] = make_dual(leaf, from_array(tangent)).clone()
                     else:
                         handed[k] = leaf.clone()
                 elif isinstance(argument, Tensor):
-                    handed[k] = Tensor(argument)
+                    handed[k] = Tensor(argument._array)
             return leaves, _differentiable(self.fn(*handed))
 
 
@@ -462,6 +469,29 @@ def _check_runs_agree(
             for k, (undefined, defined) in enumerate(zip(alone, together, strict=True)):
                 what = f"with undefined gradients for all outputs but the {_ordinal(j)}"
                 _must_agree(undefined, defined, what, "with zeros in their place", k, nondet_tol)
+
+
+def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol: float) -> None:
+    """Gradients of several values against each other: a backward pass is linear in the gradient that it is given."""
+    generator = np.random.default_rng(SEED)
+    for j, output in enumerate(outputs):
+        if not output.requires_grad:
+            continue
+        first, second = _direction(output, generator), _direction(output, generator)
+        ones = _gradients([output], leaves, [first])
+        others = _gradients([output], leaves, [second])
+        finite = all(g is None or np.isfinite(g).all() for g in (*ones, *others))
+        for factor, term in ((-1.75, 0.0), (0.5, -3.0), (0.0, 0.0)):
+            if not finite and not (factor and term):  # zero times what is infinite is not a number
+                continue
+            start = (factor * first + term * second).astype(output.dtype)
+            found = _gradients([output], leaves, [start])
+            for k, (one, other, gradient) in enumerate(zip(ones, others, found, strict=True)):
+                parts = [weight * g for weight, g in ((factor, one), (term, other)) if g is not None]
+                expected = np.sum(parts, axis=0) if parts else None
+                what = f"for the gradient {start} of output {j}"
+                scale = max((float(np.abs(part).max()) for part in parts if part.size), default=0.0)
+                _must_agree(gradient, expected, what, "by linearity from two others", k, atol + rtol * scale)
 
 
 def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, MODE, PLAIN, ModeSwitch, current_mode
+from ..errors import InferenceError
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, ModeSwitch, current_mode
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
 from .engine import GraphTask
@@ -38,6 +39,8 @@ def run_backward(
         The captured gradients, None where no gradient arrived.
     """
     mode = current_mode()
+    if create_graph and mode & INFERENCE:
+        raise InferenceError("create_graph=True records, which nothing does inside inference_mode(); leave it first")
     # Inside a dual level gradients have tangents, so they are tensors there too.
     recorded = create_graph or bool(mode & FORWARD)
     engine = (AnomalyTask if mode & ANOMALY else GraphTask) if mode & (ANOMALY | PLAIN) else FastTask

@@ -19,6 +19,7 @@ __all__ = [
     "MUTABLE",
     "as_operand",
     "checked_gradient",
+    "foreign_operand",
     "owned_array",
     "geometry_of",
     "operands",
@@ -59,6 +60,11 @@ def operands(*values: Any) -> Sequence[Any]:
         return [as_operand(value) for value in values]
     dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)
     return [constant(value, dtype) if type(value) in (float, int, complex) else as_operand(value) for value in values]
+
+
+def foreign_operand() -> Any:
+    """What a function of operands gives where one of them cannot be made a tensor: the error that said so."""
+    raise
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:

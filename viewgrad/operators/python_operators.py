@@ -1,7 +1,12 @@
-"""Python's operators on tensors: each is the generated function itself, so that no call is added."""
+"""Python's operators on tensors: each is the code of the generated function itself, so that no call is added.
+
+It differs in one global name: of what cannot be made a tensor it returns NotImplemented, so that Python asks the other
+operand's class, instead of raising.
+"""
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -30,20 +35,35 @@ def _reflected(function: Any) -> Any:
     return reflected
 
 
+def _not_implemented() -> Any:
+    return NotImplemented
+
+
+def _as_method(function: Any) -> Any:
+    """A generated function as one of Python's operators."""
+    names = function.__globals__ | {"foreign_operand": _not_implemented}
+    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__ = function.__doc__
+    return made
+
+
 def _install() -> None:
     for python, name in SAME_ORDER.items():
         operator = OPERATORS[name]
-        setattr(Tensor, f"__{python}__", operator.function)
-        setattr(Tensor, f"__r{python}__", operator.function if python in COMMUTATIVE else _reflected(operator.function))
+        method = _as_method(operator.function)
+        setattr(Tensor, f"__{python}__", method)
+        setattr(Tensor, f"__r{python}__", method if python in COMMUTATIVE else _reflected(method))
         if operator.has_inplace:
-            setattr(Tensor, f"__i{python}__", operator.inplace_function)
+            setattr(Tensor, f"__i{python}__", _as_method(operator.inplace_function))
     for python, name in (OF_ONE | COMPARISONS).items():
-        setattr(Tensor, f"__{python}__", OPERATORS[name].function)
+        setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name].function))
 
 
 pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATORS["square"].inplace_function
-power, power_ = pow_.function, pow_.inplace_function
-equal, not_equal = OPERATORS["equal"].function, OPERATORS["not_equal"].function
+power, power_ = _as_method(pow_.function), _as_method(pow_.inplace_function)
+equal, not_equal = _as_method(OPERATORS["equal"].function), _as_method(OPERATORS["not_equal"].function)
+floor_divide = _as_method(OPERATORS["floor_divide"].function)
 where = OPERATORS["where"].function
 NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 
@@ -61,11 +81,13 @@ def _rpow(self: Any, other: Any) -> Any:
 
 
 def _divmod(self: Any, other: Any) -> Any:
-    return self // other, self % other
+    quotient = floor_divide(self, other)
+    return quotient if quotient is NotImplemented else (quotient, self % other)
 
 
 def _rdivmod(self: Any, other: Any) -> Any:
-    return other // self, other % self
+    quotient = floor_divide(other, self)
+    return quotient if quotient is NotImplemented else (quotient, other % self)
 
 
 def _where(self: Any, condition: Any, other: Any) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ForeignTypeError
 from .modes import INFERENCE, current_mode
 from .storage import Storage, storage_of
-from .tensor import Tensor, _check_dtype, from_array
+from .tensor import Tensor, _check_dtype, from_array, plain_array
 
 __all__ = [
     "arange",
@@ -47,7 +48,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
         array: an array of bools, integers, floats or complex numbers in native byte order.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: for anything else, and for arrays that mean more than their elements, as masked ones do.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -64,7 +65,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
             f"from_numpy takes an array in native byte order, not {array.dtype.str}; use Tensor(array), which converts"
         )
     _check_dtype(array.dtype)
-    out = from_array(array.view(np.ndarray))
+    out = from_array(plain_array(array).view())
     storage = out._storage = Storage(out._array, foreign=True)
     storage.inference = bool(current_mode() & INFERENCE)
     return out
@@ -104,7 +105,7 @@ def as_operand(value: Any) -> Tensor:
                 "a list of tensors is not a tensor; join them with stack() or concatenate(), which are differentiable"
             )
         return Tensor(value)
-    raise TypeError(f"cannot make a tensor operand of {type(value).__name__}")
+    raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
 def zeros(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:

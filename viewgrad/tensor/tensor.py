@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from ..errors import AutogradError, DifferentiabilityError, LostHistoryWarning, UnknownFunctionError
+from ..errors import AutogradError, DifferentiabilityError, ForeignTypeError, LostHistoryWarning, UnknownFunctionError
 from .known import share
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
@@ -17,7 +17,7 @@ from .printing import tensor_repr
 from .saved import SavedTensor
 from .storage import Storage, storage_of
 
-__all__ = ["Tensor", "from_array", "method", "tensor_like"]
+__all__ = ["Tensor", "from_array", "method", "plain_array", "tensor_like"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -32,12 +32,13 @@ class Tensor:
     """An array that can be differentiated through, and written to in place through views.
 
     Arguments:
-        data: anything that `numpy.array` takes; it is copied.
+        data: anything that `numpy.array` takes, or a tensor without history; it is copied.
         dtype: a bool, integer, float or complex NumPy dtype; inferred from `data` where left out.
         requires_grad: whether gradients with respect to this tensor are wanted.
 
     Raises:
-        TypeError: for data that is not numeric.
+        TypeError: for data that is not numeric, and for arrays that mean more than their elements, as masked ones do.
+        AutogradError: for a tensor that requires grad, or has a tangent.
         DifferentiabilityError: for `requires_grad` with an integer or bool dtype.
 
     Example:
@@ -60,7 +61,10 @@ class Tensor:
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
         if isinstance(data, Tensor):
+            data._refuse_to_lose_history("Tensor()")
             data = data._array
+        elif isinstance(data, ndarray):
+            plain_array(data)
         array = np.array(data, dtype=dtype, order="C" if not isinstance(data, ndarray) else "K", subok=False)
         _check_dtype(array.dtype)
         self._array = array if array.dtype.isnative else array.astype(array.dtype.char)
@@ -170,6 +174,8 @@ class Tensor:
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"grad must be a Tensor or None, not {type(value).__name__}")
+            if value is self:
+                raise AutogradError("a tensor cannot be its own grad; assign a clone() of it")
             if value.shape != self.shape or value.dtype != self.dtype:
                 raise AutogradError(
                     f"assigned grad has shape {value.shape} and dtype {value.dtype}, "
@@ -362,6 +368,14 @@ class Tensor:
                 stacklevel=3,
             )
 
+    def _refuse_to_lose_history(self, what: str) -> None:
+        if self.requires_grad or (current_mode() & FORWARD and has_tangent(self)):
+            has = "requires grad" if self.requires_grad else "has a tangent"
+            raise AutogradError(
+                f"{what} of a tensor that {has} would make one without its history; use clone(), which keeps the "
+                "history, or pass its detach()"
+            )
+
     def _refuse_non_leaf(self, what: str) -> None:
         if not self.is_leaf:
             raise AutogradError(
@@ -456,6 +470,24 @@ def method(function: C) -> C:
 def edge_to(node: Node, input_nr: int) -> Node | Edge:
     """The edge by which output `input_nr` of `node` is reached."""
     return node if node.outputs == 1 else Edge(node, input_nr)
+
+
+def plain_array(array: Array) -> Array:
+    """An array as one that is nothing but its elements.
+
+    Raises:
+        ForeignTypeError: for one of a class that gives them another meaning: a mask, a unit, another product.
+    """
+    kind = type(array)
+    if kind is ndarray:
+        return array
+    if kind.__array_ufunc__ is not ndarray.__array_ufunc__ or getattr(array, "__array_priority__", 0.0) > 0:
+        lost = "its mask" if isinstance(array, np.ma.MaskedArray) else "what that adds to an array"
+        raise ForeignTypeError(
+            f"a tensor of a {kind.__module__}.{kind.__qualname__} would lose {lost}; pass np.asarray() of it"
+            + (", or of its filled()" if isinstance(array, np.ma.MaskedArray) else "")
+        )
+    return array.view(ndarray)
 
 
 def _check_dtype(dtype: np.dtype[Any]) -> None:

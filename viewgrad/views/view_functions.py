@@ -216,7 +216,10 @@ class AsComplex(ViewFunction):
     def __call__(self, base: Any) -> Any:
         if not isinstance(base, np.ndarray):
             return base.view_as_complex()
-        return base.view(np.result_type(base.dtype, np.complex64))[..., 0]
+        dtype = np.result_type(base.dtype, np.complex64)
+        if not base.size:  # NumPy gives empty arrays strides that allow no view
+            return np.ndarray(base.shape[:-1], dtype, base.reshape(-1))
+        return base.view(dtype)[..., 0]
 
 
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:

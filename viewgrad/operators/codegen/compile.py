@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import ForeignTypeError
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, Edge, Node, new, next_sequence_nr
 from ...tensor.ownership import ALONE_IN_NODE, getrefcount
@@ -29,6 +30,7 @@ from ..operands import (
     MUTABLE,
     as_operand,
     checked_gradient,
+    foreign_operand,
     frozen_copy,
     geometry_of,
     operands,
@@ -58,6 +60,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "ALONE_IN_NODE": ALONE_IN_NODE,
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
+    "ForeignTypeError": ForeignTypeError,
     "GRAD": GRAD,
     "HOLDERS": HOLDERS,
     "INTERRUPTIONS": INTERRUPTIONS,
@@ -76,6 +79,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "match_spec": match_spec,
     "current_mode": current_mode,
     "float64": np.float64,
+    "foreign_operand": foreign_operand,
     "owned_array": owned_array,
     "geometry_of": geometry_of,
     "getrefcount": getrefcount,

@@ -154,10 +154,13 @@ class FunctionWriter:
             ]
             together = ", ".join(argument.name for argument in arguments)
             convert = "optional_operands" if any(argument.optional for argument in arguments) else "operands"
-            return [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
+            lines = [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
+            return self._telling_foreign(lines) if len(names) == len(arguments) == 2 else lines
         else:
             for name in names:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
+            if len(names) == len(arguments) == 2:
+                lines = self._telling_foreign(lines)
         for argument in arguments:
             if argument.optional:
                 name = argument.name
@@ -166,6 +169,12 @@ class FunctionWriter:
                     f"        {name} = as_operand({name})",
                 ]
         return lines
+
+    @staticmethod
+    def _telling_foreign(lines: list[str]) -> list[str]:
+        """The conversion of two operands; Python's operators return NotImplemented where it can't be made."""
+        converted = [f"    {line}" for line in lines]
+        return ["    try:", *converted, "    except ForeignTypeError:", "        return foreign_operand()"]
 
     def _refuse_tensors(self) -> list[str]:
         """A check that no argument is a tensor that the declaration does not know to be one."""

@@ -1,0 +1,102 @@
+"""What cannot be made a tensor without loss: Python's operators leave it to the other class, all else raises."""
+
+import operator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.errors import AutogradError, ForeignTypeError
+
+
+class Unit:
+    """A class that knows what to do with whatever it is combined with."""
+
+    __array_ufunc__ = None
+
+
+class Weighted(np.ndarray):
+    """An array whose products are other products than those of its elements."""
+
+    __array_priority__ = 10.0
+
+
+def _answer(name):
+    return lambda self, other: (name, type(other).__name__)
+
+
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift",
+          "divmod")
+for _name in BINARY:
+    setattr(Unit, f"__r{_name}__", _answer(f"r{_name}"))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Unit, f"__{_name}__", _answer(_name))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_the_other_class_answers(name):
+    function = divmod if name == "divmod" else getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))
+    tensor = vg.Tensor([1, 2])
+    assert function(tensor, Unit()) == (f"r{name}", "Tensor")
+    if name != "divmod":  # an augmented assignment falls back on the plain operator
+        inplace = getattr(operator, f"i{name}")
+        assert inplace(tensor, Unit()) == (f"r{name}", "Tensor")
+
+
+@pytest.mark.parametrize("name, mirrored", [("lt", "gt"), ("le", "ge"), ("gt", "lt"), ("ge", "le")])
+def test_the_other_class_compares(name, mirrored):
+    assert getattr(operator, name)(vg.Tensor([1.0]), Unit()) == (mirrored, "Tensor")
+
+
+def test_what_nobody_can_combine_is_a_type_error_of_python_s():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        x * Fraction(1, 2)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        "a" - x
+    with pytest.raises(ForeignTypeError, match="cannot make a tensor operand of Fraction"):
+        vg.mul(x, Fraction(1, 2))
+
+
+def test_the_mask_of_a_masked_array_is_never_lost():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    plain = vg.Tensor([1.0, 2.0])
+    for make in (
+        lambda: vg.Tensor(masked),
+        lambda: vg.asarray(masked),
+        lambda: vg.from_numpy(masked),
+        lambda: vg.add(plain, masked),
+        lambda: np.add(masked, plain),
+        lambda: np.concatenate([masked, plain]),
+        lambda: plain.copy_(masked),
+        lambda: plain.__setitem__(slice(None), masked),
+    ):
+        with pytest.raises(TypeError, match="would lose its mask"):
+            make()
+    product = plain * masked
+    assert isinstance(product, np.ma.MaskedArray) and product.mask.tolist() == [False, True]
+    with pytest.raises(AutogradError):
+        vg.Tensor([1.0, 2.0], requires_grad=True) * masked
+
+
+def test_subclasses_that_only_say_where_the_memory_is_are_taken(tmp_path):
+    mapped = np.memmap(tmp_path / "numbers", dtype=float, mode="w+", shape=(3,))
+    mapped[...] = 2.0
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (x * mapped).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(TypeError, match="would lose what that adds"):
+        vg.Tensor(np.ones(2).view(Weighted))  # whose product is another
+
+
+def test_a_tensor_made_of_a_tensor_never_loses_its_history():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    for tensor in (x, x * 2, (x * 2)[:1]):
+        with pytest.raises(AutogradError, match=r"use clone\(\).*detach\(\)"):
+            vg.Tensor(tensor)
+    assert vg.Tensor(x.detach()).tolist() == [1.0, 2.0]
+    with vg.autograd.forward_ad.dual_level():
+        dual = vg.autograd.forward_ad.make_dual(vg.Tensor([1.0]), vg.Tensor([1.0]))
+        with pytest.raises(AutogradError, match="has a tangent"):
+            vg.Tensor(dual)
