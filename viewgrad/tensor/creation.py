@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from .storage import Storage, storage_of
 from .tensor import Tensor, _check_dtype, from_array, plain_array
 
 __all__ = [
+    "CPU",
     "arange",
     "as_operand",
     "as_tensor",
     "asarray",
+    "checked_device",
     "empty",
     "empty_like",
     "eye",
@@ -28,6 +30,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+CPU: Final = "cpu"
 
 
 def _fresh(array: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
@@ -71,19 +76,36 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return out
 
 
-def asarray(data: Any, dtype: Any = None) -> Tensor:
+def checked_device(device: Any) -> None:
+    """Raise where `device` is another one than the only one there is.
+
+    Raises:
+        ValueError: for anything but "cpu" and None.
+    """
+    if device not in (None, CPU):
+        raise ValueError(f"tensors live on the device 'cpu', not on {device!r}")
+
+
+def asarray(data: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """`data` as a tensor: itself where it is one, sharing memory where it is an array, a fresh one otherwise.
 
     Arguments:
         data: a tensor, an array, a number or nested sequences of numbers.
         dtype: the dtype wanted; a tensor or array of another dtype is converted (a tensor differentiably).
+        device: None or "cpu".
+        copy: True for memory of its own in any case (of a tensor a `clone()`); False to refuse a copy.
+
+    Raises:
+        ValueError: for `copy=False` where a copy is needed.
     """
+    checked_device(device)
+    same = dtype is None or getattr(data, "dtype", None) == np.dtype(dtype)
+    if copy is False and not (same and isinstance(data, (Tensor, np.ndarray))):
+        raise ValueError(f"a copy is needed to make a tensor of dtype {dtype} from {type(data).__name__}")
     if isinstance(data, Tensor):
-        if dtype is None or data.dtype == np.dtype(dtype):
-            return data
-        converted: Tensor = data.astype(dtype)
-        return converted
-    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == np.dtype(dtype)):
+        converted: Tensor = data if same else data.astype(dtype)
+        return converted.clone() if copy and converted is data else converted
+    if same and not copy and isinstance(data, np.ndarray):
         return from_numpy(data)
     return Tensor(data, dtype)
 
@@ -108,58 +130,190 @@ def as_operand(value: Any) -> Tensor:
     raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
-def zeros(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """A tensor of zeros; `shape` is one tuple or the lengths one by one."""
-    return _fresh(np.zeros(_shape(shape), dtype), requires_grad)
+def zeros(
+    shape: Any = (), *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of zeros.
+
+    Arguments:
+        shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
+        dtype: the dtype; float64 where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.zeros(2, 3).shape
+        (2, 3)
+    """
+    return _made(np.zeros, shape, more, dtype, device, requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones; `shape` is one tuple or the lengths one by one."""
-    return _fresh(np.ones(_shape(shape), dtype), requires_grad)
+def ones(
+    shape: Any = (), *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of ones.
+
+    Arguments:
+        shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
+        dtype: the dtype; float64 where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.ones(2)
+        Tensor([1., 1.])
+    """
+    return _made(np.ones, shape, more, dtype, device, requires_grad)
 
 
-def empty(*shape: Any, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """A tensor whose elements are whatever the memory held; `shape` is one tuple or the lengths one by one."""
-    return _fresh(np.empty(_shape(shape), dtype), requires_grad)
+def empty(
+    shape: Any = (), *more: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor whose elements are whatever the memory held.
+
+    Arguments:
+        shape: a tuple, or the lengths one by one; after a tuple or a single length, a dtype may follow.
+        dtype: the dtype; float64 where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.empty((2, 3)).shape
+        (2, 3)
+    """
+    return _made(np.empty, shape, more, dtype, device, requires_grad)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of the given shape with `fill_value` in every element."""
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with the same number in every element.
+
+    Arguments:
+        shape: a tuple, or a single length.
+        fill_value: the number.
+        dtype: the dtype; that of the number where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.full(2, 7.0)
+        Tensor([7., 7.])
+    """
+    checked_device(device)
     return _fresh(np.full(shape, fill_value, dtype), requires_grad)
 
 
-def arange(*args: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Evenly spaced numbers: `arange(stop)` or `arange(start, stop, step=1)`, as `numpy.arange`."""
-    return _fresh(np.arange(*args, dtype=dtype), requires_grad)
+def arange(
+    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Evenly spaced numbers, up to one that is not included.
+
+    Arguments:
+        start: the first number; or, given alone, the end, with 0 as the first.
+        stop: the end.
+        step: the distance between neighbours.
+        dtype: the dtype; that of the numbers where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.arange(3.0)
+        Tensor([0., 1., 2.])
+    """
+    checked_device(device)
+    if stop is None:
+        start, stop = 0, start
+    return _fresh(np.arange(start, stop, step, dtype=dtype), requires_grad)
 
 
-def linspace(start: float, stop: float, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """`num` evenly spaced numbers from `start` to `stop`, both included."""
-    return _fresh(np.linspace(start, stop, num, dtype=dtype), requires_grad)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers between two.
+
+    Arguments:
+        start: the first number.
+        stop: the last one, where it is included.
+        num: how many.
+        endpoint: whether `stop` is included.
+        dtype: the dtype; a floating-point one where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.linspace(0, 1, 3)
+        Tensor([0. , 0.5, 1. ])
+    """
+    checked_device(device)
+    return _fresh(np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype), requires_grad)
 
 
-def eye(n: int, m: int | None = None, dtype: Any = float, requires_grad: bool = False) -> Tensor:
-    """The identity matrix with `n` rows and `m` (as many, where left out) columns."""
-    return _fresh(np.eye(n, m, dtype=dtype), requires_grad)
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on one diagonal and zeros elsewhere.
+
+    Arguments:
+        n_rows: the number of rows.
+        n_cols: the number of columns; as many where left out.
+        k: which diagonal; positive ones lie above the main one.
+        dtype: the dtype; float64 where left out.
+        device: None or "cpu".
+        requires_grad: whether gradients with respect to the tensor are wanted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.eye(2)
+        Tensor([[1., 0.],
+                [0., 1.]])
+    """
+    checked_device(device)
+    return _fresh(np.eye(n_rows, n_cols, k, float if dtype is None else dtype), requires_grad)
 
 
-def zeros_like(other: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros with the shape, dtype and memory layout of `other`."""
+    checked_device(device)
     return _fresh(np.zeros_like(_array(other), dtype), requires_grad)
 
 
-def ones_like(other: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones with the shape, dtype and memory layout of `other`."""
+    checked_device(device)
     return _fresh(np.ones_like(_array(other), dtype), requires_grad)
 
 
-def empty_like(other: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
     """An uninitialised tensor with the shape, dtype and memory layout of `other`."""
+    checked_device(device)
     return _fresh(np.empty_like(_array(other), dtype), requires_grad)
 
 
-def full_like(other: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    other: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """`fill_value` in every element, with the shape, dtype and memory layout of `other`."""
+    checked_device(device)
     return _fresh(np.full_like(_array(other), fill_value, dtype), requires_grad)
 
 
@@ -167,5 +321,11 @@ def _array(other: Any) -> Any:
     return other._array if isinstance(other, Tensor) else other
 
 
-def _shape(shape: tuple[Any, ...]) -> Any:
-    return shape[0] if len(shape) == 1 else shape
+def _made(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """A tensor of a shape that is given as a tuple or as lengths, behind which a dtype may stand as in NumPy."""
+    checked_device(device)
+    if len(more) == 1 and not isinstance(more[0], (int, np.integer)):
+        (dtype,) = more
+    elif more:
+        shape = (shape, *more)
+    return _fresh(make(shape, float if dtype is None else dtype), requires_grad)

@@ -187,6 +187,8 @@ binary("fmin", np.fmin,
         "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
        "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
        "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.")
+binary("nextafter", np.nextafter, ("grad", STEP), "self_t",
+       "The next number after the first, towards the second; differentiated as the identity in the first.")
 binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
        "self_t * sign(self_p) * copysign(sign(self_p), other_p)",
        "The magnitude of the first with the sign of the second; gradient 0 at 0.")

@@ -1,0 +1,72 @@
+"""Discrete Fourier transforms: the standard's `fft` namespace.
+
+The module itself can be called, as the function `viewgrad.fft.fft`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .operators import OPERATORS
+from .operators.composites import COMPOSITES
+from .tensor.creation import checked_device
+from .tensor.tensor import Tensor
+
+_ROWS = (
+    "fft", "fft2", "fftn", "fftshift", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn",
+    "rfft", "rfft2", "rfftn",
+)
+globals().update({name: OPERATORS[name].function for name in _ROWS})
+hfft, ihfft = COMPOSITES["hfft"], COMPOSITES["ihfft"]
+
+__all__ = [*_ROWS, "fftfreq", "hfft", "ihfft", "rfftfreq"]
+
+
+def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of the elements of a discrete Fourier transform.
+
+    Arguments:
+        n: the length of the transform.
+        d: the distance of the samples.
+        dtype: a real floating-point dtype; the default one where left out.
+        device: None or "cpu".
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.fft.fftfreq(4)
+        Tensor([ 0.  ,  0.25, -0.5 , -0.25])
+    """
+    checked_device(device)
+    return Tensor(np.fft.fftfreq(n, d), dtype)
+
+
+def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of the elements of a discrete Fourier transform of real numbers.
+
+    Arguments:
+        n: the length of the transform.
+        d: the distance of the samples.
+        dtype: a real floating-point dtype; the default one where left out.
+        device: None or "cpu".
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.fft.rfftfreq(4)
+        Tensor([0.  , 0.25, 0.5 ])
+    """
+    checked_device(device)
+    return Tensor(np.fft.rfftfreq(n, d), dtype)
+
+
+class CallableModule(ModuleType):
+    """A module that can be called as its function of the same name, which had this name before the module did."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return OPERATORS["fft"].function(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = CallableModule

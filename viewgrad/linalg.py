@@ -1,0 +1,14 @@
+"""Linear algebra: the standard's `linalg` namespace, and what this library has beside it."""
+
+from __future__ import annotations
+
+from .operators import OPERATORS
+from .operators.composites import COMPOSITES
+from .standard import linear_algebra
+from .standard.linear_algebra import *  # noqa: F403
+
+# What NumPy's namespace has and the standard's has not, and triangular systems and the exponential.
+_FURTHER = ("cond", "lstsq", "matrix_exp", "multi_dot", "norm", "solve_triangular")
+globals().update({name: COMPOSITES[name] if name in COMPOSITES else OPERATORS[name].function for name in _FURTHER})
+
+__all__ = [*linear_algebra.__all__, *_FURTHER]

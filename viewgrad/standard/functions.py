@@ -1,0 +1,457 @@
+"""The functions of the standard that NumPy's operators do not have under that name, or with those keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..operators import OPERATORS
+from ..operators.composites import COMPOSITES
+from ..operators.operands import as_operand
+from ..tensor.creation import checked_device, zeros
+from ..tensor.dlpack import from_dlpack
+from ..tensor.tensor import Tensor
+from ..views.ops import broadcast_to as broadcast_view
+from ..views.ops import permute, swapaxes, unbind, unsqueeze
+from ..views.ops import reshape as view_or_copy
+from .dtypes import CONSTANTS, DTYPES, can_cast, finfo, iinfo, isdtype, result_type
+from .inspection import API_VERSION, NamespaceInfo
+
+__all__ = ["ALIASES", "FUNCTIONS"]
+
+# The standard's name of an operator, and the name of its row.
+ALIASES: Final = {
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "divide": "div",
+    "multiply": "mul",
+    "negative": "neg",
+    "subtract": "sub",
+}
+
+clone, concatenate, cumprod, cumsum = (
+    OPERATORS[name].function for name in ("clone", "concatenate", "cumprod", "cumsum")
+)
+row_argsort, row_sort, row_take = (OPERATORS[name].function for name in ("argsort", "sort", "take"))
+row_searchsorted, row_unique_all = OPERATORS["searchsorted"].function, OPERATORS["unique_all"].function
+flip = COMPOSITES["flip"]
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct values of a tensor, and how often each occurs."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct values of a tensor, and for each element which of them it is."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+class UniqueAll(NamedTuple):
+    """The distinct values of a tensor, where each occurs first, which of them each element is, and their counts."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The distinct values of a tensor, with indices and counts; each NaN is a value of its own.
+
+    Arguments:
+        x: a tensor of any shape.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.unique_all(vg.Tensor([3.0, 1.0, 3.0])).counts
+        Tensor([1, 2])
+    """
+    values, indices, inverse, counts = row_unique_all(x)
+    return UniqueAll(values, indices, inverse, counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The distinct values of a tensor, and how often each occurs.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.unique_counts(vg.Tensor([3.0, 1.0, 3.0])).values
+        Tensor([1., 3.])
+    """
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The distinct values of a tensor, and for each element which of them it is.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.unique_inverse(vg.Tensor([3.0, 1.0, 3.0])).inverse_indices
+        Tensor([1, 0, 1])
+    """
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Any, /) -> Tensor:
+    """The distinct values of a tensor, in ascending order; each NaN is a value of its own.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.unique_values(vg.Tensor([3.0, 1.0, 3.0]))
+        Tensor([1., 3.])
+    """
+    return unique_all(x).values
+
+
+def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
+    """The elements in order along one axis.
+
+    Arguments:
+        x: a tensor.
+        axis: the axis; None sorts all elements as one list.
+        descending: whether the largest comes first.
+        stable: accepted for the standard's sake; equal elements keep their order in any case.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.sort(vg.Tensor([1.0, 3.0, 2.0]), descending=True)
+        Tensor([3., 2., 1.])
+    """
+    x = as_operand(x)
+    if axis is None:
+        x, axis = x.reshape(-1), -1
+    if not descending:
+        return row_sort(x, axis)
+    return x if not x.ndim else flip(row_sort(flip(x, axis), axis), axis)
+
+
+def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
+    """The indices that sort a tensor along one axis.
+
+    Arguments:
+        x: a tensor.
+        axis: the axis; None sorts all elements as one list.
+        descending: whether the index of the largest comes first.
+        stable: accepted for the standard's sake; equal elements keep their order in any case.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.argsort(vg.Tensor([1.0, 3.0, 2.0]), descending=True)
+        Tensor([1, 2, 0])
+    """
+    x = as_operand(x)
+    if axis is None:
+        x, axis = x.reshape(-1), -1
+    if not descending:
+        return row_argsort(x, axis)
+    return x.shape[axis] - 1 - flip(row_argsort(flip(x, axis), axis), axis)
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Tensor:
+    """Join tensors along an existing axis; None flattens each of them first.
+
+    Arguments:
+        arrays: the tensors; their shapes agree but along `axis`.
+        axis: the axis.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.concat([vg.ones(1), vg.zeros(2)])
+        Tensor([1., 0., 0.])
+    """
+    joined: Tensor
+    if axis is None:
+        arrays, axis = [as_operand(array).reshape(-1) for array in arrays], 0
+    joined = concatenate(list(arrays), axis)
+    return joined
+
+
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
+    """A view with its dimensions in another order.
+
+    Arguments:
+        x: a tensor.
+        axes: for each dimension of the view, which one of `x` it is.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.permute_dims(vg.zeros(2, 3), (1, 0)).shape
+        (3, 2)
+    """
+    return permute(as_operand(x), *axes)
+
+
+def matrix_transpose(x: Tensor, /) -> Tensor:
+    """A view with the last two dimensions swapped.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.matrix_transpose(vg.zeros(2, 3)).shape
+        (3, 2)
+    """
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose takes a tensor of at least two dimensions, not of shape {x.shape}")
+    return swapaxes(x, -1, -2)
+
+
+def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
+    """A view with one more dimension of length one, or several.
+
+    Arguments:
+        x: a tensor.
+        axis: where they stand in the view.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.expand_dims(vg.zeros(3), axis=1).shape
+        (3, 1)
+    """
+    x = as_operand(x)
+    if isinstance(axis, int):
+        if not -x.ndim - 1 <= axis <= x.ndim:
+            raise IndexError(f"axis {axis} is out of range for a tensor of {x.ndim} dimensions")
+        return unsqueeze(x, axis)
+    for each in sorted(each % (x.ndim + len(axis)) for each in axis):
+        x = unsqueeze(x, each)
+    return x
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which shapes are broadcast together.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.broadcast_shapes((3, 1), (2,))
+        (3, 2)
+    """
+    return np.broadcast_shapes(*shapes)
+
+
+def broadcast_arrays(*arrays: Any) -> list[Tensor]:
+    """Views of all tensors in the shape to which they are broadcast together.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> [each.shape for each in vg.broadcast_arrays(vg.zeros(3, 1), vg.ones(2))]
+        [(3, 2), (3, 2)]
+    """
+    given = [as_operand(array) for array in arrays]
+    shape = np.broadcast_shapes(*(array.shape for array in given))
+    return [array if array.shape == shape else broadcast_view(array, shape) for array in given]
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices along one axis, as views.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.unstack(vg.Tensor([[1.0, 2.0], [3.0, 4.0]]))
+        (Tensor([1., 2.]), Tensor([3., 4.]))
+    """
+    return tuple(unbind(x, axis))
+
+
+def _with_start(summed: Tensor, start: int, axis: int) -> Tensor:
+    shape = list(summed.shape)
+    shape[axis] = 1
+    return concat([zeros(tuple(shape), dtype=summed.dtype) + summed.dtype.type(start), summed], axis=axis)
+
+
+def _only_axis(x: Tensor, axis: int | None, name: str) -> int:
+    if axis is not None:
+        return axis
+    if x.ndim != 1:
+        raise ValueError(f"{name} needs an axis for a tensor of shape {x.shape}")
+    return 0
+
+
+def _accumulating_dtype(x: Tensor, dtype: Any) -> Any:
+    """The dtype in which a sum of `x` is taken: integers smaller than the default one are widened."""
+    if dtype is None and x.dtype.kind in "biu" and x.dtype.itemsize < np.dtype(np.intp).itemsize:
+        return np.uintp if x.dtype.kind == "u" else np.intp
+    return dtype
+
+
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The running sums along one axis.
+
+    Arguments:
+        x: a tensor.
+        axis: the axis; may be left out for a vector.
+        dtype: the dtype of the sums; by default that of `x`, where it is an integer at least the default one.
+        include_initial: whether the sums begin with 0.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.cumulative_sum(vg.Tensor([1.0, 2.0]), include_initial=True)
+        Tensor([0., 1., 3.])
+    """
+    x = as_operand(x)
+    axis = _only_axis(x, axis, "cumulative_sum")
+    dtype = _accumulating_dtype(x, dtype)
+    summed: Tensor = cumsum(x if dtype is None else x.astype(dtype), axis)
+    return _with_start(summed, 0, axis) if include_initial else summed
+
+
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The running products along one axis.
+
+    Arguments:
+        x: a tensor.
+        axis: the axis; may be left out for a vector.
+        dtype: the dtype of the products; by default that of `x`, where it is an integer at least the default one.
+        include_initial: whether the products begin with 1.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.cumulative_prod(vg.Tensor([2.0, 3.0]))
+        Tensor([2., 6.])
+    """
+    x = as_operand(x)
+    axis = _only_axis(x, axis, "cumulative_prod")
+    dtype = _accumulating_dtype(x, dtype)
+    multiplied: Tensor = cumprod(x if dtype is None else x.astype(dtype), axis)
+    return _with_start(multiplied, 1, axis) if include_initial else multiplied
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """The values in another dtype; differentiable where that is a floating-point or complex one.
+
+    Arguments:
+        x: a tensor.
+        dtype: the dtype wanted.
+        copy: False gives the tensor itself where it has that dtype already.
+        device: None or "cpu".
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.astype(vg.Tensor([1.5]), vg.int64)
+        Tensor([1])
+    """
+    checked_device(device)
+    return COMPOSITES["astype"](x, dtype, copy)
+
+
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    """The differences of neighbours along a dimension, `n` times over.
+
+    Arguments:
+        x: a tensor.
+        n: how often differences are taken.
+        axis: the dimension.
+        prepend: what is put before `x` first: a number, or a tensor.
+        append: what is put behind it.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.diff(vg.Tensor([1.0, 4.0]), prepend=0.0)
+        Tensor([1., 3.])
+    """
+    x = as_operand(x)
+    difference: Tensor = np.diff(x, n, axis, prepend, append)
+    return difference
+
+
+def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> Tensor:
+    """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise.
+
+    Arguments:
+        x: a tensor.
+        shape: a tuple, or the lengths one by one; at most one of them -1, for what remains.
+        copy: True for a copy in any case; False to refuse one.
+
+    Raises:
+        ValueError: for `copy=False` where the memory layout allows no view.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.reshape(vg.arange(4.0), (2, 2)).shape
+        (2, 2)
+    """
+    x = as_operand(x)
+    sizes = (shape, *more)
+    if copy is False:
+        return x.view(*sizes)  # type: ignore[no-any-return]
+    return view_or_copy((clone(x) if copy else x), *sizes)
+
+
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Any:
+    """Where values would have to be inserted to keep a vector sorted.
+
+    Arguments:
+        x1: the vector.
+        x2: the values.
+        side: whether before ("left") or behind ("right") equal elements.
+        sorter: the indices that sort `x1`, where it is not sorted.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.searchsorted(vg.arange(3.0), vg.Tensor([0.5]))
+        Tensor([1])
+    """
+    return row_searchsorted(x1 if sorter is None else row_take(x1, sorter), x2, side)
+
+
+def __array_namespace_info__() -> NamespaceInfo:
+    """What can be asked about the namespace: devices, dtypes and capabilities."""
+    return NamespaceInfo()
+
+
+FUNCTIONS: Final[dict[str, Any]] = {
+    **{name: OPERATORS[row].function for name, row in ALIASES.items()},
+    **{
+        function.__name__: function
+        for function in (
+            __array_namespace_info__,
+            argsort,
+            astype,
+            broadcast_arrays,
+            broadcast_shapes,
+            can_cast,
+            concat,
+            cumulative_prod,
+            cumulative_sum,
+            diff,
+            expand_dims,
+            finfo,
+            from_dlpack,
+            iinfo,
+            isdtype,
+            matrix_transpose,
+            permute_dims,
+            reshape,
+            result_type,
+            searchsorted,
+            sort,
+            unique_all,
+            unique_counts,
+            unique_inverse,
+            unique_values,
+            unstack,
+        )
+    },
+    "__array_api_version__": API_VERSION,
+    **DTYPES,
+    **CONSTANTS,
+}

@@ -1,0 +1,66 @@
+"""What a program can ask about the namespace: devices, dtypes and capabilities."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.creation import CPU, checked_device
+from ..tensor.tensor import Tensor
+from .dtypes import DTYPES, KINDS, isdtype
+
+__all__ = ["API_VERSION", "NamespaceInfo", "install"]
+
+API_VERSION: Final = "2024.12"
+KNOWN: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+class NamespaceInfo:
+    """What `__array_namespace_info__()` returns."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Whether boolean masks and shapes that depend on data are supported, and the largest number of dimensions."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """The device on which tensors are made: "cpu"."""
+        return CPU
+
+    def devices(self) -> list[str]:
+        """The devices that there are: "cpu"."""
+        return [CPU]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes that creation functions choose where none is given."""
+        checked_device(device)
+        integer = np.dtype(np.intp)
+        return {
+            "real floating": np.dtype(float),
+            "complex floating": np.dtype(complex),
+            "integral": integer,
+            "indexing": integer,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of the standard, by name.
+
+        Arguments:
+            device: None or "cpu".
+            kind: restricts them to a kind, or to one of several in a tuple; see `isdtype`.
+        """
+        checked_device(device)
+        named = {name: np.dtype(DTYPES[name]) for names in (KINDS["bool"], KINDS["numeric"]) for name in names}
+        return {name: dtype for name, dtype in named.items() if kind is None or isdtype(dtype, kind)}
+
+
+def install(namespace: ModuleType) -> None:
+    """Let tensors name `namespace` as the one that their functions are in."""
+
+    def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> ModuleType:
+        if api_version is not None and api_version not in KNOWN:
+            raise ValueError(f"this library implements the array API up to {API_VERSION}, not {api_version!r}")
+        return namespace
+
+    Tensor.__array_namespace__ = __array_namespace__  # type: ignore[attr-defined]

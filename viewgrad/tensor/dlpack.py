@@ -1,0 +1,117 @@
+"""DLPack: tensors handed to other libraries, and taken from them, without copying.
+
+Memory that another library may write to unseen follows the rule for foreign memory: what is saved of it for backward is
+copied when it is saved. See Note [Saved values keep their value] in docs/notes/saved_values.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import AutogradError
+from .creation import CPU, checked_device, from_numpy
+from .modes import FORWARD, current_mode
+from .storage import storage_of
+from .tensor import Tensor, from_array, has_tangent, method
+
+__all__ = ["from_dlpack", "let_others_write"]
+
+DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
+
+
+def let_others_write(tensor: Tensor) -> None:
+    """Let others write to the memory of `tensor` unseen: preserve what was saved, and copy what will be."""
+    storage = storage_of(tensor)
+    storage.preserve(storage.root, None, "an export by DLPack")
+    storage.foreign = storage.shared = True
+
+
+@method
+def __dlpack_device__(self: Tensor) -> tuple[int, int]:
+    """The device in DLPack's terms: the CPU."""
+    return DLPACK_CPU
+
+
+@method
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """The memory as a DLPack capsule, for `from_dlpack` of another library.
+
+    Arguments:
+        stream: None; there are no streams on a CPU.
+        max_version: the newest version of DLPack that the consumer understands.
+        dl_device: the device wanted; None or the CPU.
+        copy: True for a copy, False to refuse one, None for a copy only where one is needed.
+
+    Raises:
+        AutogradError: where the tensor requires grad, or has a tangent, since the capsule would carry neither.
+    """
+    if self.requires_grad:
+        raise AutogradError(
+            "DLPack carries no history: this tensor requires grad, and what is computed from the capsule would have no "
+            "gradient; export detach() where none is wanted"
+        )
+    if current_mode() & FORWARD and has_tangent(self):
+        raise AutogradError("DLPack carries no tangent, and this tensor has one; export detach() where none is wanted")
+    array = self._array
+    if copy or not isinstance(array, np.ndarray):
+        array = np.array(array)
+    else:
+        let_others_write(self)
+    keywords: dict[str, Any] = {"stream": stream}
+    if max_version is not None:
+        keywords["max_version"] = max_version
+    if dl_device is not None:
+        keywords["dl_device"] = dl_device
+    if copy is not None:
+        keywords["copy"] = copy
+    return array.__dlpack__(**keywords)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of an array of any library that speaks DLPack.
+
+    Arguments:
+        x: an object with `__dlpack__` and `__dlpack_device__`.
+        device: None or "cpu".
+        copy: True for a copy; False to refuse one; None to share memory where that is possible.
+
+    Returns:
+        A tensor without history. Where memory is shared, each side sees the writes of the other.
+
+    Raises:
+        AutogradError: for a tensor that requires grad.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> vg.from_dlpack(np.arange(3.0))
+        Tensor([0., 1., 2.])
+    """
+    checked_device(device)
+    keywords = {} if copy is None else {"copy": copy}
+    array = np.from_dlpack(x, device=None, **keywords) if keywords else np.from_dlpack(x)
+    return from_array(np.array(array)) if copy else from_numpy(array)
+
+
+@method
+def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor itself, which lives on the CPU.
+
+    Raises:
+        ValueError: for another device than "cpu".
+    """
+    checked_device(device)
+    if stream is not None:
+        raise ValueError(f"there are no streams on the device 'cpu', so stream must be None, not {stream!r}")
+    return self
+
+
+Tensor.device = property(lambda self: CPU, doc="Where the memory is: 'cpu'.")  # type: ignore[attr-defined]
