@@ -151,8 +151,6 @@ def test_out_is_refused_where_it_does_not_fit(x):
         np.exp(x, out=vg.zeros(2, 3, dtype=int))
     with pytest.raises(ValueError, match=r"np\.sum: out= has shape \(2,\), but the result has shape \(3,\)"):
         np.sum(x, axis=0, out=vg.zeros(2))
-    with pytest.raises(TypeError, match=r"np\.exp of tensors with where= needs out="):
-        np.exp(x, where=np.array([[True, False, True]]))
 
 
 # -- other options -----------------------------------------------------------------------------------------------------
@@ -168,10 +166,8 @@ def test_dtype_is_that_of_the_computation():
 
 
 def test_unknown_options_are_named(x):
-    with pytest.raises(TypeError, match=r"np\.sum of tensors takes self, axis, dtype, out, keepdims; not initial"):
-        np.sum(x, initial=3.0)
-    with pytest.raises(TypeError, match=r"np\.add of tensors takes out= and where=, not casting"):
-        np.add(x, x, casting="unsafe")
+    with pytest.raises(TypeError, match=r"np\.add of tensors takes out=, where= and dtype=, not signature"):
+        np.add(x, x, signature="dd->d")
     with pytest.raises(TypeError, match=r"np\.sort of tensors takes .*; not order"):
         np.sort(x, order="a")
 
@@ -179,10 +175,6 @@ def test_unknown_options_are_named(x):
 def test_unknown_functions_are_refused(x):
     with pytest.raises(UnknownFunctionError, match=r"no operator for numpy\.spacing"):
         np.spacing(x)
-    with pytest.raises(UnknownFunctionError, match=r"no operator for numpy\.apply_over_axes"):
-        np.apply_over_axes(np.sum, x, [0])
-    with pytest.raises(UnknownFunctionError, match=r"no operator for numpy\.add\.reduceat"):
-        np.add.reduceat(x, [0, 1])
 
 
 # -- methods of ufuncs -------------------------------------------------------------------------------------------------

@@ -1,6 +1,14 @@
 """The differentiation: nodes, the engine, derivative declarations, custom functions, checks."""
 
-from ..operators import numpy_functions, python_operators
+from ..operators import (
+    numpy_assembling,
+    numpy_functions,
+    numpy_methods,
+    numpy_polynomials,
+    numpy_reductions,
+    numpy_ufuncs,
+    python_operators,
+)
 from ..operators.define import define_op
 from ..operators.language.declaration import InPlace
 from ..operators.language.names import formula_function
@@ -33,7 +41,12 @@ __all__ = [
     "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",
+    "numpy_assembling",
     "numpy_functions",
+    "numpy_methods",
+    "numpy_polynomials",
+    "numpy_reductions",
+    "numpy_ufuncs",
     "once_differentiable",
     "python_operators",
     "set_detect_anomaly",

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..tensor.creation import zeros
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .operands import as_operand
 
@@ -28,7 +29,7 @@ def register(numpy: Any, function: Callable[..., Any]) -> None:
     if isinstance(numpy, tuple):
         UFUNCS[numpy] = ufunc_method(function, *numpy)
     elif isinstance(numpy, np.ufunc):
-        UFUNCS[numpy, "__call__"] = ufunc_call(function, numpy.__name__)
+        UFUNCS[numpy, "__call__"] = ufunc_call(function, numpy)
         if numpy.nin == 2 and numpy.signature is None:
             UFUNCS[numpy, "outer"] = ufunc_outer(function)
     else:
@@ -54,16 +55,19 @@ def check_out(dtype: Any, out: Any, name: str) -> None:
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
 
 
-def ufunc_call(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """An operator with a ufunc's `out=` and `where=`."""
+def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
+    """An operator with a ufunc's `out=`, `where=` and `dtype=`."""
+    name = ufunc.__name__
 
     def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
+        if len(inputs) > ufunc.nin:
+            *inputs, out = inputs  # type: ignore[assignment]
         if options:
-            raise TypeError(f"np.{name} of tensors takes out= and where=, not {', '.join(options)}")
+            inputs = converted(ufunc, inputs, **options)  # type: ignore[assignment]
         if out is None:
-            if where is not True:
-                raise TypeError(f"np.{name} of tensors with where= needs out=, which says what is there elsewhere")
-            return function(*inputs)
+            if where is True:
+                return function(*inputs)
+            out = unwritten(ufunc, inputs, where)
         if where is True:
             result = function(*inputs)
             if isinstance(out, Tensor) and result.shape != out.shape:
@@ -78,6 +82,33 @@ def ufunc_call(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return out
 
     return call
+
+
+def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "same_kind", **others: Any) -> list[Any]:
+    """The inputs in the dtypes in which a ufunc computes, where it is asked for a dtype.
+
+    Raises:
+        TypeError: for an option that has no meaning for tensors, or a dtype that the inputs cannot be cast to.
+    """
+    unknown = others.keys() - {"order", "subok"}
+    if unknown:
+        options = ", ".join(sorted(unknown))
+        raise TypeError(f"np.{ufunc.__name__} of tensors takes out=, where= and dtype=, not {options}")
+    if dtype is None:
+        return list(inputs)
+    tensors = [as_operand(value) for value in inputs]
+    wanted = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout
+    computed = ufunc.resolve_dtypes(given, signature=wanted, casting=casting)  # type: ignore[arg-type]
+    return [tensor if tensor.dtype == kind else tensor.astype(kind) for tensor, kind in zip(tensors, computed)]
+
+
+def unwritten(ufunc: np.ufunc, inputs: Any, where: Any) -> Tensor:
+    """What a ufunc writes to where it is not told: zeros, since NumPy leaves open what is there."""
+    tensors = [as_operand(value) for value in inputs]
+    shape = np.broadcast_shapes(np.shape(where), *(tensor.shape for tensor in tensors))
+    given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout
+    return zeros(shape, dtype=ufunc.resolve_dtypes(given)[-1])
 
 
 def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:

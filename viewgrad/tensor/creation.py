@@ -24,6 +24,8 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "holds_tensor",
+    "joined",
     "linspace",
     "ones",
     "ones_like",
@@ -122,12 +124,21 @@ def as_operand(value: Any) -> Tensor:
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return from_array(np.array(value))
     if isinstance(value, (list, tuple)):
-        if any(isinstance(item, Tensor) for item in value):
-            raise TypeError(
-                "a list of tensors is not a tensor; join them with stack() or concatenate(), which are differentiable"
-            )
-        return Tensor(value)
+        return joined(value) if holds_tensor(value) else Tensor(value)
     raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether `value` is a tensor, or nested lists and tuples with one in them."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_tensor, value))
+    return isinstance(value, Tensor)
+
+
+def joined(nested: Any) -> Tensor:
+    """Nested lists with tensors in them as one tensor, as `numpy.array` joins numbers; gradients flow to each."""
+    tensor: Tensor = np.stack([as_operand(item) for item in nested])  # type: ignore[assignment]
+    return tensor
 
 
 def zeros(

@@ -1,0 +1,130 @@
+"""`viewgrad.numpy` has every public name of the installed NumPy, and each is of one of four kinds."""
+
+import types
+
+import numpy
+import pytest
+
+import viewgrad as vg
+import viewgrad.numpy as np
+from viewgrad.autograd import grad
+from viewgrad.errors import UnknownFunctionError
+from viewgrad.numpy import fft, linalg, names
+from viewgrad.numpy.namespace import classified, public_names
+
+# Functions whose answers are constants, or constant between their jumps, whatever is done to them.
+CONSTANT = {"empty_like", "zeros_like", "ones_like", "imag", "unique", "unique_all", "unique_counts", "unique_inverse",
+            "unique_values"}  # fmt: skip
+MODULES = {
+    "numpy": (numpy, np.MADE, names.FROM_NUMPY, names.WAYS_OUT),
+    "numpy.linalg": (numpy.linalg, linalg.MADE, linalg.FROM_NUMPY, linalg.WAYS_OUT),
+    "numpy.fft": (numpy.fft, fft.MADE, fft.FROM_NUMPY, {}),
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_name_is_classified(module):
+    original, made, own, ways_out = MODULES[module]
+    classes = classified(original, made, own, ways_out)
+    assert [name for name in public_names(original) if name not in classes] == []
+
+
+@pytest.mark.parametrize("module", ["", "linalg", "fft", "random", "lib", "lib.stride_tricks", "emath", "ma",
+                                    "polynomial", "testing", "ctypeslib"])  # fmt: skip
+def test_every_name_is_there(module):
+    ours, theirs = np, numpy
+    for part in module.split(".") if module else ():
+        ours, theirs = getattr(ours, part), getattr(theirs, part)
+    assert [name for name in public_names(theirs) if not hasattr(ours, name)] == []
+
+
+def test_every_method_of_arrays_is_there():
+    assert [name for name in dir(numpy.ndarray) if not name.startswith("_") and not hasattr(vg.Tensor, name)] == []
+
+
+def test_no_function_drops_a_gradient_in_silence():
+    """What is called with tensors that have a history answers with such tensors, with values, or with an error."""
+    x = vg.Tensor([0.25, 0.5, 0.75], requires_grad=True) * 1.0
+    matrix = vg.Tensor([[2.0, 0.5], [0.25, 1.0]], requires_grad=True) * 1.0
+    for name in sorted(set(public_names(numpy)) - names.FROM_NUMPY):
+        function = getattr(np, name)
+        if isinstance(function, (type, types.ModuleType)) or not callable(function):
+            continue
+        for arguments in ((x,), (x, x), (matrix,), (matrix, matrix)):
+            try:
+                result = function(*arguments)
+            except (TypeError, ValueError, AttributeError, LookupError, RuntimeError, numpy.linalg.LinAlgError):
+                continue
+            for part in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(part, vg.Tensor) and part.dtype.kind in "fc":
+                    assert part.requires_grad or name in CONSTANT, name
+                assert not isinstance(part, numpy.ndarray) or part.dtype.kind not in "fc", name
+
+
+def test_functions_without_a_derivative_name_a_way_out():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(UnknownFunctionError, match=r"numpy\.spacing .* np\.finfo"):
+        np.spacing(x)
+    with pytest.raises(UnknownFunctionError, match=r"numpy\.ma\.array .* np\.where"):
+        np.ma.array(x)
+    assert np.spacing(np.array([1.0])) == numpy.spacing(1.0)
+
+
+def test_creators_give_tensors():
+    for made in (
+        np.zeros(3), np.ones((2, 2)), np.empty(2), np.full(2, 5.0), np.array([1, 2]), np.asarray([1.0]), np.arange(3),
+        np.linspace(0, 1, 3), np.eye(2), np.identity(2), np.zeros_like([1.0]), np.fromfunction(lambda i: i, (3,)),
+        np.meshgrid([1.0], [2.0])[0], np.mgrid[0:2, 0:2], np.r_[1.0, 2.0], np.random.rand(2), np.diag([1.0, 2.0]),
+        np.sin(numpy.ones(2)), np.random.default_rng(0).normal(size=2), np.hanning(4), np.fft.fftfreq(4),
+        np.frombuffer(b"12345678"), np.copy(numpy.ones(2)), np.ndarray((2, 3)), np.tri(2), np.vander([1.0, 2.0]),
+    ):  # fmt: skip
+        assert isinstance(made, vg.Tensor), made
+        assert isinstance(made, np.ndarray)
+    for kept in (np.array(["a"]), np.array([None]), np.array([{}])):
+        assert type(kept) is numpy.ndarray
+
+
+def test_random_numbers_are_numpys():
+    np.random.seed(3)
+    numpy_state = numpy.random.RandomState(3)
+    assert np.random.rand(3).tolist() == numpy_state.rand(3).tolist()
+    assert np.random.default_rng(5).normal(size=2).tolist() == numpy.random.default_rng(5).normal(size=2).tolist()
+    x = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    for kind in (np.random.default_rng, np.random.RandomState):
+        plain = getattr(numpy.random, kind.__name__)
+        values = x.detach().numpy().copy()
+        assert kind(7).permutation(x).tolist() == plain(7).permutation(values).tolist()
+        assert kind(7).choice(x, 3).tolist() == plain(7).choice(values, 3).tolist()
+        shuffled = x.clone()
+        kind(7).shuffle(shuffled)
+        plain(7).shuffle(values)
+        assert shuffled.tolist() == values.tolist()
+        assert shuffled.requires_grad
+
+
+def test_samples_have_the_gradients_of_location_and_scale():
+    mean, scale = vg.Tensor(1.0, requires_grad=True), vg.Tensor(2.0, requires_grad=True)
+    for name in ("normal", "laplace", "gumbel", "logistic"):
+        sample = getattr(np.random.RandomState(1), name)(mean, scale, 3)
+        numpy.testing.assert_allclose(
+            sample.detach().numpy(), getattr(numpy.random.RandomState(1), name)(1.0, 2.0, 3), rtol=1e-14
+        )
+        of_mean, of_scale = grad(sample.sum(), [mean, scale])
+        assert of_mean.item() == 3
+        numpy.testing.assert_allclose(of_scale.item(), ((sample.detach() - 1) / 2).sum().item())
+    with pytest.raises(UnknownFunctionError, match="no derivative here"):
+        np.random.beta(mean, scale)
+
+
+def test_types_are_types():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert numpy.zeros(1, np.float32).dtype == numpy.float32
+    assert np.zeros(1, np.int16).dtype == np.int16
+    assert x.dtype == np.float64
+    assert np.issubdtype(x.dtype, np.floating)
+    assert isinstance(x.sum(), np.floating)
+    assert isinstance(numpy.float64(1.0), np.float64)
+    assert not isinstance(1.0, np.integer)
+    assert grad(np.float64(x[0]) * 2, x)[0].tolist() == [2, 0]
+    assert np.float32(x).dtype == numpy.float32
+    assert type(np.float64(3)) is numpy.float64

@@ -1,0 +1,55 @@
+"""NumPy's namespace for tensors: `import viewgrad.numpy as np`, and a program written for NumPy differentiates.
+
+Every public name of the installed NumPy is here. Functions that make arrays make tensors; functions of arrays are the
+operators of the library; what no gradient can flow through is NumPy's own. A function that would lose the history of a
+tensor raises `viewgrad.errors.UnknownFunctionError`, and says what to use in its place.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
+from .array_types import SCALAR_TYPES, ndarray
+from .creators import CREATORS
+from .evaluating import EVALUATORS
+from .index_tricks import c_, mgrid, ndenumerate, nditer, ogrid, r_
+from .names import FROM_NUMPY, WAYS_OUT
+from .namespace import filled
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+MADE: dict[str, Any] = {
+    **CREATORS,
+    **SCALAR_TYPES,
+    **EVALUATORS,
+    "c_": c_,
+    "mgrid": mgrid,
+    "ndarray": ndarray,
+    "ndenumerate": ndenumerate,
+    "nditer": nditer,
+    "ogrid": ogrid,
+    "r_": r_,
+    "ctypeslib": ctypeslib,
+    "emath": emath,
+    "fft": fft,
+    "lib": lib,
+    "linalg": linalg,
+    "ma": ma,
+    "polynomial": polynomial,
+    "random": random,
+    "testing": testing,
+}
+
+globals().update(filled(numpy, MADE, FROM_NUMPY, WAYS_OUT))
+__version__ = numpy.__version__
+__array_namespace_info__ = getattr(numpy, "__array_namespace_info__", None)
+__all__ = [name for name in numpy.__all__ if not isinstance(getattr(numpy, name), types.ModuleType)]
+polynomial.fill(sys.modules[__name__])

@@ -1,0 +1,115 @@
+"""NumPy's types: usable as dtypes, in `isinstance`, and as casts of tensors.
+
+Each scalar type is a subclass of NumPy's, which NumPy takes for that dtype wherever a dtype is asked for. It makes no
+instances of its own: a call casts a tensor, differentiably, and makes NumPy's scalar of anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.creation import empty, from_numpy, holds_tensor, joined
+from ..tensor.tensor import Tensor
+from .values import as_tensors
+
+__all__ = ["SCALAR_TYPES", "is_array", "is_scalar", "ndarray"]
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether a tensor stands for one number, as NumPy's scalars do."""
+    return isinstance(value, Tensor) and not value.ndim
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value stands where NumPy has an array: an array, or a tensor that has dimensions."""
+    return isinstance(value, np.ndarray) or (
+        isinstance(value, Tensor) and (value.ndim > 0 or isinstance(value._array, np.ndarray))
+    )
+
+
+class ScalarType(type):
+    """The type of the scalar types."""
+
+    numpy: type[np.generic]
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        if isinstance(value, Tensor):
+            return not value.ndim and issubclass(value.dtype.type, cls.numpy)
+        return isinstance(value, cls.numpy)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.numpy)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if args and holds_tensor(args[0]):
+            tensor = args[0] if isinstance(args[0], Tensor) else joined(args[0])
+            return tensor.astype(np.dtype(cls.numpy))
+        return as_tensors(cls.numpy(*args, **kwargs))
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.numpy
+
+    def __hash__(cls) -> int:
+        return hash(cls.numpy)
+
+    def __reduce__(cls) -> Any:
+        return cls.numpy.__reduce__
+
+
+def _scalar_type(numpy: Any) -> Any:
+    return ScalarType(
+        numpy.__name__,
+        (numpy,),
+        {"numpy": numpy, "__module__": "viewgrad.numpy", "__slots__": (), "__doc__": numpy.__doc__},
+    )
+
+
+_by_type: Final = {
+    numpy: _scalar_type(numpy)
+    for numpy in {value for value in vars(np).values() if isinstance(value, type) and issubclass(value, np.number)}
+}
+
+# By their names in NumPy. Bools, strings, dates and objects are NumPy's own: no gradient flows through them.
+SCALAR_TYPES: Final[dict[str, Any]] = {
+    name: _by_type[value] for name, value in vars(np).items() if isinstance(value, type) and value in _by_type
+}
+
+
+class ArrayType(type):
+    """The type of `ndarray`."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return is_array(value)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, (Tensor, np.ndarray))
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(Tensor, name)
+
+
+class ndarray(metaclass=ArrayType):
+    """The type of arrays: tensors are instances of it, and a call makes a tensor of a given shape.
+
+    Arguments:
+        shape: the lengths of the dimensions.
+        dtype: the type of the elements.
+        buffer: memory to look at, as of `numpy.ndarray`; fresh memory, uninitialised, where left out.
+        offset, strides, order: as of `numpy.ndarray`.
+    """
+
+    def __new__(
+        cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = None
+    ) -> Any:
+        if buffer is None and strides is None and order in (None, "C"):
+            return empty(shape, dtype=dtype)
+        array = np.ndarray(shape, dtype, buffer, offset, strides, order)
+        return from_numpy(array) if array.base is not None else as_tensors(array)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("ndarray of viewgrad.numpy cannot be subclassed; keep a tensor in an attribute instead")
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return np.ndarray[item]

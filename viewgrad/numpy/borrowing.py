@@ -1,0 +1,79 @@
+"""Modules of NumPy that are written in Python alone, run over this namespace instead of NumPy's.
+
+Their functions are programs of array operations like anybody's. Each is made anew with the same code and other global
+names: where it says `np.convolve`, it finds the function of this namespace, and so it differentiates.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["borrowed_modules"]
+
+
+def borrowed_modules(
+    modules: Mapping[types.ModuleType, str], replaced: Mapping[Any, Any]
+) -> dict[types.ModuleType, types.ModuleType]:
+    """Copies of modules in which other objects stand behind the global names.
+
+    Arguments:
+        modules: the modules, which may import each other, with the names of their copies.
+        replaced: what takes the place of modules that they import.
+
+    Returns:
+        The copy of each.
+    """
+    copies = {module: types.ModuleType(name, module.__doc__) for module, name in modules.items()}
+    objects: dict[int, Any] = {id(old): new for old, new in (*replaced.items(), *copies.items())}
+    for module, copy in copies.items():
+        names = vars(copy)
+        for name, value in vars(module).items():
+            if name.startswith("__") and name != "__all__":
+                continue
+            names[name] = _copied(value, module.__name__, names, objects)
+    for copy in copies.values():  # what was copied after it was imported elsewhere
+        names = vars(copy)
+        for name, value in names.items():
+            names[name] = objects.get(id(value), value)
+    return copies
+
+
+def _copied(value: Any, module: str, names: dict[str, Any], objects: dict[int, Any]) -> Any:
+    if id(value) in objects:
+        return objects[id(value)]
+    made = value
+    if isinstance(value, types.FunctionType) and value.__module__ == module:
+        made = _function(value, names)
+    elif isinstance(value, type) and value.__module__ == module:
+        made = _class(value, names, objects)
+    if made is not value:
+        objects[id(value)] = made
+    return made
+
+
+def _function(function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
+    made = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__, made.__qualname__ = function.__doc__, function.__qualname__
+    return made
+
+
+def _class(cls: type, names: dict[str, Any], objects: dict[int, Any]) -> type:
+    """The class with functions of other global names; one that calls `super()` keeps what that refers to."""
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, types.FunctionType):
+            return _function(value, names)
+        if isinstance(value, (classmethod, staticmethod)):
+            inner = value.__func__
+            plain = objects.get(id(inner), inner)
+            return type(value)(_function(plain, names) if plain is inner else plain)  # type: ignore[arg-type]
+        if isinstance(value, property):
+            return property(*(each and _function(each, names) for each in (value.fget, value.fset, value.fdel)))  # type: ignore[arg-type]
+        return objects.get(id(value), value)
+
+    body = {name: copied(value) for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    bases = tuple(objects.get(id(base), base) for base in cls.__bases__)
+    return type(cls)(cls.__name__, bases, body)

@@ -1,0 +1,21 @@
+"""`numpy.ctypeslib`: memory handed to C, where no history can follow it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.ctypeslib
+
+from .namespace import public_names
+from .refusing import refusing
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+__all__ = public_names(np.ctypeslib)
+WAY_OUT = "C code is not differentiated; wrap it in a viewgrad.autograd.Function"
+
+globals().update({name: refusing(getattr(np.ctypeslib, name), f"numpy.ctypeslib.{name}", WAY_OUT) for name in __all__})

@@ -1,0 +1,98 @@
+"""The functions of NumPy here: operators where tensors have a history, NumPy's own where they have none."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import UnknownFunctionError
+from ..tensor.creation import holds_tensor
+from ..tensor.tensor import FUNCTIONS, Tensor
+from .values import NESTED, as_argument, as_tensors, carries_history, plain_values
+
+__all__ = ["LISTS", "adapted", "lost"]
+
+# Functions whose first argument is a sequence of arrays, which are not to be joined before the function is called.
+LISTS: Final = frozenset(
+    getattr(np, name)
+    for name in (
+        "block",
+        "choose",
+        "column_stack",
+        "concat",
+        "concatenate",
+        "dstack",
+        "hstack",
+        "lexsort",
+        "row_stack",
+        "ravel_multi_index",
+        "select",
+        "stack",
+        "vstack",
+        "histogramdd",
+        "piecewise",
+        "einsum",
+        "ix_",
+        "savez",
+        "savez_compressed",
+        "shape",
+        "size",
+        "ndim",
+        "isscalar",
+        "iterable",
+    )
+    if hasattr(np, name)
+) | {np.linalg.multi_dot}
+
+
+def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Callable[..., Any]:
+    """A function of NumPy as it is in this namespace.
+
+    Tensors in nested lists are joined; arrays that come out are tensors. Where no operator computes the function, it is
+    NumPy's own, on tensors that have no history, and an error on those that have one.
+
+    Arguments:
+        function: NumPy's.
+        name: what it is called in messages.
+        way_out: what to use in its place where tensors have a history.
+    """
+    takes_list = function in LISTS
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any(map(holds_tensor, args)) and not (kwargs and any(map(holds_tensor, kwargs.values()))):
+            return as_tensors(function(*args, **kwargs), args)
+        handler = FUNCTIONS.get(function)
+        if handler is not None:
+            given = (_each(args[0]), *map(as_argument, args[1:])) if takes_list and args else map(as_argument, args)
+            options = {key: as_argument(value) for key, value in kwargs.items()}
+            try:
+                return handler(*given, **options)
+            except TypeError:
+                if isinstance(options.get("out"), Tensor) or carries_history(args) or carries_history(kwargs):
+                    raise
+        elif carries_history(args) or carries_history(kwargs):
+            raise lost(name, way_out)
+        return as_tensors(function(*map(plain_values, args), **plain_values(kwargs)))
+
+    return call
+
+
+def lost(name: str, way_out: str = "") -> UnknownFunctionError:
+    """The error for a function that would lose the history of its arguments."""
+    return UnknownFunctionError(
+        f"{name} has no derivative here, and the history of a tensor would be lost: "
+        + (
+            way_out
+            or "compose it from functions that have one, define it with viewgrad.autograd.define_op, or pass "
+            "detach() of the tensor where no gradient is wanted"
+        )
+    )
+
+
+def _each(value: Any) -> Any:
+    """The items of a list of arrays, each by itself."""
+    return type(value)(map(as_argument, value)) if type(value) in NESTED else value

@@ -1,0 +1,21 @@
+"""`numpy.linalg` for tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .namespace import filled, public_names
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+MADE: dict[str, Any] = {}
+FROM_NUMPY = frozenset({"LinAlgError", "linalg", "test"})
+WAYS_OUT: dict[str, str] = {}
+
+globals().update(filled(np.linalg, MADE, FROM_NUMPY, WAYS_OUT))
+__all__ = public_names(np.linalg)

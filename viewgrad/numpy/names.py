@@ -1,0 +1,33 @@
+"""Which names of NumPy stay what they are, and what to use in the place of functions without a derivative."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["FROM_NUMPY", "WAYS_OUT"]
+
+# Constants, dtypes, settings, shapes, dates and text: no gradient can be lost in these.
+FROM_NUMPY: Final = frozenset(
+    """
+    False_ True_ ScalarType e euler_gamma inf nan newaxis pi little_endian index_exp s_ sctypeDict typecodes
+    bool bool_ bytes_ str_ object_ void datetime64 timedelta64 character flexible generic dtype
+    broadcast flatiter ndindex matrix memmap recarray record ufunc errstate busdaycalendar
+    iinfo promote_types mintypecode typename issubdtype isdtype
+    broadcast_shapes diag_indices mask_indices nested_iters tril_indices triu_indices
+    busday_count busday_offset is_busday datetime_as_string datetime_data isnat
+    get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions setbufsize seterr
+    seterrcall show_config show_runtime test add_newdoc add_docstring
+    char core ctypeslib dtypes exceptions f2py rec strings typing bmat
+    """.split()
+)
+
+# Functions that run on tensors without history, and say this of those that have one.
+WAYS_OUT: Final[dict[str, str]] = {
+    "from_dlpack": "a tensor is taken as it is: use it, or its clone()",
+    "fromregex": "a file holds no history",
+    "packbits": "bits have no derivative; pass detach()",
+    "unpackbits": "bits have no derivative; pass detach()",
+    "frexp": "compute the exponent of detach(), and divide by the power of two",
+    "histogramdd": "use histogram2d, or bincount of the numbers of the cells, with the weights",
+    "spacing": "the distance to the next number has no derivative; use np.finfo(...).eps * abs(x)",
+}

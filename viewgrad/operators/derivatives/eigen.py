@@ -1,0 +1,98 @@
+"""The derivatives of the eigenvalues and eigenvectors of matrices that need not be symmetric.
+
+Eigenvectors have length 1. Those of complex eigenvalues are determined up to phases; a loss that depends on the phases
+has no derivative, and neither have the vectors of equal eigenvalues: both are errors.
+
+Source: C. Boeddeker, P. Hanebrink, L. Drude, J. Heymann, R. Haeb-Umbach, "On the computation of complex-valued
+gradients with application to statistically optimum beamforming" (2017).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..codegen.compile import formula_function
+from ..define import row
+from ..samples import Call
+from .decompositions import differences_of, largest, on_diagonal, require_no_phase
+from .linear_algebra import adjoint, real_dtype
+from .scattering import is_known_zero
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+
+def _off_diagonal(like: Any) -> Array:
+    return 1 - np.eye(like.shape[-1], dtype=real_dtype(like.dtype))
+
+
+def _of_kind(gradient: Any, dtype: np.dtype[Any]) -> Any:
+    return gradient.real if gradient.dtype.kind == "c" and dtype.kind != "c" else gradient
+
+
+@formula_function
+def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any, dtype: Any) -> Any:
+    """The gradient of a matrix from those of its eigenvalues and eigenvectors."""
+    inner = on_diagonal(grad_values)
+    if not is_known_zero(grad_vectors):
+        turn = adjoint(vectors) @ grad_vectors
+        along = np.diagonal(turn, 0, -2, -1)
+        if turn.dtype.kind == "c":
+            require_no_phase(along.imag, largest(grad_vectors), "eigenvectors")
+        turn = turn - (adjoint(vectors) @ vectors) * along.real[..., None, :]
+        inner = inner + turn * _off_diagonal(turn) / np.conjugate(differences_of(values, "eigenvalues"))
+    return _of_kind(np.linalg.solve(adjoint(vectors), inner @ adjoint(vectors)), dtype)
+
+
+@formula_function
+def eig_tangents(tangent: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
+    """The tangents of the eigenvalues and eigenvectors."""
+    turned = np.linalg.solve(vectors, tangent @ vectors)
+    of_vectors = vectors @ (turned * _off_diagonal(turned) / differences_of(values, "eigenvalues"))
+    along = np.diagonal(adjoint(vectors) @ of_vectors, 0, -2, -1).real
+    return np.diagonal(turned, 0, -2, -1), of_vectors - vectors * along[..., None, :]
+
+
+@formula_function
+def eigvals_gradient(grad: Any, a: Any) -> Any:
+    """The gradient of a matrix from that of its eigenvalues."""
+    vectors = np.linalg.eig(a)[1]
+    return _of_kind(np.linalg.solve(adjoint(vectors), grad[..., :, None] * adjoint(vectors)), a.dtype)
+
+
+@formula_function
+def eigvals_tangent(tangent: Any, a: Any) -> Any:
+    """The tangents of the eigenvalues."""
+    vectors = np.linalg.eig(a)[1]
+    return np.diagonal(np.linalg.solve(vectors, tangent @ vectors), 0, -2, -1)
+
+
+def _with_real_eigenvalues(rng: np.random.Generator) -> list[Call]:
+    def drawn(*outer: int) -> Array:
+        turn = rng.standard_normal((*outer, 3, 3)) + 2 * np.eye(3)
+        return turn @ (np.array([1.0, 2.5, -1.5])[:, None] * np.linalg.inv(turn))  # type: ignore[no-any-return]
+
+    return [((drawn(),), {}), ((drawn(2),), {})]
+
+
+row(
+    "eig(self) -> (eigenvalues, eigenvectors)",
+    lambda a: tuple(np.linalg.eig(a)),
+    {"self": "eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, self.dtype)"},
+    forward_derivative={"eigenvalues, eigenvectors": "eig_tangents(self_t, eigenvalues, eigenvectors)"},
+    numpy=[np.linalg.eig],
+    samples=_with_real_eigenvalues,
+    doc="The eigenvalues and the eigenvectors, of length 1, of square matrices.",
+)
+row(
+    "eigvals(self)",
+    lambda a: np.linalg.eigvals(a),
+    {"self": "eigvals_gradient(grad, self)"},
+    forward_derivative="eigvals_tangent(self_t, self_p)",
+    numpy=[np.linalg.eigvals],
+    samples=_with_real_eigenvalues,
+    doc="The eigenvalues of square matrices.",
+)

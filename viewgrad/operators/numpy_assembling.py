@@ -1,0 +1,420 @@
+"""What NumPy's functions mean on tensors that put arrays together, take them apart, and apply functions to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.tensor import FUNCTIONS, Tensor, from_array
+from . import OPERATORS
+from .composites import composite
+from .derivatives.formulas import plain
+
+__all__ = ["block", "delete", "diagflat", "insert", "piecewise"]
+
+concatenate = OPERATORS["concatenate"].function
+where = OPERATORS["where"].function
+
+
+# -- joining -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.block, method=False)
+def block(arrays: Any) -> Any:
+    """Tensors in nested lists, put together as the blocks of a matrix; the innermost lists go along the last axis."""
+    depth = _depth(arrays)
+    ndim = max(depth, *(part.ndim for part in _parts(arrays)))
+    return _assembled(arrays, ndim, depth).clone()
+
+
+def _depth(nested: Any) -> int:
+    return 1 + max(map(_depth, nested)) if isinstance(nested, list) else 0
+
+
+def _parts(nested: Any) -> list[Any]:
+    return [part for item in nested for part in _parts(item)] if isinstance(nested, list) else [as_operand(nested)]
+
+
+def _assembled(nested: Any, ndim: int, depth: int) -> Any:
+    if not isinstance(nested, list):
+        part = as_operand(nested)
+        return part.reshape((1,) * (ndim - part.ndim) + part.shape)
+    if not nested:
+        raise ValueError("block got an empty list")
+    return concatenate([_assembled(item, ndim, depth - 1) for item in nested], -depth)
+
+
+@composite(np.insert, method=False)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """A copy with values put in before given places along an axis, or in the flattened tensor."""
+    arr, values = as_operand(arr), as_operand(values)
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    axis %= arr.ndim
+    extent = arr.shape[axis]
+    values = values.astype(arr.dtype)
+    single = np.ndim(plain(obj)) == 0 and not isinstance(obj, slice)
+    # For each new place: a place in what stands before (the values come after the elements of `arr`).
+    if single:
+        place = int(plain(obj))
+        if not -extent <= place <= extent:
+            raise IndexError(f"index {place} is out of bounds for axis {axis} with size {extent}")
+        values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
+        if np.ndim(plain(obj)) == 0:  # one place: the values' first dimension is the new one, as NumPy has it
+            values = values.moveaxis(0, axis)
+        count = values.shape[axis]
+        order = np.insert(np.arange(extent), place, np.arange(extent, extent + count))
+    else:
+        places = np.arange(extent)[obj] if isinstance(obj, slice) else np.asarray(plain(obj))
+        if places.dtype == bool:
+            places = np.flatnonzero(places)
+        count = places.size
+        order = np.insert(np.arange(extent), places.astype(np.intp), np.arange(extent, extent + count))
+    shape = tuple(count if dim == axis else n for dim, n in enumerate(arr.shape))
+    return concatenate([arr, values.broadcast_to(shape)], axis).take(order, axis)
+
+
+@composite(np.delete, method=False)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+    arr = as_operand(arr)
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    return arr.take(np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else plain(obj)), axis)
+
+
+@composite(np.resize, method=False)
+def resized(a: Any, new_shape: Any) -> Any:
+    """A copy in another shape, repeated as often as that takes."""
+    a = as_operand(a).reshape(-1)
+    shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
+    size = int(np.prod(shape))
+    return a.take(np.arange(size) % max(a.size, 1)).reshape(shape) if a.size else from_array(np.zeros(shape, a.dtype))
+
+
+@composite(np.diagflat, method=False)
+def diagflat(v: Any, k: int = 0) -> Any:
+    """A matrix with the elements of a tensor on a diagonal."""
+    return np.diag(as_operand(v).reshape(-1), k)
+
+
+@composite(np.trim_zeros, method=False)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """A window without the zeros at the front (f) and at the back (b)."""
+    filt = as_operand(filt)
+    places = np.flatnonzero(plain(filt))
+    if filt.ndim != 1 or axis not in (None, 0, -1):
+        raise TypeError("trim_zeros of tensors takes a vector")
+    if not places.size:
+        return filt[:0]
+    start = places[0] if "f" in trim.lower() else 0
+    return filt[int(start) : int(places[-1]) + 1 if "b" in trim.lower() else None]
+
+
+@composite(np.vander, method=False)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The matrix of the powers of a vector, one row for each element."""
+    x = as_operand(x)
+    count = x.size if N is None else int(N)
+    powers = concatenate([(x * 0 + 1)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
+    powers = powers[:, :count]
+    return powers if increasing else powers[:, ::-1]
+
+
+# -- choosing ----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.choose, method=False)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """For each place the element of the choice that the integers `a` name."""
+    indices = plain(a)
+    tensors = [as_operand(choice) for choice in choices]
+    shape = np.broadcast_shapes(indices.shape, *(tensor.shape for tensor in tensors))
+    count = len(tensors)
+    if mode == "wrap":
+        indices = indices % count
+    elif mode == "clip":
+        indices = np.clip(indices, 0, count - 1)
+    elif ((indices < 0) | (indices >= count)).any():
+        raise ValueError("invalid entry in choice array")
+    stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
+    chosen = np.take_along_axis(stacked, np.broadcast_to(indices, shape)[None], 0)[0]
+    return chosen if out is None else out.copy_(chosen)
+
+
+Tensor.choose = choose  # type: ignore[attr-defined]
+
+
+@composite(np.piecewise, method=False)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
+    x = as_operand(x)
+    first = condlist[0] if isinstance(condlist, (list, tuple)) and condlist else condlist
+    if np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim and x.ndim):
+        condlist = [condlist]
+    conditions = [np.broadcast_to(np.asarray(plain(condition), bool), x.shape) for condition in condlist]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~np.any(conditions, axis=0))
+    elif len(funclist) != len(conditions):
+        raise ValueError(f"piecewise got {len(conditions)} conditions for {len(funclist)} functions")
+    result = from_array(np.zeros(x.shape, x.dtype))
+    for condition, function in zip(conditions, funclist):
+        if not callable(function):
+            result = where(condition, function, result).astype(x.dtype)
+        elif condition.any():
+            result[condition] = function(x[condition], *args, **kwargs)
+    return result
+
+
+# -- functions applied -------------------------------------------------------------------------------------------------
+
+
+@composite(np.apply_along_axis, method=False)
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a function of vectors makes of each vector along an axis."""
+    arr = as_operand(arr)
+    rows = arr.moveaxis(axis, -1)
+    outer = rows.shape[:-1]
+    results = [as_operand(func1d(rows[place], *args, **kwargs)) for place in np.ndindex(outer)]
+    if not results:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    stacked = np.stack(results).reshape(outer + results[0].shape)
+    place = axis % arr.ndim
+    inner = tuple(range(len(outer), stacked.ndim))
+    return np.moveaxis(stacked, inner, tuple(range(place, place + len(inner)))) if inner else stacked
+
+
+@composite(np.apply_over_axes, method=False)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """A function of a tensor and an axis, applied over several axes one after the other."""
+    value = as_operand(a)
+    ndim = value.ndim
+    for axis in (axes,) if np.ndim(axes) == 0 else axes:
+        result = as_operand(func(value, axis))
+        value = result if result.ndim == ndim else result.unsqueeze(axis % ndim)
+    return value
+
+
+# -- counting ----------------------------------------------------------------------------------------------------------
+
+
+def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
+    """The edges of bins; those that the extreme values decide follow them, differentiably."""
+    if not isinstance(bins, (int, np.integer, Tensor)) or (isinstance(bins, Tensor) and bins.ndim):
+        return as_operand(bins) if not isinstance(bins, str) else _edges(
+            a, np.histogram_bin_edges(plain(a), bins, range_).size - 1, range_)  # fmt: skip
+    first, last = (a.min(), a.max()) if range_ is None and a.size else map(as_operand, range_ or (0.0, 1.0))
+    if float(first.detach()) == float(last.detach()):
+        first, last = first - 0.5, last + 0.5
+    shares = np.linspace(0.0, 1.0, int(bins) + 1)
+    return first * (1 - shares) + last * shares
+
+
+@composite(np.histogram_bin_edges, method=False)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins of a histogram."""
+    return _edges(as_operand(a).reshape(-1), bins, range)
+
+
+@composite(np.histogram, method=False)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
+
+    Counts are constant between their jumps; gradients flow to the weights and the edges.
+    """
+    a = as_operand(a).reshape(-1)
+    edges = _edges(a, bins, range)
+    # Found as NumPy does, whose edges are rounded in one way only.
+    given = plain(bins) if not isinstance(bins, str) else bins
+    counts, plain_edges = np.histogram(plain(a), given, plain(range) if holds_tensor(range) else range)
+    if weights is None:
+        totals: Any = from_array(counts)
+    else:
+        values, own_edges = plain(a), plain_edges
+        places = np.searchsorted(own_edges, values, "right") - 1
+        places[values == own_edges[-1]] = len(own_edges) - 2
+        inside = (places >= 0) & (places < len(own_edges) - 1)
+        totals = np.bincount(places[inside], as_operand(weights).reshape(-1)[inside], len(own_edges) - 1)
+    if density:
+        totals = totals / totals.sum() / np.diff(edges)
+    return totals, edges
+
+
+@composite(np.histogram2d, method=False)
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
+    both = isinstance(bins, (list, tuple)) and len(bins) == 2
+    ranges = range if range is not None else (None, None)
+    edges = [
+        _edges(as_operand(values).reshape(-1), bins[i] if both else bins, ranges[i]) for i, values in enumerate((x, y))
+    ]
+    cells, own = [], [plain(edge) for edge in edges]
+    for values, edge in zip((plain(x), plain(y)), own):
+        places = np.searchsorted(edge, values, "right") - 1
+        places[values == edge[-1]] = len(edge) - 2
+        cells.append(np.where((places >= 0) & (places < len(edge) - 1), places, -1))
+    inside = (cells[0] >= 0) & (cells[1] >= 0)
+    shape = tuple(len(edge) - 1 for edge in own)
+    flat = cells[0][inside] * shape[1] + cells[1][inside]
+    chosen = np.ones(int(inside.sum())) if weights is None else as_operand(weights)[inside]
+    totals = as_operand(np.bincount(flat, chosen, shape[0] * shape[1])).reshape(shape)
+    if density:
+        totals = totals / totals.sum() / np.diff(edges[0])[:, None] / np.diff(edges[1])[None, :]
+    return totals, edges[0], edges[1]
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.put)
+def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """In place: write values at places counted in row order."""
+    places = np.asarray(plain(ind)).reshape(-1)
+    if mode != "raise":
+        places = places % self.size if mode == "wrap" else np.clip(places, 0, self.size - 1)
+    values = as_operand(v).reshape(-1)
+    if values.size and places.size:
+        self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values.take(
+            np.arange(places.size) % values.size
+        )
+
+
+@composite(np.place, method=False)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """In place: write values, one after the other, where a mask is true."""
+    put(arr, np.flatnonzero(plain(mask)), vals)
+
+
+# -- systems of equations ----------------------------------------------------------------------------------------------
+
+
+@composite(np.linalg.tensorsolve, method=False)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """The tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+    a, b = as_operand(a), as_operand(b)
+    if axes is not None:
+        dims = [dim for dim in range(a.ndim) if dim not in axes] + list(axes)
+        a = a.transpose(dims)
+    shape = a.shape[b.ndim :]
+    size = int(np.prod(shape))
+    return np.linalg.solve(a.reshape(-1, size), b.reshape(-1)).reshape(shape)
+
+
+@composite(np.linalg.tensorinv, method=False)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+    a = as_operand(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    size = int(np.prod(a.shape[ind:]))
+    return np.linalg.inv(a.reshape(size, -1)).reshape(a.shape[ind:] + a.shape[:ind])
+
+
+# -- dimensions --------------------------------------------------------------------------------------------------------
+
+
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    axis %= a.ndim
+    start = start + a.ndim if start < 0 else start
+    return a.moveaxis(axis, start - (axis < start))
+
+
+def _cumulative(name: str) -> Callable[..., Any]:
+    start = {"cumsum": 0, "cumprod": 1}[name]
+
+    def cumulative(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        x = as_operand(x)
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+            axis = 0
+        x = x if dtype is None else x.astype(dtype)
+        if include_initial:
+            x = concatenate([from_array(np.full_like(x._array.take([0], axis), start)), x], axis)
+        result = getattr(x, name)(axis)
+        return result if out is None else out.copy_(result)
+
+    return cumulative
+
+
+def _isreal(x: Any) -> Any:
+    return from_array(np.asarray(np.isreal(plain(x))))
+
+
+def _open_mesh(*args: Any) -> Any:
+    vectors = [as_operand(np.flatnonzero(plain(arg)) if plain(arg).dtype == bool else arg) for arg in args]
+    count = len(vectors)
+    return tuple(v.reshape(tuple(-1 if dim == place else 1 for dim in range(count))) for place, v in enumerate(vectors))
+
+
+def _real_if_close(a: Any, tol: float = 100) -> Any:
+    return a.real if a.is_complex() and not np.iscomplexobj(np.real_if_close(plain(a), tol)) else a
+
+
+FUNCTIONS.update(
+    {
+        np.rollaxis: _rollaxis,
+        np.isreal: _isreal,
+        np.iscomplex: lambda x: from_array(np.asarray(np.iscomplex(plain(x)))),
+        np.isneginf: lambda x, out=None: from_array(np.asarray(np.isneginf(plain(x)))),
+        np.isposinf: lambda x, out=None: from_array(np.asarray(np.isposinf(plain(x)))),
+        np.array_equiv: lambda a1, a2: np.array_equiv(plain(a1), plain(a2)),
+        np.real_if_close: _real_if_close,
+        np.fix: lambda x, out=None: np.trunc(as_operand(x)) if out is None else out.copy_(np.trunc(as_operand(x))),
+        np.ix_: _open_mesh,
+        np.unravel_index: lambda indices, shape, order="C": np.unravel_index(plain(indices), shape, order),
+        np.ravel_multi_index: lambda multi_index, dims, mode="raise", order="C": np.ravel_multi_index(
+            tuple(plain(index) for index in multi_index), dims, mode, order),
+        np.lexsort: lambda keys, axis=-1: np.lexsort(
+            plain(keys) if isinstance(keys, Tensor) else [plain(key) for key in keys], axis
+        ),
+        np.sort_complex: lambda a: np.sort(as_operand(a)).astype(np.result_type(a.dtype, np.complex64)),
+    }
+)  # fmt: skip
+for _name, _numpy in (("cumsum", "cumulative_sum"), ("cumprod", "cumulative_prod")):
+    if hasattr(np, _numpy):  # NumPy 2.1
+        FUNCTIONS[getattr(np, _numpy)] = _cumulative(_name)
+
+
+# -- sets --------------------------------------------------------------------------------------------------------------
+
+
+def _selected(ar1: Any, ar2: Any, kept: Callable[[Any, Any], Any]) -> Any:
+    """The distinct elements of the first, of which a mask of the second and them keeps some."""
+    values, places = np.unique(plain(ar1), return_index=True)
+    return as_operand(ar1).reshape(-1)[places[kept(values, plain(ar2))]]
+
+
+@composite(np.setdiff1d, method=False)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements of the first that are not in the second, ascending; as they are, where they are distinct."""
+    if assume_unique:
+        return as_operand(ar1).reshape(-1)[~np.isin(plain(ar1).reshape(-1), plain(ar2))]
+    return _selected(ar1, ar2, lambda values, other: ~np.isin(values, other))
+
+
+@composite(np.intersect1d, method=False)
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The elements of the first that are in the second as well, ascending."""
+    _, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
+    common = as_operand(ar1).reshape(-1)[first]
+    return (common, from_array(first), from_array(second)) if return_indices else common
+
+
+@composite(np.union1d, method=False)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The distinct elements of both, ascending."""
+    both = concatenate([as_operand(ar1).reshape(-1), as_operand(ar2).reshape(-1)])
+    return both[np.unique(plain(both), return_index=True)[1]]
+
+
+@composite(np.setxor1d, method=False)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements that are in exactly one of the two, ascending."""
+    rest = concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)])
+    return rest[np.argsort(plain(rest))]

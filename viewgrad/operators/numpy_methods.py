@@ -1,0 +1,311 @@
+"""The methods and attributes of NumPy's arrays on tensors, with NumPy's order of arguments, `out=` and `order=`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import UnknownFunctionError
+from ..tensor.creation import as_operand
+from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent
+from ..views import ops as views
+from . import OPERATORS
+from .composites import COMPOSITES
+from .derivatives.formulas import plain
+from .numpy_dispatch import write_out
+
+__all__ = ["FlatElements"]
+
+
+# -- memory layout -----------------------------------------------------------------------------------------------------
+
+
+def _reversed(self: Tensor) -> Any:
+    return self.transpose() if self.ndim > 1 else self
+
+
+def _in_columns(self: Tensor, order: Any) -> bool:
+    """Whether elements are to be counted in column order."""
+    if order in (None, "C"):
+        return False
+    if order not in ("F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return order == "F" or bool(self._array.flags.fnc)
+
+
+def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
+    if order == "C" and copy is None:
+        return views.reshape(self, *shape)
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if _in_columns(self, order):
+        reshaped = _reversed(views.reshape(_reversed(self), tuple(reversed(sizes))))
+    else:
+        reshaped = views.reshape(self, sizes)
+    return reshaped.clone() if copy else reshaped
+
+
+def _ravel(self: Tensor, order: Any = "C") -> Any:
+    """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+    return ravel(_reversed(self)) if _in_columns(self, order) else ravel(self)
+
+
+def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+    order = kwargs.pop("order", None) if not (args and isinstance(args[0], str)) else args[0]
+    if order is None:
+        return flatten(self, *args, **kwargs)
+    return flatten(_reversed(self) if _in_columns(self, order) else self)
+
+
+def _copy(self: Any, order: Any = "K") -> Any:
+    """A copy with the same history."""
+    return copied(self)
+
+
+ravel, flatten, copied = Tensor.ravel, Tensor.flatten, Tensor.copy  # type: ignore[attr-defined]
+astyped, viewed = Tensor.astype, Tensor.view  # type: ignore[attr-defined]
+
+
+def _astype(
+    self: Any, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """The values in another dtype."""
+    if isinstance(order, bool):
+        order, copy = "K", order
+    if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to {casting!r}")
+    return astyped(self, dtype, copy)
+
+
+def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
+    """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+    if not shape and dtype is None:
+        return self[...]
+    first = dtype if dtype is not None else shape[0]
+    if len(shape) > 1 or isinstance(first, (int, np.integer, tuple, list)):
+        return viewed(self, *shape)
+    if getattr(first, "__name__", "") == "ndarray" or first is Tensor:
+        return self[...]
+    wanted = np.dtype(first)
+    if wanted == self.dtype:
+        return self[...]
+    if wanted.kind == "c" and self.dtype.kind == "f" and wanted.itemsize == 2 * self.itemsize:
+        return views.view_as_complex(self.reshape((*self.shape[:-1], -1, 2)))
+    if wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
+        return views.view_as_real(self).reshape((*self.shape[:-1], -1))
+    if _carries_history(self):
+        raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
+    return as_operand(np.array(self._array).view(wanted))
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """In place: put the elements along `axis` in order."""
+    self.copy_(sorted_copy(self, axis))
+
+
+def _partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+    """In place: put the `kth` element in order at its own place, and lesser ones before it."""
+    self.copy_(COMPOSITES["partition"](self, kth, axis))
+
+
+def _fill(self: Tensor, value: Any) -> None:
+    """In place: write `value` to every element."""
+    self.fill_(value)
+
+
+def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
+    """Refused: the shape of a tensor does not change in place."""
+    raise TypeError("a tensor cannot change its shape in place; use np.resize(x, shape), or reshape()")
+
+
+sorted_copy = OPERATORS["sort"].function
+
+
+# -- with out= ---------------------------------------------------------------------------------------------------------
+
+
+def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method that takes `out=` as well."""
+
+    @functools.wraps(function)
+    def method(self: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = function(self, *args, **kwargs)
+        return result if out is None else write_out(result, out, f"Tensor.{name}")
+
+    return method
+
+
+def _take(self: Tensor, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """The elements, or slices along `axis`, at the places given."""
+    if isinstance(out, str):
+        out, mode = None, out
+    result = OPERATORS["take"].function(self, indices, axis, mode)
+    return result if out is None else write_out(result, out, "Tensor.take")
+
+
+def _trace(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    """The sum along a diagonal."""
+    result = OPERATORS["trace"].function(self if dtype is None else self.astype(dtype), offset, axis1, axis2)
+    return result if out is None else write_out(result, out, "Tensor.trace")
+
+
+def _compress(self: Tensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The slices along `axis` where the condition, which has one dimension, is true."""
+    result = COMPOSITES["compress"](condition, self, axis)
+    return result if out is None else write_out(result, out, "Tensor.compress")
+
+
+def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The places of the elements in order."""
+    return (
+        OPERATORS["argsort"].function(self, axis)
+        if axis is not None
+        else OPERATORS["argsort"].function(self.reshape(-1), 0)
+    )
+
+
+def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where values would have to be inserted to keep a vector sorted."""
+    return OPERATORS["searchsorted"].function(self if sorter is None else self[sorter], v, side)
+
+
+def _round(self: Tensor, ndigits: int | None = None) -> Any:
+    return int(np.round(plain(self))) if ndigits is None else self.round(ndigits)
+
+
+# -- elements in row order ---------------------------------------------------------------------------------------------
+
+
+class FlatElements:
+    """The elements of a tensor in row order, to be read and written by one index; NumPy's `flat`."""
+
+    def __init__(self, base: Tensor) -> None:
+        self.base: Final = base
+        self._next = 0
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.base.reshape(-1)[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        shape = self.base.shape
+        places = np.arange(self.base.size)[plain(key) if isinstance(key, Tensor) else key]
+        values = as_operand(value).reshape(-1)
+        if places.ndim and values.size not in (1, places.size):
+            values = values.take(np.arange(places.size) % values.size)
+        self.base[np.unravel_index(places, shape)] = (
+            values.reshape(places.shape) if values.size == places.size else values
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.base[place] for place in np.ndindex(self.base.shape))
+
+    def __next__(self) -> Any:
+        if self._next == self.base.size:
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
+
+    def copy(self) -> Any:
+        """The elements as a tensor of one dimension."""
+        return self.base.reshape(-1).clone()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.base.reshape(-1).__array__(dtype, copy)
+
+
+def _set_flat(self: Tensor, value: Any) -> None:
+    FlatElements(self)[:] = value
+
+
+# -- memory for others -------------------------------------------------------------------------------------------------
+
+
+def _carries_history(self: Tensor) -> bool:
+    return current_edge(self) is not None or has_tangent(self)
+
+
+def _handing_out(name: str) -> Callable[..., Any]:
+    """A method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if _carries_history(self):
+            raise UnknownFunctionError(
+                f"{name}() hands out the values of a tensor without their history; call it on detach() of the tensor"
+            )
+        array = np.asarray(self._array).view()
+        array.flags.writeable = False
+        result = getattr(array, name)(*args, **kwargs)
+        return as_operand(np.array(result)) if isinstance(result, np.ndarray) else result
+
+    method.__name__ = name
+    method.__doc__ = f"`numpy.ndarray.{name}` of a tensor without history."
+    return method
+
+
+def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    """Refused: the memory is not handed out."""
+    raise TypeError(
+        "the memory of a tensor belongs to the library; use detach().numpy().copy() for an array of your own"
+    )
+
+
+def _to_device(self: Tensor, device: Any, *, stream: Any = None) -> Tensor:
+    """The tensor itself: there is one device."""
+    if device != "cpu":
+        raise ValueError(f"there is one device, 'cpu', and not {device!r}")
+    return self
+
+
+def _install() -> None:
+    methods: dict[str, Callable[..., Any]] = {
+        "reshape": _reshape,
+        "ravel": _ravel,
+        "flatten": _flatten,
+        "copy": _copy,
+        "astype": _astype,
+        "view": _view,
+        "sort": _sort,
+        "partition": _partition,
+        "fill": _fill,
+        "resize": _resize,
+        "take": _take,
+        "trace": _trace,
+        "compress": _compress,
+        "argsort": _argsort,
+        "searchsorted": _searchsorted,
+        "__round__": _round,
+        "conjugate": OPERATORS["conj"].function,
+        "to_device": _to_device,
+        "setflags": _no_flags,
+        "setfield": _no_flags,
+    }
+    for name in ("clip", "dot", "round", "ptp"):
+        methods[name] = _with_out(getattr(Tensor, name), name)
+    for name in ("byteswap", "dump", "dumps", "getfield", "tobytes", "tofile"):
+        methods[name] = _handing_out(name)
+    for name, method in methods.items():
+        setattr(Tensor, name, method)
+    properties: dict[str, property] = {
+        "flat": property(FlatElements, _set_flat, doc="The elements in row order, to be read and written."),
+        "flags": property(lambda self: np.asarray(self._array).flags, doc="How the elements lie in memory."),
+        "base": property(lambda self: self._base, doc="The tensor whose memory a view looks at, or None."),
+        "device": property(lambda self: "cpu", doc="Where the memory is."),
+        "ctypes": property(_no_flags, doc="Refused: the memory is not handed to C."),
+    }
+    for name, made in properties.items():
+        setattr(Tensor, name, made)
+    FUNCTIONS[np.reshape] = lambda a, shape, order="C", *, copy=None: _reshape(a, shape, order=order, copy=copy)
+    FUNCTIONS[np.ravel] = _ravel
+
+
+_install()

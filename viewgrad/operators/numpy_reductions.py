@@ -1,0 +1,250 @@
+"""Reductions with all the options that NumPy gives them, and in NumPy's order: dtype=, out=, initial=, where=, ...
+
+The operators know `axis` and `keepdims`; the rest is composed here. A bool in second place, as in `x.sum(0, True)`, is
+taken for `keepdims`, which other libraries have there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.creation import as_operand
+from ..tensor.tensor import UFUNCS, Tensor
+from . import OPERATORS
+from .derivatives.formulas import plain
+from .numpy_dispatch import register, write_out
+
+__all__: list[str] = []
+
+_sum, _prod, _mean = OPERATORS["sum"].function, OPERATORS["prod"].function, OPERATORS["mean"].function
+_var, _std = OPERATORS["var"].function, OPERATORS["std"].function
+_max, _min = OPERATORS["max"].function, OPERATORS["min"].function
+_all, _any = OPERATORS["all"].function, OPERATORS["any"].function
+_where, _add, _mul = OPERATORS["where"].function, OPERATORS["add"].function, OPERATORS["mul"].function
+_maximum, _minimum = OPERATORS["maximum"].function, OPERATORS["minimum"].function
+
+
+def _given(value: Any) -> bool:
+    return value is not None and value is not np._NoValue
+
+
+def _written(result: Any, out: Any, name: str) -> Any:
+    if isinstance(out, tuple):
+        (out,) = out
+    return result if out is None else write_out(result, out, f"np.{name}")
+
+
+def _axis(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
+    """The elements where `where` is true, and what changes nothing elsewhere."""
+    mask = np.asarray(plain(where), bool)
+    return self if mask.ndim == 0 and mask else _where(mask, self, neutral)
+
+
+def _counted(self: Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
+    mask = np.broadcast_to(np.asarray(plain(where), bool), self.shape)
+    return np.asarray(np.sum(mask, axis=axis, keepdims=keepdims))
+
+
+# -- sums and products -------------------------------------------------------------------------------------------------
+
+
+def _summing(
+    reduce: Callable[..., Any], join: Callable[..., Any], neutral: int, name: str, doc: str
+) -> Callable[..., Any]:
+    def reduced(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        if dtype is None and out is None and initial is None and where is True and keepdims is False:
+            return reduce(self, axis) if type(axis) is not list else reduce(self, tuple(axis))
+        if isinstance(dtype, bool):
+            dtype, keepdims = None, dtype
+        self = as_operand(self)
+        if dtype is not None:
+            self = self.astype(dtype)
+        if where is not True and _given(where):
+            self = _chosen(self, where, neutral)
+        keeps = bool(keepdims) if _given(keepdims) else False
+        result = reduce(self, _axis(axis), keeps)
+        if dtype is not None and result.dtype != np.dtype(dtype):
+            result = result.astype(dtype)
+        return _written(join(result, initial) if _given(initial) else result, out, name)
+
+    reduced.__name__, reduced.__doc__ = name, doc
+    return reduced
+
+
+def _mean_of(
+    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    """The arithmetic mean of all elements, or of those along `axis`."""
+    if dtype is None and out is None and where is True and keepdims is False:
+        return _mean(self, axis) if type(axis) is not list else _mean(self, tuple(axis))
+    if isinstance(dtype, bool):
+        dtype, keepdims = None, dtype
+    self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
+    axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+    if where is True or not _given(where):
+        return _written(_mean(self, axis, keeps), out, "mean")
+    count = _counted(self, axis, keeps, where)
+    return _written(_sum(_chosen(self, where, 0), axis, keeps) / count, out, "mean")
+
+
+def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable[..., Any]:
+    def spread(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
+        where: Any = True, mean: Any = None, correction: Any = None,
+    ) -> Any:  # fmt: skip
+        if type(dtype) is int:
+            dtype, ddof = None, dtype
+        elif isinstance(dtype, bool):
+            dtype, keepdims = None, dtype
+        if _given(correction):
+            ddof = correction
+        self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
+        axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+        if (where is True or not _given(where)) and not _given(mean):
+            return _written(of(self, axis, ddof, keeps), out, name)
+        where = True if not _given(where) else where
+        if self.dtype.kind not in "fc":
+            self = self.astype(float)
+        count = _counted(self, axis, True, where)
+        centre = as_operand(mean) if _given(mean) else _sum(_chosen(self, where, 0), axis, True) / count
+        distances = self - centre
+        squares = (distances * distances.conj()).real if distances.is_complex() else distances * distances
+        result = _sum(_chosen(squares, where, 0), axis, keeps) / np.maximum(
+            _counted(self, axis, keeps, where) - ddof, 0
+        )
+        return _written(np.sqrt(result) if root else result, out, name)
+
+    spread.__name__, spread.__doc__ = name, doc
+    return spread
+
+
+# -- extrema -----------------------------------------------------------------------------------------------------------
+
+
+def _extreme(
+    reduce: Callable[..., Any], join: Callable[..., Any], numpy: np.ufunc, name: str, doc: str
+) -> Callable[..., Any]:
+    def extreme(
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+    ) -> Any:
+        if out is None and initial is None and where is True and keepdims is False:
+            return reduce(self, axis) if type(axis) is not list else reduce(self, tuple(axis))
+        if isinstance(out, bool):
+            out, keepdims = None, out
+        self, axis = as_operand(self), _axis(axis)
+        keeps = bool(keepdims) if _given(keepdims) else False
+        if where is not True and _given(where):
+            if not _given(initial):
+                raise ValueError(f"reduction operation '{numpy.__name__}' does not have an identity, so to use a where "
+                                 "mask one has to specify 'initial'")  # fmt: skip
+            self = _chosen(self, where, _least(self.dtype, numpy is np.maximum))
+        if not self.size and _given(initial):
+            shape = numpy.reduce(self._array, axis=axis, keepdims=keeps, initial=plain(as_operand(initial)))
+            result = as_operand(initial).broadcast_to(np.shape(shape)).clone()
+        else:
+            result = reduce(self, axis, keeps)
+            result = join(result, initial) if _given(initial) else result
+        return _written(result, out, name)
+
+    extreme.__name__, extreme.__doc__ = name, doc
+    return extreme
+
+
+def _least(dtype: np.dtype[Any], greatest_wanted: bool) -> Any:
+    if dtype.kind == "f":
+        return -math.inf if greatest_wanted else math.inf
+    if dtype.kind == "b":
+        return not greatest_wanted
+    limits = np.iinfo(dtype)
+    return limits.min if greatest_wanted else limits.max
+
+
+def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> Callable[..., Any]:
+    def logical(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+        if isinstance(out, bool):
+            out, keepdims = None, out
+        self = as_operand(self)
+        if where is not True and _given(where):
+            self = _chosen(self != 0, where, neutral)
+        return _written(reduce(self, _axis(axis), bool(keepdims) if _given(keepdims) else False), out, name)
+
+    logical.__name__, logical.__doc__ = name, doc
+    return logical
+
+
+def _running(run: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    def running(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
+        return _written(run(self, axis), out, name)
+
+    running.__name__, running.__doc__ = name, doc
+    return running
+
+
+def _placing(find: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    def placing(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        if isinstance(out, bool):
+            out, keepdims = None, out
+        return _written(find(as_operand(self), axis, bool(keepdims) if _given(keepdims) else False), out, name)
+
+    placing.__name__, placing.__doc__ = name, doc
+    return placing
+
+
+REDUCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "sum": _summing(_sum, _add, 0, "sum", "The sum of all elements, or of those along `axis`."),
+    "prod": _summing(_prod, _mul, 1, "prod", "The product of all elements, or of those along `axis`."),
+    "mean": _mean_of,
+    "var": _spread(_var, False, "var", "The mean of the squared distances from the mean."),
+    "std": _spread(_std, True, "std", "The square root of the variance; gradient 0 where it is 0."),
+    "max": _extreme(_max, _maximum, np.maximum, "max", "The greatest element; equal ones share the gradient equally."),
+    "min": _extreme(_min, _minimum, np.minimum, "min", "The least element; equal ones share the gradient equally."),
+    "all": _logical(_all, True, "all", "Whether all elements are true."),
+    "any": _logical(_any, False, "any", "Whether any element is true."),
+    "cumsum": _running(OPERATORS["cumsum"].function, "cumsum", "The running sums along `axis`."),
+    "cumprod": _running(OPERATORS["cumprod"].function, "cumprod", "The running products along `axis`."),
+    "argmax": _placing(OPERATORS["argmax"].function, "argmax", "Where the greatest value is."),
+    "argmin": _placing(OPERATORS["argmin"].function, "argmin", "Where the least value is."),
+}
+
+
+def _reduce_of(function: Callable[..., Any], has_dtype: bool) -> Callable[..., Any]:
+    """A reduction as the method `reduce` of a ufunc, whose axis is 0 unless said otherwise."""
+
+    def reduce(
+        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        array = as_operand(array)
+        if not array.ndim and axis == 0:
+            axis = None
+        options = {"keepdims": keepdims, "where": where, "out": out}
+        if has_dtype:
+            return function(array, axis, dtype, initial=initial, **options)
+        return function(array if dtype is None else array.astype(dtype), axis, initial=initial, **options)
+
+    return reduce
+
+
+def _install() -> None:
+    for name, function in REDUCTIONS.items():
+        setattr(Tensor, name, function)
+        register(getattr(np, name), function)
+    register(np.amax, REDUCTIONS["max"])
+    register(np.amin, REDUCTIONS["min"])
+    for ufunc, name in ((np.add, "sum"), (np.multiply, "prod"), (np.maximum, "max"), (np.minimum, "min")):
+        UFUNCS[ufunc, "reduce"] = _reduce_of(REDUCTIONS[name], name in ("sum", "prod"))
+
+
+_install()
