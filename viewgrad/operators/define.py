@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from ..tensor.tensor import Tensor
-from .codegen.compile import INTERNAL, announce, compile_source, environment_of, generate, is_formula_function
+from .codegen.compile import (
+    INTERNAL,
+    announce,
+    compile_source,
+    environment_of,
+    generate,
+    is_formula_function,
+    unwritten,
+)
 from .language.checker import check_functions, check_signature, declaration_error, read_formulas
-from .language.declaration import InPlace, Operator, Signature
+from .language.declaration import Code, Formula, InPlace, Operator, Reading, Signature
 from .language.forward_formulas import read_tangents
 from .language.parsing import parse_signature
 from .numpy_dispatch import register
 
-__all__ = ["OPERATORS", "define_op", "finish", "row"]
+__all__ = ["OPERATORS", "define_op", "row"]
 
 OPERATORS: Final[dict[str, Operator]] = {}
 
@@ -78,6 +88,7 @@ def row(
         kinds=kinds,
         samples=samples,
         reference=reference or next((function for function in numpy if callable(function)), None),
+        row=_place(signature),
     )
     arguments = operator.signature.arguments
     if method and arguments and arguments[0].kind == "tensor":
@@ -89,13 +100,12 @@ def row(
     return operator
 
 
-_complete: Final[list[bool]] = []  # says, once there is something in it, that the table of rows is complete
-
-
-def finish() -> None:
-    """Check what could only be checked when the table is complete: that all that the formulas call exists."""
-    check_functions(OPERATORS.values(), is_formula_function)
-    _complete.append(True)
+def _place(signature: str) -> str:
+    """Which row that is, and where it stands: in the function that calls the caller."""
+    frame = sys._getframe(2)
+    file = frame.f_code.co_filename
+    file = file if file.startswith("<") else Path(file).name
+    return f"{signature.partition('(')[0].strip()}, {file}:{frame.f_lineno}".replace("\n", " ")
 
 
 def _declare(
@@ -127,11 +137,25 @@ def _declare(
     has_inplace = bool(inplace)
     if has_inplace:
         _check_inplace(signature)
+    environment: dict[str, Any] = {}
+
+    def compile(source: str, function: str) -> Any:
+        return compile_source(source, function, environment)[function]
+
+    def read(operator: Operator) -> Reading:
+        formulas = read_formulas(signature, derivatives, nondifferentiable, inplace=has_inplace)
+        reading = _reading(operator, formulas, compile)
+        if isinstance(inplace, InPlace):
+            declared = _inplace_declaration(operator, inplace, reading, compile)
+            reading = attrs.evolve(reading, inplace_declaration=declared)
+        check_functions(name, reading, lambda called: called == name or is_formula_function(called))
+        return reading
+
     operator = Operator(
         signature=signature,
         forward=forward,
-        formulas=read_formulas(signature, derivatives, nondifferentiable, inplace=has_inplace),
-        differentiable=(),
+        read=read,
+        generate=lambda operator: generate(operator, environment),
         nondifferentiable_outputs=tuple(nondifferentiable),
         elementwise=elementwise,
         forward_derivative=forward_derivative,
@@ -141,45 +165,51 @@ def _declare(
         **tested_on,
     )
     environment = environment_of(operator)
-
-    def compile(source: str, function: str) -> Any:
-        return compile_source(source, function, environment)[function]
-
-    _read_differentiable(operator, compile)
-    if isinstance(inplace, InPlace):
-        operator.inplace_declaration = declared = attrs.evolve(
-            operator,
-            forward=inplace.forward or forward,
-            formulas=operator.formulas
-            if inplace.derivatives is None
-            else read_formulas(signature, inplace.derivatives, nondifferentiable, inplace=True),
-            forward_derivative=inplace.forward_derivative or forward_derivative,
-            sources={},
-        )
-        _read_differentiable(declared, compile, own=inplace.forward_derivative is not None)
-    if user_defined or _complete:
-        check_functions([operator], lambda called: called == name or is_formula_function(called))
+    if user_defined:
+        assert operator.reading is not None  # what is wrong with it is to be said here
     try:
-        generate(operator, environment)
+        unwritten(operator, environment)
     except NameError as error:
         raise declaration_error(name, f"a default in the signature cannot be evaluated: {error}") from None
+    if user_defined:
+        assert operator.code is not None
     announce(operator)
     OPERATORS[name] = operator
     return operator
 
 
-def _read_differentiable(operator: Operator, compile: Callable[[str, str], Any], *, own: bool = False) -> None:
-    """Fill in what follows from the formulas: the differentiable inputs, and how tangents are computed."""
-    inputs = {name for formula in operator.formulas for name in formula.inputs}
-    operator.differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
-    operator.tangents = read_tangents(
+def _reading(
+    operator: Operator, formulas: tuple[Formula, ...], compile: Callable[[str, str], Any], *, own: bool = False
+) -> Reading:
+    """What follows from formulas: the differentiable inputs, and how tangents are computed."""
+    inputs = {name for formula in formulas for name in formula.inputs}
+    differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
+    tangents = read_tangents(
         operator.signature,
-        operator.differentiable,
-        operator.formulas,
+        differentiable,
+        formulas,
         operator.forward_derivative,
         operator.nondifferentiable_outputs,
         compile,
         inplace=own,
+    )
+    return Reading(formulas, differentiable, tangents)
+
+
+def _inplace_declaration(
+    operator: Operator, inplace: InPlace, reading: Reading, compile: Callable[[str, str], Any]
+) -> Operator:
+    """The operator that the in-place variant is made of: the row's own, but for what is said of the variant."""
+    signature, nondifferentiable = operator.signature, operator.nondifferentiable_outputs
+    formulas = reading.formulas
+    if inplace.derivatives is not None:
+        formulas = read_formulas(signature, inplace.derivatives, nondifferentiable, inplace=True)
+    return attrs.evolve(
+        operator,
+        forward=inplace.forward or operator.forward,
+        forward_derivative=inplace.forward_derivative or operator.forward_derivative,
+        read=lambda declared: _reading(declared, formulas, compile, own=inplace.forward_derivative is not None),
+        generate=lambda declared: Code(operator.code.inplace_node_class),
     )
 
 
@@ -235,4 +265,5 @@ def define_op(
         lists=lists,
         doc=doc,
         user_defined=True,
+        row=_place(signature),
     )

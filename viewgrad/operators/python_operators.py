@@ -6,13 +6,13 @@ operand's class, instead of raising.
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ..tensor.tensor import UFUNCS, Tensor
 from . import OPERATORS
+from .codegen.compile import with_names
 from .operands import as_operand
 
 __all__: list[str] = []
@@ -41,11 +41,7 @@ def _not_implemented() -> Any:
 
 def _as_method(function: Any) -> Any:
     """A generated function as one of Python's operators."""
-    names = function.__globals__ | {"foreign_operand": _not_implemented}
-    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__doc__ = function.__doc__
-    return made
+    return with_names(function, {"foreign_operand": _not_implemented})
 
 
 def _install() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar, Final
 
 import attrs
-import numpy as np
 
 __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
 
@@ -207,6 +206,9 @@ def add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     return RemovableHandle(hooks, key)
 
 
-def zeros_for(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A fresh gradient accumulator."""
-    return np.zeros(shape, dtype)
+def named_node(name: str, base: type[Node], doc: str | None) -> Any:
+    """A class of nodes like `base` under another name; `inspect` shows the source of `base`."""
+    members = {"__slots__": (), "__doc__": doc, "__module__": base.__module__, "__qualname__": base.__qualname__}
+    if "__firstlineno__" in vars(base):  # by which Python 3.13 finds a class in its file
+        members["__firstlineno__"] = vars(base)["__firstlineno__"]
+    return type(name, (base,), members)

@@ -196,6 +196,7 @@ class Storage(VersionCounter):
         if self.windows is not None:
             touched += self.windows.pop_overlapping(self.root if window is None else window, None)
         for saved in touched:
+            # Its nodes are not known. Any other way to have them fail would cost each use of a saved value.
             saved.__class__ = LostTensor
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.indices import window_at
-from ..tensor.node import ONE_EDGE, SCATTER, Node, new, next_sequence_nr
+from ..tensor.node import ONE_EDGE, SCATTER, Node, named_node, new, next_sequence_nr
 from ..tensor.tensor import Tensor
 from .specs import sum_to
 from .view_functions import ViewFunction
@@ -162,7 +162,7 @@ class FunctionViewBackward(ViewBackward):
 
 def view_node(name: str, base: type[ViewBackward]) -> Any:
     """The node class of a view operator."""
-    return type(name, (base,), {"__slots__": (), "__doc__": f"Of the view `{name.removesuffix('Backward')}`."})
+    return named_node(name, base, f"The node of the view operator `{name.removesuffix('Backward')}`.")
 
 
 def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBackward]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import FunctionError
 from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, ModeSwitch, current_mode
-from ...tensor.node import new, next_sequence_nr
+from ...tensor.node import named_node, new, next_sequence_nr
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent
@@ -72,7 +72,7 @@ class Function:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": (), "__doc__": cls.__doc__})
+        cls._node_class = named_node(f"{cls.__name__}Backward", FunctionNode, cls.__doc__)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

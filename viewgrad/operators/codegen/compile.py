@@ -1,13 +1,22 @@
 """From a declaration to code: the function, its in-place variant and the node class of an operator, as Python source.
 
 What is generated is flat and specialised: no loops over arguments, no dispatch on what the declaration settles. The
-source is registered with `linecache`, so that tracebacks and debuggers show it.
+source is registered with `linecache`, so that tracebacks and debuggers show it. All that is generated of one operator
+is a module of its own to Python, so that `inspect` finds the source of functions and classes.
+
+The functions of the library's operators are written when they are first called. Until then there stands a function of
+the same signature that writes them, and takes over their code: so everybody who has it in hand has the real one from
+then on, and a call costs nothing more.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
+import sys
+from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +32,8 @@ from ...views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history
 from ...views.specs import match_spec
 from ...views.write_checks import check_write
 from ..features import run_special, run_special_inplace
-from ..language.declaration import Operator
-from ..language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function
+from ..language.declaration import Code, Operator
+from ..language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function, set_meaning
 from ..operands import (
     HOLDERS,
     MUTABLE,
@@ -40,8 +49,8 @@ from ..operands import (
     plain_option,
     refuse_tensors,
 )
-from .function_writer import FunctionWriter
-from .node_writer import LARGE, NodeWriter, backward_name, of_reals
+from .function_writer import FunctionWriter, may_write_reals
+from .node_writer import LARGE, NodeWriter, backward_name
 
 __all__ = [
     "ARRAY_FUNCTIONS",
@@ -53,6 +62,8 @@ __all__ = [
     "formula_function",
     "generate",
     "is_formula_function",
+    "unwritten",
+    "with_names",
 ]
 
 # What generated code calls for its own purposes.
@@ -110,75 +121,143 @@ _generation: Final = itertools.count(2)
 
 
 def environment_of(operator: Operator) -> dict[str, Any]:
-    """The globals of the generated code of one operator."""
-    return {
-        "__builtins__": ARRAY_FUNCTIONS,
-        "__name__": "viewgrad.operators.generated",
+    """The globals of the generated code of one operator: those of a module."""
+    name = operator.name
+    label = name
+    if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
+        label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one go on showing its source
+    module = ModuleType(f"viewgrad.operators.generated.{label}", f"Generated from {operator.row}.")
+    module.__file__ = f"<viewgrad generated: {label}>"
+    environment = vars(module)
+    environment |= {
+        "_module": module,
+        "write": write,
+        "arrays": ARRAY_FUNCTIONS,
         "ops": TENSOR_FUNCTIONS,
         **INTERNAL,
-        operator.name: operator.forward,
-        f"{operator.name}_forward": operator.forward,
-        f"{operator.name}_operator": operator,
+        f"{name}_forward": operator.forward,
+        f"{name}_operator": operator,
     }
+    return environment
 
 
-def generate(operator: Operator, environment: dict[str, Any]) -> None:
-    """Write and compile the code of `operator`, and fill in its function, in-place function and node class.
+def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
+    """Fill in the functions of `operator`, which are written when they are first called.
+
+    Arguments:
+        operator: its declaration.
+        environment: the globals of what will be generated.
+    """
+    name = operator.name
+    source = _first_call(operator, name, "function")
+    if operator.has_inplace:
+        source += "\n\n" + _first_call(operator, f"{name}_", "inplace_function")
+    scope = compile_source(source, f"{label_of(environment)}, first call", environment)
+    operator.function = environment[f"{name}_function"] = environment["this_function"] = scope[name]
+    operator.function.__doc__ = operator.doc
+    if operator.has_inplace:
+        operator.inplace_function = environment[f"{name}_"] = scope[f"{name}_"]
+        environment["this_inplace_function"] = operator.inplace_function
+        operator.inplace_function.__doc__ = f"In place: {operator.doc}"
+
+
+def _first_call(operator: Operator, name: str, which: str) -> str:
+    signature = operator.signature
+    call = f"write({operator.name}_operator, {which!r}, this_{which})({signature.call()})"
+    return f"def {name}({signature.parameters()}):\n    return {call}  # {operator.row}\n"
+
+
+def write(operator: Operator, which: str, function: FunctionType) -> FunctionType:
+    """Have the functions of an operator written, if they are not yet, and let `function` be one of them.
+
+    Arguments:
+        operator: the operator.
+        which: "function" or "inplace_function".
+        function: that function itself, or a copy of it with other globals.
+    """
+    assert operator.code is not None
+    written: FunctionType = getattr(operator, which)
+    names = function.__globals__
+    if names is not written.__globals__:
+        names |= {name: value for name, value in written.__globals__.items() if name not in names}
+    function.__code__ = written.__code__
+    return function
+
+
+def with_names(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
+    """A copy of a generated function, written or not, to which some global names mean something else."""
+    assert isinstance(function, FunctionType)
+    names = function.__globals__ | names
+    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__doc__ = function.__doc__
+    names |= {"this_function": made, "this_inplace_function": made}
+    return made
+
+
+def generate(operator: Operator, environment: dict[str, Any]) -> Code:
+    """Write and compile the code of `operator`, and let its functions take it over.
 
     Arguments:
         operator: its declaration.
         environment: the globals of what is generated.
     """
     name = operator.name
-    label = name
-    if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
-        label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one go on showing its source
+    sources = []
+    node_name = inplace_name = ""
+    written = operator
     if operator.formulas:
-        class_name = backward_name(name)
-        operator.sources["node"] = NodeWriter(operator, class_name).source()
-        scope = compile_source(operator.sources["node"], f"{label}, node", environment)
-        operator.node_class = environment[class_name] = scope[class_name]
+        node_name = inplace_name = backward_name(name)
+        sources.append(NodeWriter(operator, node_name).source())
     declared = operator.inplace_declaration
     if declared is not None:
         environment[f"{name}_inplace_forward"] = declared.forward
         if declared.formulas and declared.formulas is not operator.formulas:
-            class_name = backward_name(f"{name}_in_place")
-            operator.sources["inplace node"] = NodeWriter(declared, class_name).source()
-            scope = compile_source(operator.sources["inplace node"], f"{label}_, node", environment)
-            declared.node_class = environment[class_name] = scope[class_name]
-        else:
-            declared.node_class = operator.node_class
-    operator.sources["function"] = FunctionWriter(operator).function()
-    operator.function = compile_source(operator.sources["function"], label, environment)[name]
-    operator.function.__doc__ = operator.doc
+            inplace_name = backward_name(f"{name}_in_place")
+            sources.append(NodeWriter(declared, inplace_name).source())
+            written = declared
+    sources.append(FunctionWriter(operator).function())
     if operator.has_inplace:
-        written = operator.node_class if declared is None else declared.node_class
-        if written is not None:
-            environment[f"{written.__name__}InPlace"] = inplace = type(
-                written.__name__, (written,), {"__slots__": (), "inplace": True, "__module__": written.__module__}
-            )
-            environment[f"{written.__name__}InPlaceOfReals"] = of_reals(inplace)
-        operator.sources["inplace"] = FunctionWriter(operator).inplace()
-        operator.inplace_function = compile_source(operator.sources["inplace"], f"{label}_", environment)[f"{name}_"]
-        operator.inplace_function.__doc__ = f"In place: {operator.doc}"
-        environment[f"{name}_"] = operator.inplace_function
-    operator.compile_plain = lambda: compile_plain(operator, label, environment)
+        if inplace_name:
+            writer = NodeWriter(written, inplace_name)
+            sources.append(writer.inplace_class(may_write_reals(declared or operator)))
+        sources.append(FunctionWriter(operator).inplace())
+    source = f"# {operator.signature}, generated from its row: {operator.row}\n\n\n" + "\n\n".join(sources)
+    scope = compile_source(source, label_of(environment), environment)
+    environment |= {key: value for key, value in scope.items() if isinstance(value, type)}
+    if f"{inplace_name}InPlace" in scope:
+        scope[f"{inplace_name}InPlace"].__name__ = inplace_name  # as which it is known to the user
+    sys.modules[environment["__name__"]] = environment["_module"]
+    for function in (operator.function, operator.inplace_function):
+        if isinstance(function, FunctionType):
+            function.__code__ = scope[function.__name__].__code__
+    return Code(
+        scope.get(node_name),
+        source,
+        functools.partial(compile_plain, operator, environment),
+        scope.get(inplace_name),
+    )
 
 
 def announce(operator: Operator) -> None:
     """Let formulas call `operator` by its name."""
-    ARRAY_FUNCTIONS[operator.name] = operator.forward
-    setattr(TENSOR_FUNCTIONS, operator.name, operator.function)
+    set_meaning(operator.name, operator.forward, operator.function)
 
 
-def compile_plain(operator: Operator, label: str, environment: dict[str, Any]) -> tuple[Any, Any]:
+def compile_plain(operator: Operator, environment: dict[str, Any]) -> tuple[Any, Any]:
     """The function of an operator and its in-place variant, written without a look at what the mode asks for."""
     name = operator.name
+    label = label_of(environment)
     writer = FunctionWriter(operator, plain=True)
     function = compile_source(writer.function(), f"{label}, plain", environment)[name]
     if not operator.has_inplace:
         return function, None
     return function, compile_source(writer.inplace(), f"{label}_, plain", environment)[f"{name}_"]
+
+
+def label_of(environment: dict[str, Any]) -> str:
+    """What the generated code of an operator is called in tracebacks."""
+    return str(environment["__name__"]).rpartition(".")[2]
 
 
 def compile_source(source: str, what: str, environment: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from ..language.declaration import Argument, Formula, Operator
 from .node_writer import backward_name, edge_slots, grads_are_several, needs_likes
 
-__all__ = ["FunctionWriter"]
+__all__ = ["FunctionWriter", "may_write_reals"]
 
 
 class FunctionWriter:
@@ -117,7 +117,7 @@ class FunctionWriter:
             # By position is faster, but NumPy wants these two to be given the name.
             name_of_out = "out=" if declared.forward in (np.maximum, np.minimum) else ""
             write = f"{forward}({arguments}, {name_of_out}a0)"
-            real = "a0.dtype.kind == 'c'" if makes_reals(declared.forward) else ""
+            real = "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
         else:
             lines.append(f"    r0 = {forward}({arguments})")
             write = "real = overwrite(a0, r0)"
@@ -132,7 +132,7 @@ class FunctionWriter:
         ]
         lines.append("    if recorded:")
         if real and declared.formulas:
-            lines += [f"        if {real}:", f"            node.__class__ = {class_name}InPlaceOfReals"]
+            lines.append(f"        node.wrote_real = {real}")
         for result in sorted({result for formula in self.formulas for result in formula.results}):
             readers = [formula for formula in self.formulas if result in formula.results]
             lines += self._when_needed("        ", readers, [f"node.saved_{result} = {self._save(target)}"])
@@ -391,6 +391,9 @@ class FunctionWriter:
         return lines
 
 
-def makes_reals(ufunc: np.ufunc) -> bool:
-    """Whether a ufunc gives real numbers for complex ones."""
+def may_write_reals(operator: Operator) -> bool:
+    """Whether the in-place variant may write real numbers over complex ones, as some ufuncs do."""
+    ufunc = operator.forward
+    if not isinstance(ufunc, np.ufunc):
+        return True
     return any("D" in loop[: ufunc.nin] and loop[-1] not in "FDGO" for loop in ufunc.types)

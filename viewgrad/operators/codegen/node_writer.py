@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import copy
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ...tensor.node import MANY, ONE, Node
+from ...tensor.node import MANY, ONE
 from ..language.declaration import Formula, Operator
 from ..language.parsing import local_names
-from ..language.rewriting import Renamed, formula_text
+from ..language.rewriting import Renamed, copied, formula_text
 
-__all__ = ["NodeWriter", "backward_name", "edge_slots", "grads_are_several", "needs_likes", "of_reals"]
+__all__ = ["NodeWriter", "backward_name", "edge_slots", "grads_are_several", "needs_likes"]
 
 
 class NodeWriter:
@@ -47,6 +46,7 @@ class NodeWriter:
             slots.append("output_specs")
         lines = [
             f"class {self.class_name}(Node):",
+            *self._docstring(),
             f"    __slots__ = {tuple(slots)!r}",
             f"    kind = {ONE if self.one else MANY}",
             f"    outputs = {len(operator.signature.outputs) if self.several else 1}",
@@ -63,6 +63,38 @@ class NodeWriter:
         if self.saved:
             lines += ["    def release(node):", *self.releases(), ""]
         lines += self.apply("apply_recorded", recorded=True, release=False)
+        return "\n".join(lines) + "\n"
+
+    def _docstring(self) -> list[str]:
+        """The docstring of the class: the formulas."""
+        operator = self.operator
+        texts = [f"{', '.join(formula.inputs)}: {formula.text.strip()}" for formula in operator.formulas]
+        lines = [f"The backward step of {operator.signature}; the gradients of its inputs:", "", *texts]
+        lines = [line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in lines]
+        return [f'    """{lines[0]}', *(f"    {line}".rstrip() for line in lines[1:]), '    """', ""]
+
+    def inplace_class(self, may_be_real: bool) -> str:
+        """The source of the class of the nodes of the in-place variant.
+
+        Arguments:
+            may_be_real: whether it may write real numbers over complex ones. What comes back is the gradient of a
+                complex number then. Only its real part is that of the operator's own result.
+        """
+        name = self.class_name
+        lines = [
+            f"class {name}InPlace({name}):",
+            f'    """`{name}` of the in-place variant, which writes over its first input."""',
+            "",
+            f"    __slots__ = {('wrote_real',) if may_be_real else ()!r}",
+            "    inplace = True",
+        ]
+        if may_be_real:
+            for method in ("apply", "consume", "apply_recorded"):
+                lines += [
+                    "",
+                    f"    def {method}(node, grad, edges):",
+                    f"        return {name}.{method}(node, grad.real if node.wrote_real else grad, edges)",
+                ]
         return "\n".join(lines) + "\n"
 
     def releases(self) -> list[str]:
@@ -115,7 +147,7 @@ class NodeWriter:
                     else:
                         lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
             targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
-            assignment = f"{targets} = {self._formula(formula, recorded)}"
+            assignment = f"{targets} = {self._formula(formula, recorded)}  # {operator.row}"
             written = self._in_place(formula) if release else None
             if written is None:
                 lines.append(indent + assignment)
@@ -147,7 +179,7 @@ class NodeWriter:
             return False
         one, other = (argument.name for argument in self.arguments)
         names = {one: ast.Name(other, ast.Load()), other: ast.Name(one, ast.Load())}
-        swapped = Renamed(names).visit(copy.deepcopy(formulas[0].tree))
+        swapped = Renamed(names).visit(copied(formulas[0].tree))
         return ast.dump(swapped) == ast.dump(formulas[1].tree)
 
     def _of_one_value(self) -> str:
@@ -168,7 +200,7 @@ class NodeWriter:
             if "grad" not in names and names & {*formula.reads, *formula.results}:
                 arguments = {argument.name for argument in self.operator.signature.arguments}
                 ufunc = "np_multiply" if isinstance(tree.op, ast.Mult) else "np_divide"
-                return ufunc, formula_text(factor, False, arguments | local_names(factor))
+                return ufunc, formula_text(factor, False, arguments | local_names(factor), self.operator.name)
         return None
 
     def _reused(
@@ -186,7 +218,7 @@ class NodeWriter:
             lines.append(f"{indent}factor = {factor}")
             test += " and factor.dtype is grad.dtype"
             operator = "*" if ufunc == "np_multiply" else "/"
-            assignment = f"{target} = grad {operator} factor"
+            assignment = f"{target} = grad {operator} factor  # {self.operator.row}"
         operands = "grad, grad" if factor is None else "grad, factor, grad"
         return [
             *lines,
@@ -198,7 +230,7 @@ class NodeWriter:
 
     def _formula(self, formula: Formula, recorded: bool) -> str:
         arguments = {argument.name for argument in self.operator.signature.arguments}
-        return formula_text(formula.tree, recorded, arguments | local_names(formula.tree))
+        return formula_text(formula.tree, recorded, arguments | local_names(formula.tree), self.operator.name)
 
     def _may_be_number(self, name: str) -> bool:
         """Whether a node may keep a number instead of a window of an input or a result."""
@@ -242,7 +274,7 @@ class NodeWriter:
             else:
                 value = self._load(read, recorded, {})
             lines.append(f"        {read} = {value}")
-        lines.append(f"        grads_of_list = {self._formula(formula, recorded)}")
+        lines.append(f"        grads_of_list = {self._formula(formula, recorded)}  # {operator.row}")
         if release:
             lines += self.releases()
         conformed = "match_spec(g, like)"
@@ -276,34 +308,6 @@ def needs_likes(operator: Operator) -> bool:
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
         return True
     return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
-
-
-def of_reals(inplace: type[Node]) -> type[Node]:
-    """The class of the nodes of an in-place variant that wrote real numbers over complex ones.
-
-    What comes back is the gradient of a complex number. Only its real part is that of the operator's own result.
-    """
-
-    def apply(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
-        return inplace.apply(self, grad.real, edges)
-
-    def consume(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
-        return inplace.consume(self, grad.real, edges)
-
-    def apply_recorded(self: Node, grad: Any, edges: tuple[Any, ...]) -> Any:
-        return inplace.apply_recorded(self, grad.real, edges)
-
-    return type(
-        inplace.__name__,
-        (inplace,),
-        {
-            "__slots__": (),
-            "__module__": inplace.__module__,
-            "apply": apply,
-            "consume": consume,
-            "apply_recorded": apply_recorded,
-        },
-    )
 
 
 def backward_name(name: str) -> str:

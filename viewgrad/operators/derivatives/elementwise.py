@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.compile import TENSOR_FUNCTIONS
 from ..define import row
 from ..language.declaration import InPlace, Operator
+from ..language.names import set_meaning
 from ..samples import case, draws
 from .formulas import conjugated
 
@@ -70,7 +70,7 @@ unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
       "-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0.", tangent="sign_gradient(self_t, self_p, result)")
 conj = unary("conj", conj_forward, "conj(grad)",                   "The complex conjugate.",
              tangent=LINEAR, numpy=[np.conjugate])
-TENSOR_FUNCTIONS.conj = conjugated  # what it means in a formula: a real value is not even recorded
+set_meaning("conj", None, conjugated)  # what it means in a formula: a real value is not even recorded
 
 binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", kinds="fc")
 binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", kinds="fc")

@@ -325,7 +325,7 @@ def call(name: str, value: Any, *args: Any) -> Any:
     """The operator `name`: on a tensor itself, on an array what it computes."""
     if isinstance(value, Tensor):
         return getattr(TENSOR_FUNCTIONS, name)(value, *args)
-    return ARRAY_FUNCTIONS[name](value, *args)
+    return getattr(ARRAY_FUNCTIONS, name)(value, *args)
 
 
 @formula_function

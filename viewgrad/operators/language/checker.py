@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from .declaration import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, DeclarationError, Formula, Operator, Signature, Use
+from .declaration import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, DeclarationError, Formula, Reading, Signature, Use
 from .parsing import LIST_METADATA, METADATA, parse_formula
 
 __all__ = [
@@ -310,26 +310,21 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
 # -- names that may be defined later -----------------------------------------------------------------------------------
 
 
-def check_functions(operators: Iterable[Operator], known: Callable[[str], bool]) -> None:
+def check_functions(operator: str, reading: Reading, known: Callable[[str], bool]) -> None:
     """Check that everything that formulas call exists.
 
-    The rows of the library may call operators that are defined further down, so theirs are checked when the table is
-    complete.
-
     Arguments:
-        operators: whose formulas are checked.
+        operator: the name of the operator that they belong to.
+        reading: the formulas.
         known: whether a name may be called.
     """
-    for operator in operators:
-        for declared in (operator, operator.inplace_declaration):
-            if declared is None:
-                continue
-            for formula in declared.formulas:
-                place = Place(operator.name, formula.text, formula.inputs)
-                _check_called(formula.uses, place, known)
-            if declared.tangents is not None:
-                for rule in declared.tangents.formulas:
-                    _check_called(rule.uses, rule.place, known)
+    declared = reading.inplace_declaration
+    for read in (reading,) if declared is None else (reading, declared.reading):
+        for formula in read.formulas:
+            _check_called(formula.uses, Place(operator, formula.text, formula.inputs), known)
+        if read.tangents is not None:
+            for rule in read.tangents.formulas:
+                _check_called(rule.uses, rule.place, known)
 
 
 def _check_called(uses: Iterable[Use], place: Place, known: Callable[[str], Any]) -> None:

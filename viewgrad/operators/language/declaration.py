@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -11,7 +12,17 @@ import attrs
 
 from ...errors import DeclarationError
 
-__all__ = ["Argument", "DeclarationError", "Formula", "InPlace", "Operator", "Signature", "Use"]
+__all__ = [
+    "Argument",
+    "Code",
+    "DeclarationError",
+    "Formula",
+    "InPlace",
+    "Operator",
+    "Reading",
+    "Signature",
+    "Use",
+]
 
 NOT_DIFFERENTIABLE: Final = "not_differentiable"
 NOT_IMPLEMENTED: Final = "not_implemented"
@@ -170,21 +181,60 @@ class InPlace:
     forward_derivative: str | None = None
 
 
+@attrs.frozen
+class Reading:
+    """What follows from the formulas of a declaration.
+
+    Arguments:
+        formulas: how gradients are computed.
+        differentiable: the arguments that have a formula.
+        tangents: how tangents are computed: made of `forward_derivative`.
+        inplace_declaration: the operator that the in-place variant is made of, where the row states it itself.
+    """
+
+    formulas: tuple[Formula, ...]
+    differentiable: tuple[str, ...]
+    tangents: Any
+    inplace_declaration: Operator | None = None
+
+
+@attrs.frozen
+class Code:
+    """What was generated from a declaration.
+
+    Arguments:
+        node_class: the class of the backward steps; None where nothing is differentiable.
+        source: the Python source.
+        plain_functions: compiles the function and its in-place variant, blind to every mode but grad mode.
+        inplace_node_class: the class of the steps of the in-place variant, before it is told apart.
+    """
+
+    node_class: Any
+    source: str = ""
+    plain_functions: Callable[[], tuple[Any, Any]] | None = None
+    inplace_node_class: Any = None
+
+
+# Two threads may need what follows from a declaration at once; it is made once.
+_making: Final = threading.RLock()
+
+
 @attrs.define(eq=False)
 class Operator:
     """One operator: its declaration, and what was generated from it.
 
+    The library's own formulas are read, and code is generated from them, when the operator is first used: there are
+    hundreds of operators, and a program uses a few.
+
     Arguments:
         signature: name, arguments and outputs.
         forward: computes the outputs from arrays.
-        formulas: how gradients are computed.
-        differentiable: the arguments that have a formula.
+        read: reads the formulas.
+        generate: writes and compiles the code.
         nondifferentiable_outputs: the outputs through which no gradient flows.
         elementwise: whether the tensor arguments are broadcast against each other, and the output is shaped like them.
         forward_derivative: the forward-mode formula or rule.
-        tangents: how tangents are computed: made of `forward_derivative`.
         has_inplace: whether there is an in-place variant.
-        inplace_declaration: the operator that the in-place variant is made of, where the row states it itself.
         doc: what the operator computes, in a sentence.
         user_defined: whether it is none of the library's; then what its formulas give is checked in every backward
             pass.
@@ -192,34 +242,78 @@ class Operator:
         kinds: the dtype kinds that it is for: "f", or "fc" where complex numbers make sense too.
         samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
         reference: computes the same from arrays in another way; the tests compare with it.
+        row: the name, and where it is declared, as generated code says it.
     """
 
     signature: Signature
     forward: Callable[..., Any]
-    formulas: tuple[Formula, ...]
-    differentiable: tuple[str, ...]
+    read: Callable[[Operator], Reading]
+    generate: Callable[[Operator], Code]
     nondifferentiable_outputs: tuple[str, ...] = ()
     elementwise: bool = False
     forward_derivative: str | Mapping[str, str] | None = None
-    tangents: Any = None
     has_inplace: bool = False
-    inplace_declaration: Operator | None = None
     doc: str = ""
     user_defined: bool = False
     domain: tuple[float, float] = (-2.0, 2.0)
     kinds: str = "f"
     samples: Callable[..., Any] | None = None
     reference: Callable[..., Any] | None = None
-    sources: dict[str, str] = attrs.Factory(dict)
+    row: str = ""
     function: Callable[..., Any] = attrs.field(default=None)
     inplace_function: Callable[..., Any] = attrs.field(default=None)
-    node_class: Any = None
-    compile_plain: Callable[[], tuple[Any, Any]] = attrs.field(default=None)
+    _reading: Reading | None = attrs.field(default=None, init=False)
+    _code: Code | None = attrs.field(default=None, init=False)
+
+    @property
+    def reading(self) -> Reading:
+        """What follows from the formulas, read when it is first asked for."""
+        if self._reading is None:
+            with _making:
+                if self._reading is None:
+                    self._reading = self.read(self)
+        return self._reading
+
+    @property
+    def code(self) -> Code:
+        """What was generated, when it was first asked for."""
+        if self._code is None:
+            with _making:
+                if self._code is None:
+                    self._code = self.generate(self)
+        return self._code
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """How gradients are computed."""
+        return self.reading.formulas
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The arguments that have a formula."""
+        return self.reading.differentiable
+
+    @property
+    def tangents(self) -> Any:
+        """How tangents are computed: made of `forward_derivative`."""
+        return self.reading.tangents
+
+    @property
+    def inplace_declaration(self) -> Operator | None:
+        """The operator that the in-place variant is made of, where the row states it itself."""
+        return self.reading.inplace_declaration
+
+    @property
+    def node_class(self) -> Any:
+        """The class of the backward steps; None where nothing is differentiable."""
+        return self.code.node_class
 
     @functools.cached_property
     def plain_functions(self) -> tuple[Any, Any]:
         """The function and its in-place variant, blind to every mode but grad mode."""
-        return self.compile_plain()
+        compile_plain = self.code.plain_functions
+        assert compile_plain is not None
+        return compile_plain()
 
     @property
     def name(self) -> str:
@@ -241,7 +335,7 @@ class Operator:
 
     def source(self) -> str:
         """The Python source that was generated from the declaration."""
-        parts = list(self.sources.values())
+        parts = [self.code.source]
         for declared in (self, self.inplace_declaration):
             if declared is not None and declared.tangents is not None:
                 parts.append(declared.tangents.source())

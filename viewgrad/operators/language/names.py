@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -12,12 +11,28 @@ import numpy as np
 from ...errors import GradientNotImplementedError
 from ...tensor.creation import zeros
 
-__all__ = ["ARRAY_FUNCTIONS", "TENSOR_FUNCTIONS", "formula_function", "is_formula_function", "not_implemented"]
+__all__ = [
+    "ARRAY_FUNCTIONS",
+    "TENSOR_FUNCTIONS",
+    "formula_function",
+    "is_formula_function",
+    "not_implemented",
+    "set_meaning",
+]
 
-# What a name that a formula calls means: on arrays in the first-order backward pass, on tensors in a recorded one. The
-# former stand beside Python's own builtins, in the place where generated code looks for these.
-ARRAY_FUNCTIONS: Final[dict[str, Any]] = dict(vars(builtins))
-TENSOR_FUNCTIONS: Final = SimpleNamespace()
+# What a name that a formula calls means: on arrays in the first-order backward pass, where generated code says
+# `arrays.name`, and on tensors in a recorded one, where it says `ops.name`. Python looks names up in a module as fast
+# as globals.
+ARRAY_FUNCTIONS: Final = ModuleType("arrays", "What formulas call, for arrays.")
+TENSOR_FUNCTIONS: Final = ModuleType("ops", "What formulas call, for tensors.")
+
+
+def set_meaning(name: str, arrays: Callable[..., Any] | None, tensors: Callable[..., Any] | None) -> None:
+    """Let formulas call `name`; None leaves what it means for arrays, or for tensors, as it is."""
+    if arrays is not None:
+        setattr(ARRAY_FUNCTIONS, name, arrays)
+    if tensors is not None:
+        setattr(TENSOR_FUNCTIONS, name, tensors)
 
 
 def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,14 +57,13 @@ def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
         >>> x.grad
         Tensor([-0.5])
     """
-    ARRAY_FUNCTIONS[function.__name__] = function
-    setattr(TENSOR_FUNCTIONS, function.__name__, function)
+    set_meaning(function.__name__, function, function)
     return function
 
 
 def is_formula_function(name: str) -> bool:
     """Whether formulas may call `name`."""
-    return hasattr(TENSOR_FUNCTIONS, name)
+    return not name.startswith("__") and hasattr(TENSOR_FUNCTIONS, name)
 
 
 @formula_function
@@ -58,5 +72,4 @@ def not_implemented(what: str, reason: str) -> NoReturn:
     raise GradientNotImplementedError(f"{what} is not implemented: {reason}")
 
 
-ARRAY_FUNCTIONS["zeros_of"] = np.zeros
-TENSOR_FUNCTIONS.zeros_of = lambda shape, dtype: zeros(shape, dtype=dtype)
+set_meaning("zeros_of", np.zeros, lambda shape, dtype: zeros(shape, dtype=dtype))

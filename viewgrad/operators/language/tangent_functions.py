@@ -146,7 +146,7 @@ class Tangents:
                 formula.outputs, (), None, f"# {', '.join(formula.outputs)}: zero\n", False, None, False
             )
         names = self._names_in(tree)
-        source = self._write(name, names, f"return {_unparse(tree, names)}")
+        source = self._write(name, names, f"return {_unparse(tree, names, self.signature.name)}")
         function = self._compile(source, name)
         reads_result = any(name in self.signature.outputs for name in names)
         unchanged = isinstance(tree, ast.Name) and tree.id == "self_t"
@@ -154,7 +154,7 @@ class Tangents:
         rest = self._direct(tree) if "self" in present else None
         if rest is not None:
             arguments = ["self_t", *self._names_in(rest)]
-            call = _unparse(rest, arguments).removeprefix("rest(")
+            call = _unparse(rest, arguments, self.signature.name).removeprefix("rest(")
             body = f"{self.signature.name}_(self_t{', ' if call != ')' else ''}{call}"
             text = self._write(f"{name}_in_place", arguments, body)
             in_place = self._compile(text, f"{name}_in_place")
@@ -193,9 +193,9 @@ class Tangents:
         return rest
 
 
-def _unparse(tree: ast.expr, names: Sequence[str]) -> str:
+def _unparse(tree: ast.expr, names: Sequence[str], own: str) -> str:
     """A formula as source, for tensors: what is called and is no argument is looked up among the operators."""
-    return formula_text(tree, True, {*names, "rest"} | local_names(tree))
+    return formula_text(tree, True, {*names, "rest"} | local_names(tree), own)
 
 
 class _Specialiser:

@@ -1,0 +1,208 @@
+"""The code that is generated from declarations: written at the first call, and open to debuggers."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import subprocess
+import sys
+import traceback
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.operators.define import OPERATORS, define_op
+
+
+def leaf(*values):
+    return vg.Tensor([float(value) for value in values], requires_grad=True)
+
+
+class Doubled(vg.autograd.Function):
+    """Twice its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def written(x):
+    y = x * 1
+    y[0] = 2.0
+    return y
+
+
+def written_by_index(x):
+    y = x * 1
+    y[np.array([0])] = 2.0
+    return y
+
+
+STEPS = {
+    "operator": lambda x: vg.sin(x),
+    "two operands": lambda x: x * x,
+    "list": lambda x: vg.concatenate([x, x]),
+    "in place": lambda x: (x * 1).mul_(2.0),
+    "in place, perhaps real": lambda x: (x * 1).clip_(0.0, 1.0),
+    "number": lambda x: x.sum(),
+    "index": lambda x: x[0],
+    "slice": lambda x: x[:2],
+    "index array": lambda x: x[np.array([0, 1])],
+    "view": lambda x: x.reshape(3, 1),
+    "transpose": lambda x: x.reshape(3, 1).T,
+    "write": written,
+    "write by index array": written_by_index,
+    "function": Doubled.apply,
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_source_of_every_kind_of_node_can_be_had(step):
+    node = STEPS[step](leaf(0.1, 0.2, 0.3)).grad_fn
+    source = inspect.getsource(type(node))
+    assert source.startswith("class ") and "__slots__" in source
+    assert type(node).__doc__
+    for method in ("apply", "consume", "apply_recorded"):
+        if hasattr(type(node), method):
+            assert inspect.getsource(getattr(type(node), method))
+
+
+@pytest.mark.parametrize("name", [name for name, operator in OPERATORS.items() if not operator.user_defined])
+def test_every_node_class_states_its_formulas(name):
+    operator = OPERATORS[name]
+    node_class = operator.node_class
+    assert (node_class is None) == (not operator.formulas)
+    for formula in operator.formulas:
+        assert f"{', '.join(formula.inputs)}: {formula.text.strip()}" in node_class.__doc__
+    if node_class is not None:
+        source = inspect.getsource(node_class)
+        assert source.startswith(f"class {node_class.__name__}(Node):")
+        assert source.count(f"# {operator.row}") >= 2 * len(operator.formulas)
+    assert inspect.getsource(operator.function).startswith(f"def {name}(")
+    if operator.has_inplace:
+        assert inspect.getsource(operator.inplace_function).startswith(f"def {name}_(")
+
+
+def test_generated_lines_name_their_row():
+    op = define_op("halved(self)", forward=lambda x: x / 2, derivatives={"self": "grad / 2 + absent_slope(self)"})
+    line = inspect.currentframe().f_lineno - 1
+    with pytest.raises(ValueError, match="no slope") as caught:
+        op(leaf(1.0)).backward()
+    lines = [frame.line for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert f"g0 = grad / 2 + arrays.absent_slope(self)  # halved, test_codegen.py:{line}" in [
+        text.removeprefix("grad = ") for text in lines
+    ]
+
+
+@vg.autograd.formula_function
+def absent_slope(x):
+    raise ValueError("no slope")
+
+
+def test_pythons_own_functions_mean_in_a_generated_frame_what_they_always_mean():
+    seen = []
+
+    def look(grad):
+        frame = inspect.currentframe().f_back
+        names = ["max", "min", "sum", "abs", "pow", "round", "all", "any", "divmod"]
+        seen.append({name: eval(name, frame.f_globals, frame.f_locals) for name in names})
+        seen.append(eval("max(1, 2)", frame.f_globals, frame.f_locals))
+        return grad
+
+    vg.autograd.formula_function(look)
+    op = define_op("looked_at(self)", forward=np.exp, derivatives={"self": "look(grad)"})
+    op(leaf(1.0)).backward()
+    import builtins
+
+    assert seen[0] == {name: getattr(builtins, name) for name in seen[0]}
+    assert seen[1] == 2
+    own = {"NotImplemented", *(name for name in vars(builtins) if name.startswith("__"))}
+    for operator in OPERATORS.values():
+        names = operator.function.__globals__
+        assert not names.keys() & vars(builtins).keys() - own, operator
+
+
+def test_an_operator_goes_on_calling_itself_when_another_takes_its_name():
+    first = define_op("turned(self)", forward=np.exp, derivatives={"self": "grad * turned(self)"})
+    define_op("turned(self)", forward=np.sin, derivatives={"self": "grad * cos(self)"})
+    x = leaf(0.5)
+    (grad,) = vg.autograd.grad(first(x), x, create_graph=True)
+    (second,) = vg.autograd.grad(grad, x)
+    assert grad.item() == second.item() == np.exp(0.5)
+
+
+def test_two_definitions_of_one_name_keep_their_sources():
+    def define(factor):
+        return define_op("twice_named(self)", forward=np.exp, derivatives={"self": f"grad * {factor}"})
+
+    ops = [define(2), define(3)]
+    for op, factor in zip(ops, (2, 3), strict=True):
+        assert f"grad * {factor}" in inspect.getsource(op.node_class)
+        assert f"grad * {factor}" in inspect.getsource(type(op(leaf(1.0)).grad_fn))
+
+
+def run(program):
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_code_is_generated_at_the_first_call():
+    out = run(
+        "import inspect, viewgrad as vg\n"
+        "from viewgrad.operators.define import OPERATORS\n"
+        "written = lambda: sorted(name for name, op in OPERATORS.items() if op._code is not None)\n"
+        "sin = vg.sin\n"
+        "assert 'sin' not in written(), written()\n"
+        "before = inspect.signature(vg.softmax)\n"
+        "x = vg.Tensor([1.0], requires_grad=True)\n"
+        "y = sin(x)\n"
+        "assert vg.sin is sin is OPERATORS['sin'].function and 'sin' in written()\n"
+        "assert 'write' not in sin.__code__.co_names\n"
+        "vg.softmax(x, dim=0)\n"
+        "assert inspect.signature(vg.softmax) == before\n"
+        "y.backward()\n"
+        "print(len(written()))\n"
+    )
+    assert int(out) < len(OPERATORS) // 4
+
+
+def test_a_first_call_with_wrong_arguments_says_so():
+    out = run(
+        "import viewgrad as vg\n"
+        "for _ in range(2):\n"
+        "    try:\n"
+        "        vg.cosh(1.0, 2.0, 3.0)\n"
+        "    except TypeError as error:\n"
+        "        print(error)\n"
+    )
+    first, second = out.splitlines()
+    assert first == second == "cosh() takes 1 positional argument but 3 were given"
+
+
+def test_threads_may_make_the_first_call_at_once():
+    out = run(
+        "import sys, threading, viewgrad as vg\n"
+        "sys.setswitchinterval(1e-5)\n"
+        "results, start = [], threading.Barrier(8)\n"
+        "x = vg.Tensor([0.5], requires_grad=True)\n"
+        "def call():\n"
+        "    start.wait()\n"
+        "    results.append(type(vg.arctanh(x).grad_fn))\n"
+        "threads = [threading.Thread(target=call) for _ in range(8)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "print(len(results), len(set(results)))\n"
+    )
+    assert out == "8 1\n"
+
+
+def test_sources_stay_when_linecache_is_checked():
+    vg.sin(1.0)
+    linecache.checkcache()
+    assert "def sin(self):" in "".join(linecache.getlines(vg.sin.__code__.co_filename))
