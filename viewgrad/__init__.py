@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import autograd, errors, fft, func, linalg, operators, views
+from . import autograd, errors, fft, func, linalg, operators, symbolic, views
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
 from .standard.functions import FUNCTIONS
@@ -114,6 +114,7 @@ __all__ = [
     "split",
     "squeeze",
     "swapaxes",
+    "symbolic",
     "transpose",
     "unbind",
     "unfold",

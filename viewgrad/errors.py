@@ -7,6 +7,7 @@ __all__ = [
     "AutogradError",
     "DeclarationError",
     "DifferentiabilityError",
+    "EscapeError",
     "ForeignTypeError",
     "ForwardModeError",
     "FreedGraphError",
@@ -14,6 +15,8 @@ __all__ = [
     "GradcheckError",
     "GradientMismatchError",
     "GradientNotImplementedError",
+    "GraphError",
+    "GuardError",
     "HookError",
     "InferenceError",
     "InterruptedWriteError",
@@ -22,6 +25,7 @@ __all__ = [
     "OverlappingWriteError",
     "SavedValueError",
     "StrictMutationError",
+    "TraceError",
     "TreeError",
     "UnknownFunctionError",
     "UnreachableInputError",
@@ -154,6 +158,31 @@ class GradientNotImplementedError(AutogradError, NotImplementedError):
 
 class ForwardModeError(AutogradError):
     """Forward mode was used in a way that it is not made for."""
+
+
+class GraphError(AutogradError):
+    """A graph is not what it should be: it cannot be parsed, verified, run or differentiated."""
+
+
+class TraceError(AutogradError):
+    """A program did something, while it was traced, that a graph cannot hold."""
+
+
+class EscapeError(TraceError):
+    """A value left the library while a program was traced, so that the graph would have held it fixed."""
+
+
+class GuardError(AutogradError):
+    """A value that steered the program when it was traced is another in this run of its graph.
+
+    Arguments:
+        message: what it was, and is, and where.
+        location: the file and line.
+    """
+
+    def __init__(self, message: str, location: tuple[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.location = location
 
 
 class TreeError(AutogradError, TypeError):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
-from ..tensor.creation import zeros_like
-from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.creation import from_number, zeros_like
+from ..tensor.observers import observed
+from ..tensor.tensor import Tensor, current_edge
 from .run import run_backward
 
 __all__ = ["backward", "grad"]
@@ -44,6 +45,9 @@ def backward(
         >>> x.grad
         Tensor([2., 4.])
     """
+    observer = observed()
+    if observer is not None:
+        observer.refuse("backward(), which changes the grad of tensors (use autograd.grad),")
     roots = _as_list(tensors, "what backward() starts from")
     edges, grads = _start(roots, grad_tensors, "backward")
     retain = create_graph if retain_graph is None else retain_graph
@@ -150,7 +154,7 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
                     "pass the gradient, or sum() the output"
                 )
             array = root._array
-            start = from_array(np.full(array.shape, 1, array.dtype) if array.ndim else np.array(1, array.dtype))
+            start = from_number(np.full(array.shape, 1, array.dtype) if array.ndim else np.array(1, array.dtype))
         else:
             if not isinstance(start, Tensor):
                 start = Tensor(start)

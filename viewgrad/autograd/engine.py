@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor.creation import from_number
 from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Node, input_nr_of, node_of
 from ..tensor.tensor import Tensor, from_array
 from .hooked_run import HookedRun, RunHook
@@ -99,7 +100,7 @@ class GraphTask(HookedRun):
     def zeros(self, node: Any) -> Any:
         """Zeros like what the view `node` was taken from."""
         zeros = np.zeros(*node.layout)
-        return from_array(zeros) if self.recorded else zeros
+        return from_number(zeros) if self.recorded else zeros
 
     def add_to_window(self, node: Any, accumulator: Any, grad: Any) -> None:
         """Let the view `node` add its gradient to its window of `accumulator`."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InferenceError
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, ModeSwitch, current_mode
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, TRACE, ModeSwitch, current_mode
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
 from .engine import GraphTask
@@ -41,8 +41,9 @@ def run_backward(
     mode = current_mode()
     if create_graph and mode & INFERENCE:
         raise InferenceError("create_graph=True records, which nothing does inside inference_mode(); leave it first")
-    # Inside a dual level gradients have tangents, so they are tensors there too.
-    recorded = create_graph or bool(mode & FORWARD)
+    # Inside a dual level gradients have tangents, and where a tracer watches it is to see what is computed: so they are
+    # tensors there too.
+    recorded = create_graph or bool(mode & (FORWARD | TRACE))
     engine = (AnomalyTask if mode & ANOMALY else GraphTask) if mode & (ANOMALY | PLAIN) else FastTask
     task = engine(retain=retain_graph, recorded=recorded)
     if inputs is not None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import zeros
+from ..tensor.observers import array_of
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .operands import as_operand
 
@@ -75,7 +76,8 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
             return write_out(result, out, f"np.{name}")
         check_out(out.dtype, out, f"np.{name}")
         # Only what is chosen is computed: elsewhere the operator, or its gradient, may be undefined.
-        mask = np.array(np.broadcast_to(where._array if isinstance(where, Tensor) else where, out.shape), bool)
+        chosen_by = array_of(where, "where=") if isinstance(where, Tensor) else where
+        mask = np.array(np.broadcast_to(chosen_by, out.shape), bool)
         result = function(*(chosen(value, mask) for value in inputs))
         check_out(result.dtype, out, f"np.{name}")
         out[mask] = result

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import creation
+from ..tensor.observers import array_of
 from ..tensor.printing import tensor_repr
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from . import OPERATORS
@@ -240,7 +241,8 @@ def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy function whose answer is no array."""
 
     def on_arrays(*args: Any, **kwargs: Any) -> Any:
-        return function(*(arg._array if isinstance(arg, Tensor) else arg for arg in args), **kwargs)
+        how = f"np.{function.__name__}"
+        return function(*(array_of(arg, how) if isinstance(arg, Tensor) else arg for arg in args), **kwargs)
 
     return on_arrays
 

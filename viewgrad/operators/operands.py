@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
-from ..tensor.creation import as_operand
-from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
+from ..tensor.creation import as_operand, from_number
+from ..tensor.observers import array_of
+from ..tensor.tensor import Tensor, current_edge, has_tangent
 from ..views.geometry import TensorGeometry
 from ..views.specs import Like, match_spec
 
@@ -22,6 +23,7 @@ __all__ = [
     "foreign_operand",
     "owned_array",
     "geometry_of",
+    "is_constant",
     "operands",
     "optional_operands",
     "overwrite",
@@ -67,6 +69,13 @@ def foreign_operand() -> Any:
     raise
 
 
+def is_constant(tensor: Tensor) -> bool:
+    """Whether a tensor is that of a Python number, which is used again for the same number."""
+    array = tensor._array
+    constants = None if array.ndim else _constants.get(array.dtype)
+    return constants is not None and constants.get(array.item()) is tensor
+
+
 def optional_operands(*values: Any) -> Sequence[Any]:
     """The same where some may be None, since they are optional and were not given."""
     given = iter(operands(*(value for value in values if value is not None)))
@@ -94,7 +103,7 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
         array = np.array(value, dtype)
     else:
         array = np.array(value)
-    tensor = from_array(array)
+    tensor = from_number(array)
     if kind in "fc" and type(value) is not complex and value:  # neither 0.0 nor -0.0, which are equal as keys
         if len(constants) >= CACHE_LIMIT:
             constants.clear()
@@ -152,7 +161,7 @@ def frozen_copy(option: Any) -> Any:
                 return tuple(frozen_copy(item) for item in option)
         return option
     if type(option) is Tensor:
-        option = option._array
+        option = array_of(option, "an option of an operator")
     if type(option) is np.ndarray:
         return option.copy() if option.ndim or option.dtype.kind not in "iu" else int(option)
     return copy.deepcopy(option) if type(option) in MUTABLE else option
@@ -167,7 +176,8 @@ def plain_option(operator: str, argument: str, value: Tensor) -> Any:
         )
     if has_tangent(value):
         return value  # which forward mode refuses
-    return value._array if value._array.ndim else value._array.item()
+    array = array_of(value, f"argument {argument!r} of operator {operator!r}")
+    return array if array.ndim else array.item()
 
 
 def refuse_tensors(operator: str, argument: str, value: Any) -> None:

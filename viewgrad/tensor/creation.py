@@ -7,9 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import ForeignTypeError
-from .modes import INFERENCE, current_mode
-from .storage import Storage, storage_of
-from .tensor import Tensor, _check_dtype, from_array, plain_array
+from .modes import GRAD, current_mode
+from .observers import observed
+from .storage import Storage
+from .tensor import Tensor, _check_dtype, from_array, plain_array, tell_of_new
 
 __all__ = [
     "CPU",
@@ -21,6 +22,7 @@ __all__ = [
     "empty",
     "empty_like",
     "eye",
+    "from_number",
     "from_numpy",
     "full",
     "full_like",
@@ -37,11 +39,11 @@ __all__ = [
 CPU: Final = "cpu"
 
 
-def _fresh(array: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+def _fresh(array: np.ndarray[Any, Any], requires_grad: bool, garbage: bool = False) -> Tensor:
     _check_dtype(array.dtype)
     out = from_array(array)
-    if current_mode() & INFERENCE:
-        storage_of(out).inference = True
+    if current_mode() > GRAD:
+        tell_of_new(out, garbage=garbage)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -73,8 +75,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
         )
     _check_dtype(array.dtype)
     out = from_array(plain_array(array).view())
-    storage = out._storage = Storage(out._array, foreign=True)
-    storage.inference = bool(current_mode() & INFERENCE)
+    out._storage = Storage(out._array, foreign=True)
+    if current_mode() > GRAD:
+        tell_of_new(out)
     return out
 
 
@@ -122,10 +125,19 @@ def as_operand(value: Any) -> Tensor:
     if isinstance(value, np.ndarray):
         return from_numpy(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
-        return from_array(np.array(value))
+        return from_number(np.array(value))
     if isinstance(value, (list, tuple)):
         return joined(value) if holds_tensor(value) else Tensor(value)
     raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
+
+
+def from_number(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor over `array`, which is a number, or something else of the library's own that depends on no tensor."""
+    out = from_array(array)
+    observer = observed()
+    if observer is not None:
+        observer.made(out)
+    return out
 
 
 def holds_tensor(value: Any) -> bool:
@@ -317,7 +329,7 @@ def ones_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_
 def empty_like(other: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
     """An uninitialised tensor with the shape, dtype and memory layout of `other`."""
     checked_device(device)
-    return _fresh(np.empty_like(_array(other), dtype), requires_grad)
+    return _fresh(np.empty_like(_array(other), dtype), requires_grad, garbage=True)
 
 
 def full_like(
@@ -339,4 +351,4 @@ def _made(make: Any, shape: Any, more: tuple[Any, ...], dtype: Any, device: Any,
         (dtype,) = more
     elif more:
         shape = (shape, *more)
-    return _fresh(make(shape, float if dtype is None else dtype), requires_grad)
+    return _fresh(make(shape, float if dtype is None else dtype), requires_grad, garbage=make is np.empty)

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..errors import AutogradError, InferenceError, StrictMutationError
-from .modes import INFERENCE, STRICT, current_mode
+from .modes import INFERENCE, STRICT, TRACE, current_mode
 from .node import Node, new
+from .observers import OBSERVER
 from .ownership import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, SavedTensor
 from .windows import SavedWindows
@@ -184,6 +185,8 @@ class Storage(VersionCounter):
     def _copy(self, saved: SavedTensor, writer: str) -> None:
         window = saved.array
         saved.array = window.copy(order="K")
+        if current_mode() & TRACE:
+            OBSERVER.get().preserved(window, saved.array)
         if self.preserved is None:
             self.preserved = deque(maxlen=PRESERVED_KEPT)
         self.preserved.append((window, writer))

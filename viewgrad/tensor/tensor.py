@@ -11,13 +11,14 @@ import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, ForeignTypeError, LostHistoryWarning, UnknownFunctionError
 from .known import share
-from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, current_mode
+from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
+from .observers import OBSERVER
 from .printing import tensor_repr
 from .saved import SavedTensor
 from .storage import Storage, storage_of
 
-__all__ = ["Tensor", "from_array", "method", "plain_array", "tensor_like"]
+__all__ = ["Tensor", "from_array", "method", "plain_array", "tell_of_new", "tensor_like"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -60,6 +61,7 @@ class Tensor:
     _view: Any  # a DifferentiableViewMeta, or None
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
+        given = data
         if isinstance(data, Tensor):
             data._refuse_to_lose_history("Tensor()")
             data = data._array
@@ -72,8 +74,8 @@ class Tensor:
         self._saved = None
         self._storage = None
         self._view = None
-        if current_mode() & INFERENCE:
-            storage_of(self).inference = True
+        if current_mode() > GRAD:
+            tell_of_new(self, given)
         if requires_grad:
             self.requires_grad_()
 
@@ -229,8 +231,12 @@ class Tensor:
         storage.shared = True
         out = from_array(self._array)
         out._storage = storage
-        if current_mode() & FUNCTIONAL:
-            share(self, out, alone)
+        mode = current_mode()
+        if mode > GRAD:
+            if mode & FUNCTIONAL:
+                share(self, out, alone)
+            if mode & TRACE:
+                OBSERVER.get().detached(self, out)
         return out
 
     def detach_(self) -> Tensor:
@@ -268,6 +274,8 @@ class Tensor:
         storage_of(self).shared = True
         window = self._array.view()
         window.flags.writeable = False
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "numpy()", window)
         return window
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -280,10 +288,15 @@ class Tensor:
 
     def item(self, *args: Any) -> Any:
         """The only element (or the one at the given index) as a Python number."""
-        return self._array.item(*args)
+        value = self._array.item(*args)
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "item()", value if not args else self._array)
+        return value
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "tolist()", self._array)
         return self._array.tolist()
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -314,23 +327,42 @@ class Tensor:
         return (self[i] for i in range(len(self._array)))
 
     def __bool__(self) -> bool:
-        return bool(self._array)
+        value = bool(self._array)
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "bool()", value)
+        return value
 
     def __float__(self) -> float:
         self._warn_of_lost_history("float()")
-        return float(self._array)
+        value = float(self._array)
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "float()", value)
+        return value
 
     def __int__(self) -> int:
-        return int(self._array)
+        value = int(self._array)
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "int()", value)
+        return value
 
     def __complex__(self) -> complex:
         self._warn_of_lost_history("complex()")
-        return complex(self._array)
+        value = complex(self._array)
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "complex()", value)
+        return value
 
     def __index__(self) -> int:
-        return self._array.__index__()
+        value = self._array.__index__()
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "int()", value)
+        return value
 
     def __contains__(self, value: Any) -> bool:
+        if current_mode() & TRACE:
+            for tensor in (self, value):
+                if isinstance(tensor, Tensor):
+                    OBSERVER.get().left(tensor, "in", tensor._array)
         return (value._array if isinstance(value, Tensor) else value) in self._array
 
     def __format__(self, spec: str) -> str:
@@ -438,6 +470,21 @@ def from_array(array: Array, edge: Any = None) -> Tensor:
     out._storage = None
     out._view = None
     return out
+
+
+def tell_of_new(tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
+    """What is to be done about a tensor that was just made of numbers or arrays, while features are on.
+
+    Arguments:
+        tensor: it.
+        data: what it was made of, where that is of interest.
+        garbage: whether its elements are whatever the memory held.
+    """
+    mode = current_mode()
+    if mode & INFERENCE:
+        storage_of(tensor).inference = True
+    if mode & TRACE:
+        OBSERVER.get().made(tensor, data if isinstance(data, Tensor) else None, garbage)
 
 
 def tensor_like(saved: SavedTensor | np.float64, edge: Any) -> Tensor:

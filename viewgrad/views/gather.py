@@ -16,6 +16,7 @@ from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of
+from ..tensor.observers import array_of, array_of_index
 from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import INTERRUPTIONS, CopySlices, interrupt_history, rebase_history
@@ -33,6 +34,7 @@ __all__ = [
     "copy_where_",
     "gathered",
     "index_accumulate_",
+    "last_writers",
     "normalised",
     "put",
 ]
@@ -133,7 +135,13 @@ def normalised(index: Any) -> tuple[Any, bool]:
             result.append(item)
             continue
         if isinstance(item, Tensor):
-            item = item._array
+            item = array_of_index(item)
+            if item.ndim:
+                if item.dtype.kind not in "biu":
+                    raise IndexError(WRONG_INDEX.format(item.dtype))
+                result.append(item)
+                basic = False
+                continue
         if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
             result.append(int(item))
         elif isinstance(item, np.ndarray) and item.dtype.kind in "iu" and not item.ndim:
@@ -143,10 +151,13 @@ def normalised(index: Any) -> tuple[Any, bool]:
             if array.size == 0 and not isinstance(item, np.ndarray):
                 array = array.astype(np.intp)
             if array.dtype.kind not in "biu":
-                raise IndexError(f"tensors are indexed by integers, bools, slices, None and ..., not by {array.dtype}")
+                raise IndexError(WRONG_INDEX.format(array.dtype))
             result.append(array)
             basic = False
     return (tuple(result) if type(index) is tuple or not basic else result[0]), basic
+
+
+WRONG_INDEX: Final = "tensors are indexed by integers, bools, slices, None and ..., not by {}"
 
 
 def _reads_once(index: tuple[Any, ...]) -> bool:
@@ -247,7 +258,7 @@ class Accumulate(Write):
 def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
     """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
     if isinstance(mask, Tensor):
-        mask = mask._array
+        mask = array_of(mask, "a mask")
     mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
     index = (mask.copy(),)
     src = as_operand(src)
@@ -264,7 +275,7 @@ def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     mode = current_mode()
     last = None
     if mode & FORWARD or (mode & GRAD and current_edge(value) is not None):
-        last = _last_writers(self._array, index)
+        last = last_writers(self._array, index)
     if mode > GRAD:
         run_with_features(Write(self, value, index, last, inplace=True), mode)
     else:
@@ -305,7 +316,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
         rebase_history(self, node)
 
 
-def _last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
+def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
     """For each value assigned to `array[index]`, the number of the value that stays in its place.
 
     None where no place is named twice, so that every value stays.

@@ -14,10 +14,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
+import attrs
 import numpy as np
 
 from ...errors import FunctionError
-from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, ModeSwitch, current_mode
+from ...tensor.features import Call, run_with_features
+from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, TRACE, ModeSwitch, current_mode
 from ...tensor.node import named_node, new, next_sequence_nr
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
@@ -31,10 +33,29 @@ from ..modes.saved_hooks import packed
 from .node import UNKNOWN, FunctionCtx, FunctionNode, SavedEntry, SaveRequest, delayed_error, is_in, version_of
 from .tangents import push_forward, tangents_of
 
-__all__ = ["Function", "once_differentiable"]
+__all__ = ["Function", "FunctionCall", "once_differentiable"]
 
 ndarray: Final = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+@attrs.define(eq=False)
+class FunctionCall(Call):
+    """A call of a custom function.
+
+    Arguments:
+        function: the subclass of `Function`.
+        args: all arguments of its forward, in their order.
+    """
+
+    function: type[Function]
+    args: tuple[Any, ...]
+
+    def run(self) -> Any:
+        """Call it unwatched: what forward does is no part of the program."""
+        with ModeSwitch(off=TRACE):
+            separate = self.function.setup_context is not Function.setup_context
+            return self.function._apply(self.args, separate, current_mode())
 
 
 class Function:
@@ -114,6 +135,13 @@ class Function:
         if kwargs or separate:
             args = _bound(cls, args, kwargs, separate)
         mode = current_mode()
+        if mode & TRACE:
+            return run_with_features(FunctionCall(cls, args, inplace=False), TRACE)
+        return cls._apply(args, separate, mode)
+
+    @classmethod
+    def _apply(cls, args: tuple[Any, ...], separate: bool, mode: int) -> Any:
+        """Run forward on all of its arguments, and record the step."""
         inputs = tuple([arg for arg in args if isinstance(arg, Tensor)])
         edges = tuple([current_edge(tensor) for tensor in inputs])
         versions = [version_of(tensor) for tensor in inputs]

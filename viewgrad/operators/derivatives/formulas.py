@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.observers import array_of
 from ...tensor.tensor import Tensor
 from ...views.specs import match_spec
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
@@ -318,7 +319,7 @@ def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -
 
 def plain(value: Any) -> Any:
     """The array of an index or mask, whether it is wrapped in a tensor or not."""
-    return value._array if isinstance(value, Tensor) else np.asarray(value)
+    return array_of(value, "the formula of a gradient") if isinstance(value, Tensor) else np.asarray(value)
 
 
 def call(name: str, value: Any, *args: Any) -> Any:

@@ -24,7 +24,7 @@ from ..define import row
 from ..numpy_dispatch import write_out
 from ..operands import as_operand
 from ..samples import Call, case, draws
-from .formulas import call, conjugated
+from .formulas import call, conjugated, plain
 
 __all__ = ["cond", "multi_dot"]
 
@@ -383,7 +383,7 @@ def pinv_tangent(t: Any, a: Any, p: Any) -> Any:
 @formula_function
 def cofactors(a: Any, determinant: Any) -> Any:
     """The matrices of cofactors of `a`: what its determinant changes by with each element."""
-    values = determinant._array if isinstance(determinant, Tensor) else np.asarray(determinant)
+    values = plain(determinant)
     if values.all():
         return determinant[..., None, None] * np.linalg.inv(a).mT
     # A singular matrix has no inverse, but it has cofactors: products of all singular values but one.

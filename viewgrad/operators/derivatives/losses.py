@@ -297,7 +297,7 @@ def cross_entropy(
         loss = nll_loss(logarithms, target, weight, ignore_index, reduction)
         if not label_smoothing:
             return loss
-        classes = target._array
+        classes = plain(target)
         counted = classes != ignore_index
         along = weight if weight is None else weight.reshape((-1,) + (1,) * (self.ndim - axis - 1))
         spread = -(logarithms if along is None else logarithms * along).sum(axis=axis) * counted

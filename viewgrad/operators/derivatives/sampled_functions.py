@@ -90,7 +90,8 @@ def ediff1d(self: Any) -> Any:
 def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
     """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
     self = as_operand(self)
-    return self + (np.unwrap(self._array, discont, axis, period=period) - self._array)
+    array = values_of(self)
+    return self + (np.unwrap(array, discont, axis, period=period) - array)
 
 
 def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor, from_array, has_tangent
+from ...tensor.creation import from_number
+from ...tensor.observers import array_of
+from ...tensor.tensor import FUNCTIONS, Tensor, has_tangent
 from ...views.specs import Like
 from ..codegen.compile import formula_function
 from ..define import row
@@ -31,7 +33,7 @@ def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bo
     zeros = [np.zeros(*like) if grad is None else grad for grad, like in zip(grads, input_specs)]
     if not recorded:
         return zeros
-    return [from_array(new) if old is None else old for new, old in zip(zeros, grads)]
+    return [from_number(new) if old is None else old for new, old in zip(zeros, grads)]
 
 
 def is_known_zero(grad: Any) -> bool:
@@ -42,14 +44,14 @@ def is_known_zero(grad: Any) -> bool:
     if isinstance(grad, Tensor):
         if grad.requires_grad or has_tangent(grad):
             return False
-        grad = grad._array
+        grad = array_of(grad, "the formula of a gradient")
     return not np.any(grad)
 
 
 def zeros_beside(value: Any, shape: tuple[int, ...]) -> Any:
     """Zeros of a shape, an array or a tensor as `value` is, in its dtype."""
     zeros = np.zeros(shape, value.dtype)
-    return from_array(zeros) if isinstance(value, Tensor) else zeros
+    return from_number(zeros) if isinstance(value, Tensor) else zeros
 
 
 def in_precision_of(result: Any, a: Any) -> Array:
@@ -60,7 +62,7 @@ def in_precision_of(result: Any, a: Any) -> Array:
 
 def values_of(a: Any) -> Array:
     """The array of a tensor, or the array itself."""
-    return a._array if isinstance(a, Tensor) else np.asarray(a)
+    return array_of(a, "an operator that computes with arrays") if isinstance(a, Tensor) else np.asarray(a)
 
 
 # -- along a dimension -------------------------------------------------------------------------------------------------

@@ -1,0 +1,40 @@
+"""Programs drawn at random, traced, differentiated as graphs and run, against eager runs of the same programs."""
+
+import warnings
+
+import pytest
+from hypothesis import given, seed, settings
+from symbolic_checks import check
+
+from viewgrad.testing import programs
+
+BATCHES = 4
+
+
+def as_function(program):
+    """A program as a function of its leaves, and the arrays that these hold."""
+    made = program.make_leaves()
+    names = [leaf.name for leaf in program.leaves if leaf.requires_grad]
+    arrays = [made[name].detach().numpy().copy() for name in names]
+
+    def function(*leaves):
+        others = program.make_leaves()
+        return program.execute_stepwise(others | dict(zip(names, leaves, strict=True)))[program.loss]
+
+    return function, arrays
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_drawn_programs(request, batch):
+    number = request.config.getoption("--programs") // (2 * BATCHES)
+
+    @seed(request.config.getoption("--programs-seed") * BATCHES + batch)
+    @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False)
+    @given(programs())
+    def run(program):
+        function, leaves = as_function(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check(function, leaves, str(program))
+
+    run()

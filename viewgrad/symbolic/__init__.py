@@ -1,0 +1,78 @@
+"""Graphs: a program traced, differentiated, rewritten and run.
+
+The parts, each in a file:
+
+- `graph`, `types`: `Graph` has a `Block` of `Node`s, a linked list; a `Value` is what a node gives, and has a `type`,
+  `TensorType(dtype, shape, requires_grad)` for the most part. `node.kind` is the name of an operator of the table, with
+  an underscore for an in-place variant that its row states itself, or one of the kinds below. `node.inputs` are values:
+  None for an optional operand that is not given; the items of a list of tensors one after the other.
+  `node.attributes` are the options in the order of the signature, arrays among them `Frozen`. `value.users` are the
+  nodes that take it; the outputs of a block are the inputs of its node `return`. `graph.where(node)` is `file:line`.
+- `trace`: `trace(f, *example_inputs)` gives the graph; `record(f, args, keywords, escapes="guard", limit=n)` gives a
+  `Record` with the graph and the result of the run. `graph.signature` says what inputs, results and mutations are.
+- `backward`: `backward_of(block, node, grads, wanted, totals)` writes the backward of one node into a block, and gives
+  the gradients of its inputs. `BackwardWriter` does it for many. Of a `read` and a `gather_at` the gradient that comes
+  back for input 0 includes the total so far (`includes_total`): it is that total with a window added to.
+- `differentiate`, `gradient`: `differentiate(graph)` gives a `Gradient`.
+- `passes`: what makes graphs smaller. `interpreter`, `source`: what runs them.
+
+The kinds besides operators (attributes after the semicolon):
+
+    constant(; array)                     an array, `Frozen`
+    full(; shape, value, dtype)           a new array of equal elements
+    read(base; Window)                    the window of the base's memory, which lies in row order
+    write(base, v; Window)                the base with `v`, broadcast and cast as NumPy does, in the window
+    overwrite(base, v; Window)            the same, of which the history of the base does not know: its gradient passes
+    accumulate(base, v; Window)           the base with `v` added in the window, for each place as often as it occurs
+    gather_at(v, *given; pattern)         `v[pattern]` by arrays; `Given(i)` in it stands for the i-th of `given`
+    put_at(base, v, *given; Window, pattern)       the base with `v` at these places of the window; the last value stays
+    add_at(base, v, *given; Window, pattern)       the base with `v` added there, for each mention of a place
+    put_at_silent, add_at_silent          to these as `overwrite` is to `write`
+    winners_at(*given; shape, pattern)    for each value that `put_at` would put, whether it stays
+    sum_to_size(v; shape)                 summed over the dimensions along which `shape` was broadcast
+    detach(v)                             the value without its history; may have another dtype
+    guard(v; how, expected)               raises GuardError unless `v` is what it was
+    call(*inputs; step)                   an opaque `Step`
+    AutogradZero(), AutogradAdd(a, b)     an undefined gradient; a sum in which either may be undefined
+    GradOf(*grads; name) with a block     the backward of a node, which is linear in the gradients
+"""
+
+from . import traced_calls
+from .backward import BackwardWriter, backward_of
+from .differentiate import differentiate
+from .gradient import Gradient
+from .graph import Block, Graph, Node, Value
+from .interpreter import run
+from .signature import InputSpec, MutationSpec, ResultSpec, Signature
+from .text import parse, text_of
+from .trace import Record, record, trace
+from .types import ListType, ScalarType, TensorType, TupleType, Type, Window
+from .verify import verify
+
+__all__ = [
+    "BackwardWriter",
+    "Block",
+    "Gradient",
+    "Graph",
+    "InputSpec",
+    "ListType",
+    "MutationSpec",
+    "Node",
+    "Record",
+    "ResultSpec",
+    "ScalarType",
+    "Signature",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "Value",
+    "Window",
+    "backward_of",
+    "differentiate",
+    "parse",
+    "record",
+    "run",
+    "text_of",
+    "trace",
+    "verify",
+]

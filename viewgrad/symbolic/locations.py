@@ -1,0 +1,58 @@
+"""Where in the user's source something happens: the nearest line outside of this library."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import CodeType
+from typing import Final
+
+__all__ = ["Locations"]
+
+PACKAGE: Final = str(Path(__file__).parent.parent)
+GENERATED: Final = "<viewgrad generated"
+
+
+class Locations:
+    """Numbers for source lines.
+
+    Attributes:
+        lines: by number, the file and the line.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, int]] = []
+        self._numbers: dict[tuple[CodeType, int], int] = {}
+        self._ours: dict[CodeType, bool] = {}
+
+    def here(self) -> int:
+        """The number of the line that is being run, outside of the library."""
+        frame = sys._getframe(2)
+        ours = self._ours
+        while True:
+            code = frame.f_code
+            is_ours = ours.get(code)
+            if is_ours is None:
+                name = code.co_filename
+                inside = name.startswith(PACKAGE) and not name.startswith(PACKAGE + "/testing")
+                is_ours = inside or name.startswith((GENERATED, "<__array_function__")) or "/numpy/" in name
+                ours[code] = is_ours
+            behind = frame.f_back
+            if not is_ours or behind is None:
+                break
+            frame = behind
+        key = (code, frame.f_lasti)
+        number = self._numbers.get(key)
+        if number is None:
+            line = (code.co_filename, frame.f_lineno)
+            try:
+                number = self.lines.index(line)
+            except ValueError:
+                number = len(self.lines)
+                self.lines.append(line)
+            self._numbers[key] = number
+        return number
+
+    def told(self, number: int) -> str:
+        """The file and line of a number."""
+        return "{}:{}".format(*self.lines[number])

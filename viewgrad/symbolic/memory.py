@@ -1,0 +1,241 @@
+"""What is known of the memory of a run while it is traced: which value each buffer holds, and which window of it an
+array is.
+
+Aliasing is decided by memory, and not by Python's objects: two arrays are windows of one base where they lie in one
+buffer. A buffer is known by the array that owns it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..tensor.windows import address_of
+from .types import TensorType, Window, row_strides
+
+__all__ = ["Chain", "Memories", "Memory", "owner_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+def owner_of(array: Array) -> Array:
+    """The array that owns the memory of `array`, or that is the last known to look at it."""
+    while True:
+        base: Any = array.base
+        if base is None:
+            return array
+        if not isinstance(base, np.ndarray):
+            # What `tensor/known.py` makes windows by has the array as `memory`, what NumPy's as_strided does as `base`.
+            held = getattr(base, "memory", None)
+            held = getattr(base, "base", None) if not isinstance(held, np.ndarray) else held
+            if not isinstance(held, np.ndarray):
+                return array
+            base = held
+        array = base
+
+
+class Reference(weakref.ref[Any]):
+    """A weak reference to the owner of a buffer, which knows the number that the owner goes by."""
+
+    __slots__ = ("key",)
+
+    key: int
+
+
+class Chain:
+    """One history of a buffer: tensors over one buffer that are no views of one base have each their own.
+
+    Attributes:
+        root: the tensor whose history it is; weakly.
+        value: the value that the buffer has in it.
+        recorded: whether a write to it was recorded.
+    """
+
+    __slots__ = ("recorded", "root", "value")
+
+    def __init__(self, root: Any, value: Any) -> None:
+        self.root = weakref.ref(root)
+        self.value = value
+        self.recorded = False
+
+
+class Memory:
+    """What is known of a buffer.
+
+    As long as nobody takes a window of it, its value is that of the array `array_id`. From then on it is a *base*,
+    whose elements lie in row order.
+
+    Attributes:
+        value: the value that it has now.
+        array_id: the id of the array that is the value; 0 where it is a base.
+        address: where the base starts.
+        itemsize, dtype: of the elements of the base.
+        shape: of the base.
+        others: further histories.
+        written: whether it was written to.
+        recorded: whether a write to it was recorded.
+        reference: to its owner.
+        root: the tensor of the first history, where it came from outside; weakly.
+    """
+
+    __slots__ = (
+        "address", "array", "array_id", "dtype", "others", "recorded", "reference", "root", "shape", "value", "written",
+    )  # fmt: skip
+
+    value: Any
+    array_id: int
+    array: Any  # what is kept of the array until it is a base: nothing in the usual case that it is the owner
+    address: int
+    dtype: Any
+    shape: Any
+    others: list[Chain] | None
+    written: bool
+    recorded: bool
+    reference: Reference
+    root: weakref.ref[Any] | None
+
+    def window(self, array: Array) -> Window | None:
+        """Which window of the base an array is; None where it is none that could be said."""
+        sizes = array.shape
+        itemsize = self.dtype.itemsize
+        dtype = None
+        if array.dtype != self.dtype:
+            dtype = array.dtype
+            if {dtype.kind, self.dtype.kind} != {"f", "c"}:
+                return None
+            itemsize = min(itemsize, dtype.itemsize)
+        if 0 in sizes:
+            return Window(sizes, (0,) * len(sizes), 0, dtype)
+        offset, rest = divmod(address_of(array) - self.address, itemsize)
+        strides = []
+        for extent, step in zip(sizes, array.strides):
+            if extent == 1:
+                strides.append(0)
+            else:
+                stride, remainder = divmod(step, itemsize)
+                rest |= remainder
+                strides.append(stride)
+        return None if rest else Window(sizes, tuple(strides), offset, dtype)
+
+    def is_whole(self, window: Window) -> bool:
+        """Whether a window is all of the base, as it is."""
+        return (
+            window.dtype is None
+            and window.offset == 0
+            and window.sizes == self.shape
+            and window.strides == row_strides(self.shape)
+        )
+
+
+class Memories:
+    """The buffers of a run.
+
+    Arguments:
+        emit: makes a node: `emit(kind, inputs, attributes, types)` gives its value.
+    """
+
+    def __init__(self, emit: Callable[..., Any]) -> None:
+        self.emit = emit
+        self.known: dict[int, Memory] = {}
+
+    def find(self, array: Array) -> Memory | None:
+        """What is known of the buffer in which an array lies."""
+        memory = self.known.get(id(array))
+        if memory is None and array.base is not None:
+            memory = self.known.get(id(owner_of(array)))
+        return memory
+
+    def add(self, array: Array, value: Any) -> Memory:
+        """A buffer that holds `value`, the elements of `array`, and nothing else that anybody could see."""
+        memory: Memory = Memory.__new__(Memory)
+        memory.value = value
+        memory.array_id = id(array)
+        memory.others = None
+        memory.written = memory.recorded = False
+        memory.root = None
+        owner = array if array.base is None else owner_of(array)
+        memory.array = None if owner is array else array
+        key = id(owner)
+        reference = memory.reference = Reference(owner, self._forget)
+        reference.key = key
+        self.known[key] = memory
+        return memory
+
+    def _forget(self, reference: Reference) -> None:
+        memory = self.known.get(reference.key)
+        if memory is not None and memory.reference is reference:
+            del self.known[reference.key]
+
+    def make_base(self, memory: Memory) -> None:
+        """Let the buffer be a base, of which windows can be taken."""
+        if not memory.array_id:
+            return
+        owner: Any = memory.reference()
+        array: Array = owner if memory.array is None else memory.array
+        memory.array = None
+        memory.array_id = 0
+        memory.shape = None
+        memory.dtype = array.dtype
+        shape = array.shape
+        itemsize = array.itemsize
+        value = memory.value
+        memory.address = address_of(array)
+        grad = value.type.requires_grad
+        if array.flags.c_contiguous and array.size * itemsize == owner.nbytes:
+            memory.shape = shape
+            return
+        if array.size * itemsize == owner.nbytes and array.size:
+            order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+            sizes = tuple([shape[dim] for dim in order])
+            dense = [abs(array.strides[dim]) // itemsize if shape[dim] > 1 else 0 for dim in order]
+            if tuple(dense) == row_strides(sizes):
+                # Dense, in another order: the base has its dimensions in the order of the memory.
+                steps = row_strides(shape)
+                turned = [array.strides[dim] < 0 and shape[dim] > 1 for dim in order]
+                strides = tuple([-steps[dim] if turn else steps[dim] for dim, turn in zip(order, turned)])
+                offset = sum((shape[dim] - 1) * steps[dim] for dim, turn in zip(order, turned) if turn)
+                memory.address += sum(array.strides[dim] * (shape[dim] - 1) for dim, turn in zip(order, turned) if turn)
+                memory.shape = sizes
+                kind = TensorType.of(array.dtype, sizes, grad)
+                memory.value = self.emit("read", (value,), Window(sizes, strides, offset), (kind,))
+                return
+        memory.value = self.filled(memory, [(array, value)])
+
+    def filled(self, memory: Memory, parts: list[tuple[Array, Any]]) -> Any:
+        """A value for a base with the given values in its parts; what is elsewhere nobody sees."""
+        dtype = memory.dtype
+        owner: Any = memory.reference()
+        if memory.shape is None:
+            before, behind = extent_of(owner)
+            memory.address = address_of(owner) - before
+            memory.shape = ((before + behind) // dtype.itemsize,)
+        value = None
+        for array, part in parts:
+            window = memory.window(array)
+            assert window is not None
+            if value is None:
+                if memory.is_whole(window):
+                    value = part
+                    continue
+                value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
+            grad = value.type.requires_grad or part.type.requires_grad
+            value = self.emit("write", (value, part), window, (TensorType.of(dtype, memory.shape, grad),))
+        return value
+
+
+def extent_of(array: Array) -> tuple[int, int]:
+    """How many bytes of an array lie before the start of its first element, and how many behind."""
+    before, behind = 0, array.itemsize
+    if not array.size:
+        return 0, 0
+    for stride, extent in zip(array.strides, array.shape, strict=True):
+        if stride < 0:
+            before -= stride * (extent - 1)
+        else:
+            behind += stride * (extent - 1)
+    return before, behind
+
+

@@ -1,0 +1,63 @@
+"""Common subexpressions: nodes that compute the same from the same values are one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph import Block, Node, Value
+from .constants import is_pure
+
+__all__ = ["eliminate_common_subexpressions"]
+
+
+def eliminate_common_subexpressions(block: Block) -> int:
+    """Let nodes that compute the same from the same values be one.
+
+    Returns:
+        How many nodes were removed.
+    """
+    return _eliminate(block, {})
+
+
+def _eliminate(block: Block, known: dict[Any, Node]) -> int:
+    removed = 0
+    if block.owner is not None:
+        known = dict(known)
+    for node in block:
+        for inner in node.blocks:
+            removed += _eliminate(inner, known)
+        key = key_of(node)
+        if key is None:
+            continue
+        found = known.setdefault(key, node)
+        if found is not node:
+            for old, new in zip(node.outputs, found.outputs, strict=True):
+                old.replace_all_uses_with(new)
+            node.destroy()
+            removed += 1
+    return removed
+
+
+def key_of(node: Node) -> Any:
+    """What two nodes that compute the same have in common; None for one that is like no other."""
+    if not is_pure(node) or node.kind == "full":
+        return None
+    inputs: tuple[Value | None, ...] = node.inputs
+    outputs = tuple([value.type for value in node.outputs])
+    try:
+        key = (node.kind, inputs, typed(node.attributes), outputs)
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def typed(attributes: Any) -> Any:
+    """Attributes of which two are equal only where they are the same: 1 is not 1.0, and 0.0 is not -0.0."""
+    if type(attributes) is tuple:
+        return tuple([typed(option) for option in attributes])
+    if type(attributes) is list:
+        return (list, *[typed(option) for option in attributes])
+    if type(attributes) is float or type(attributes) is complex:
+        return (type(attributes), repr(attributes))
+    return (type(attributes), attributes)

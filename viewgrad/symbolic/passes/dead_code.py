@@ -1,0 +1,53 @@
+"""Dead code: nodes of which nobody uses an output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..graph import Block, Value
+
+__all__ = ["HAVE_EFFECTS", "eliminate_dead_code"]
+
+HAVE_EFFECTS: Final = frozenset({"guard", "return"})
+
+
+def eliminate_dead_code(block: Block, on_live: Callable[[set[Value]], None] | None = None) -> int:
+    """Remove the nodes of which nobody uses an output, guards aside, and such outputs of blocks inside.
+
+    Arguments:
+        block: where.
+        on_live: is called with the values that are left, before anything is removed.
+
+    Returns:
+        How many nodes were removed.
+    """
+    if on_live is not None:
+        on_live(live_values(block))
+    removed = 0
+    for node in reversed(block):
+        if node.kind in HAVE_EFFECTS:
+            continue
+        outputs = node.outputs
+        if not any(value.is_used for value in outputs):
+            node.destroy()
+            removed += 1
+            continue
+        for inner in node.blocks:
+            for number in reversed(range(len(outputs))):
+                if not outputs[number].is_used:
+                    node.drop_output(number)
+                    inner.set_outputs([value for i, value in enumerate(inner.outputs) if i != number])
+            removed += eliminate_dead_code(inner)
+    return removed
+
+
+def live_values(block: Block) -> set[Value]:
+    """The values of a block, and of those inside, on which its outputs or guards depend."""
+    live: set[Value] = {value for value in block.outputs if value is not None}
+    for node in reversed(block):
+        if node.kind in HAVE_EFFECTS or not live.isdisjoint(node.outputs):
+            live.update(value for value in node.inputs if value is not None)
+            for inner in node.blocks:
+                live |= live_values(inner)
+    return live

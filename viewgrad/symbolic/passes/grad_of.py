@@ -1,0 +1,115 @@
+"""Linear blocks: inlined, and specialised on which gradients are undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..graph import Block, Graph, Node, Value
+from ..types import TensorType
+from .dead_code import eliminate_dead_code
+
+__all__ = ["inline_grad_of", "specialize_autograd_zero"]
+
+
+def inline_grad_of(block: Block) -> int:
+    """Put the nodes of linear blocks in the place of these; all gradients are taken to be defined.
+
+    Returns:
+        How many blocks there were.
+    """
+    inlined = 0
+    for node in block:
+        if node.kind == "GradOf":
+            inline_block(node)
+            inlined += 1
+    return inlined
+
+
+def inline_block(node: Node) -> None:
+    """Put the nodes of the only block of a node, which has no inputs, in the place of the node."""
+    (inner,) = node.blocks
+    for each in inner:
+        each.unlink().insert_before(node)
+    for value, output in zip(node.outputs, inner.outputs, strict=True):
+        assert output is not None
+        value.replace_all_uses_with(output)
+    node.destroy()
+
+
+def specialize_autograd_zero(graph: Graph, undefined: Iterable[int] = ()) -> Graph:
+    """Specialise a graph on which of its inputs are undefined gradients.
+
+    A linear block all of whose inputs are undefined gives undefined outputs, and a sum with an undefined summand is the
+    other. All other blocks are inlined. So the graph does no work for gradients that are known to be zero.
+
+    Arguments:
+        graph: the graph, which is changed: the inputs that are undefined are there, and used no more.
+        undefined: their numbers.
+
+    Returns:
+        The graph. Its outputs that are known to be zero are None.
+    """
+    zeros = {graph.inputs[number] for number in undefined}
+    _specialize(graph.block, zeros)
+    outputs = [None if value is None or value in zeros else value for value in graph.outputs]
+    graph.block.set_outputs(outputs)
+    eliminate_dead_code(graph.block)
+    return graph
+
+
+def _specialize(block: Block, zeros: set[Value]) -> None:
+    for node in block:
+        if node.kind == "AutogradZero":
+            zeros.add(node.output)
+        elif node.kind == "AutogradAdd":
+            _specialize_add(node, zeros)
+        elif node.kind == "GradOf":
+            if all(value in zeros for value in node.inputs):
+                zeros.update(node.outputs)
+                continue
+            materialize(node, zeros)
+            inline_block(node)
+
+
+def _specialize_add(node: Node, zeros: set[Value]) -> None:
+    first, second = node.inputs
+    if first in zeros and second in zeros:
+        zeros.add(node.output)
+    elif first in zeros or second in zeros:
+        other = second if first in zeros else first
+        assert other is not None
+        node.output.replace_all_uses_with(other)
+        node.destroy()
+
+
+def materialize(node: Node, zeros: set[Value]) -> None:
+    """Let the nodes of a linear block, of which some inputs are undefined and others are not, take zeros for them.
+
+    What adds to an undefined sum starts it; what adds an undefined gradient leaves the sum as it is.
+    """
+    made: dict[Value, Value] = {}
+    (inner,) = node.blocks
+    for each in inner:
+        if not any(value in zeros for value in each.inputs):
+            continue
+        if each.kind in ("accumulate", "add_at") and each.inputs[1] in zeros:
+            base = each.inputs[0]
+            assert base is not None
+            each.output.replace_all_uses_with(base)
+            each.destroy()
+            continue
+        if each.kind == "AutogradAdd":
+            _specialize_add(each, zeros)
+            continue
+        each.set_inputs([zero(value, node, made) if value in zeros else value for value in each.inputs])
+    inner.set_outputs([zero(value, node, made) if value in zeros else value for value in inner.outputs])
+
+
+def zero(value: Value | None, before: Node, made: dict[Value, Value]) -> Value:
+    """Zeros in the place of an undefined gradient."""
+    assert value is not None and type(value.type) is TensorType
+    if value not in made:
+        kind = value.type.with_grad(False)
+        node = Node("full", (), (kind.shape, 0, kind.dtype), (kind,), before.location)
+        made[value] = node.insert_before(before).output
+    return made[value]

@@ -1,0 +1,170 @@
+"""What a tracer does around calls of operators, reads and writes by index, and custom functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.function.api import FunctionCall
+from ..operators.features import OperatorCall
+from ..operators.operands import frozen_copy
+from ..tensor.features import feature
+from ..tensor.modes import TRACE
+from ..tensor.observers import OBSERVER
+from ..tensor.tensor import Tensor
+from ..views.gather import Accumulate, Gather, Write
+from .attributes import Frozen, thawed
+from .graph import Value
+from .steps import FunctionStep
+from .tracer import Tracer
+from .types import OBJECT, TensorType
+
+__all__: list[str] = []
+
+
+def tracer() -> Tracer:
+    """The tracer that watches here."""
+    observer = OBSERVER.get()
+    assert isinstance(observer, Tracer)
+    return observer
+
+
+@feature(TRACE, OperatorCall)
+def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
+    """Run an operator, and write it down."""
+    self = tracer()
+    operator = call.operator
+    signature = operator.signature
+    given = call.named()
+    inputs: list[Value | None] = []
+    for argument in signature.tensors:
+        value = given.get(argument.name)
+        if argument.kind == "tensors":
+            inputs.extend([self.value_of(item) for item in value or ()])
+        else:
+            inputs.append(None if value is None else self.value_of(value))
+    attributes = tuple([attribute_of(given[argument.name]) for argument in signature.plain])
+    location = self.locations.here()
+    result = run()
+    name = operator.name
+    if call.inplace:
+        target = call.args[0]
+        declared = operator.inplace_declaration
+        kind = name if declared is None else f"{name}_"
+        recorded = call.history is not None
+        produced = result_type(kind, operator if declared is None else declared, target, inputs, recorded)
+        self.write(target, self.node(kind, inputs, attributes, (produced,), location).output, recorded)
+        return result
+    outputs = result if type(result) is tuple else (result,)
+    types = [
+        TensorType.of(output._array.dtype, output._array.shape, output._edge is not None) for output in outputs
+    ]
+    node = self.node(name, inputs, attributes, types, location)
+    for output, value in zip(outputs, node.outputs, strict=True):
+        self.memories.add(output._array, value)
+    return result
+
+
+@feature(TRACE, Gather)
+def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
+    """Read by arrays, and write it down."""
+    self = tracer()
+    source = self.value_of(call.source)
+    pattern, indices = self.pattern(call.index)
+    location = self.locations.here()
+    out = run()
+    kind = TensorType.of(out._array.dtype, out._array.shape, out._edge is not None)
+    self.add(out, self.node("gather_at", (source, *indices), (pattern,), (kind,), location).output)
+    return out
+
+
+@feature(TRACE, Write)
+def write_traced(call: Write, run: Callable[[], Any]) -> Any:
+    """Write, and write it down."""
+    self = tracer()
+    value = self.value_of(call.value)
+    result = run()
+    kind = "add_at" if isinstance(call, Accumulate) else "write" if call.items is None else "put_at"
+    self.write(call.target, value, call.history is not None, call.items, kind)
+    return result
+
+
+@feature(TRACE, FunctionCall)
+def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
+    """Call a custom function, and write it down as one opaque step."""
+    self = tracer()
+    tensors = [arg for arg in call.args if isinstance(arg, Tensor)]
+    inputs = [self.value_of(tensor) for tensor in tensors]
+    step = FunctionStep(Applied(call.function, call.args), call.function.__name__)
+    location = self.locations.here()
+    result = run()
+    outputs = result if isinstance(result, tuple) else (result,)
+    types = [
+        TensorType.of(output.dtype, output.shape, output.requires_grad) if isinstance(output, Tensor) else OBJECT
+        for output in outputs
+    ]
+    node = self.node("call", inputs, (step,), types, location)
+    for output, value in zip(outputs, node.outputs, strict=True):
+        if not isinstance(output, Tensor):
+            continue
+        if any(output is tensor for tensor in tensors):
+            self.write(output, value, output.requires_grad)
+        elif self.memories.find(output._array) is not None:
+            self.refuse(f"{call.function.__name__}, which returns a view of memory that was there before,")
+        else:
+            self.add(output, value)
+    return result
+
+
+class Applied:
+    """A custom function with all of its arguments but the tensors.
+
+    Arguments:
+        function: the subclass of `Function`.
+        args: the arguments of a call; what stands for the tensors among them is given at each call.
+    """
+
+    def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
+        self.function = function
+        self.args = tuple([None if isinstance(arg, Tensor) else attribute_of(arg) for arg in args])
+        self.places = [number for number, arg in enumerate(args) if isinstance(arg, Tensor)]
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        args = [thawed(arg) for arg in self.args]
+        for place, tensor in zip(self.places, tensors, strict=True):
+            args[place] = tensor.clone()  # which forward may write to
+        return self.function.apply(*args)
+
+
+def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], recorded: bool) -> TensorType:
+    """The type of what an in-place operator computes, before it is cast to that of what it is written to."""
+    dtype = target.dtype
+    if isinstance(operator.forward, np.ufunc):
+        # The loop is chosen by the operands; what it gives is cast.
+        dtypes = tuple([value.type.dtype for value in inputs])
+        resolved = operator.forward.resolve_dtypes((*dtypes, None))
+        dtype = resolved[-1]
+    elif dtype.kind == "c" or any(value is not None and value.type.dtype != dtype for value in inputs):
+        samples = [None if value is None else np.ones(value.type.shape, value.type.dtype) for value in inputs]
+        try:
+            with np.errstate(all="ignore"):
+                dtype = np.asarray(operator.forward(*samples)).dtype
+        except TypeError:
+            pass
+    return TensorType.of(dtype, target.shape, recorded)
+
+
+def attribute_of(option: Any) -> Any:
+    """An option of an operator as an attribute: something of our own that nobody changes."""
+    kind = type(option)
+    if kind is tuple:
+        return tuple([attribute_of(item) for item in option])
+    if kind is list:
+        return [attribute_of(item) for item in option]
+    if kind is np.ndarray:
+        return Frozen(option.copy("C"))
+    if kind is type and (option in (bool, int, float, complex) or issubclass(option, np.generic)):
+        return np.dtype(option)
+    return frozen_copy(option)

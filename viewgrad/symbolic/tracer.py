@@ -1,0 +1,370 @@
+"""The tracer: watches a program run, and writes down what it does as a graph."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import EscapeError, TraceError
+from ..operators.operands import is_constant
+from ..tensor.tensor import Tensor, current_edge
+from .attributes import Frozen, Given, interned
+from .graph import Graph, Node, Value
+from .locations import Locations
+from .memory import Chain, Memories, Memory, owner_of
+from .types import TensorType, Window
+
+__all__ = ["Tracer", "full_or_constant"]
+
+Array = np.ndarray[Any, Any]
+ESCAPES: Final = ("error", "guard")
+STEERING: Final = frozenset({"bool()", "int()", "a mask", "where=", "an index", "in"})
+CONSTANTS: Final = frozenset({"constant", "full"})
+LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
+
+
+class Tracer:
+    """Watches what is done to tensors in the thread in which it is the observer.
+
+    Arguments:
+        escapes: what becomes of values that leave the library by `item()`, `float()` or `numpy()`: "error", or "guard",
+            which lets the graph hold them and check in each run that they are the same.
+        lenient: whether tensors of unknown origin are constants; otherwise they are refused.
+
+    Attributes:
+        graph: what has been written down.
+        closures: the tensors that were found outside, each with its input.
+    """
+
+    def __init__(self, escapes: str = "error", *, lenient: bool = False, limit: int | None = None) -> None:
+        if escapes not in ESCAPES:
+            raise ValueError(f"escapes is one of {', '.join(ESCAPES)}, not {escapes!r}")
+        self.escapes = escapes
+        self.lenient = lenient
+        self.limit = limit
+        self.count = 0
+        self.locations = Locations()
+        self.graph = Graph(self.locations.lines)
+        self.block = self.graph.block
+        self.memories = Memories(self._emit_here)
+        self.closures: list[tuple[Tensor, Value]] = []
+        self._attributes: dict[Any, Any] = {}
+        self._constants: dict[Any, Value] = {}
+        self._indices: dict[int, tuple[Array, Value]] = {}
+        self._existing: dict[int, weakref.ref[Any]] = {} if lenient else existing_tensors()
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def node(
+        self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None
+    ) -> Node:
+        """Write down one node."""
+        self.count += 1
+        if self.limit is not None and self.count > self.limit:
+            raise TraceError(
+                f"the record has reached its limit of {self.limit} nodes at {self._here()}"
+            )
+        if location is None:
+            location = self.locations.here()
+        attributes = interned(self._attributes, attributes)
+        return Node(kind, inputs, attributes, types, location).insert_before(self.block.returns)
+
+    def _emit_here(self, kind: str, inputs: Any, attributes: Any, types: Any) -> Value:
+        return self.node(kind, inputs, attributes, types).output
+
+    def constant(self, array: Array, garbage: bool = False) -> Value:
+        """The value that holds the elements of an array, as they are now."""
+        kind, attributes = full_or_constant(array, garbage)
+        small = kind == "constant" and array.size <= LARGE
+        if small and attributes in self._constants:
+            return self._constants[attributes]
+        value = self.node(kind, (), attributes, (TensorType.of(array.dtype, array.shape),)).output
+        if small:
+            self._constants[attributes] = value
+        return value
+
+    # -- tensors -------------------------------------------------------------------------------------------------------
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """The value that a tensor has now."""
+        value = self._read(tensor)
+        if value.type.requires_grad:
+            edge = tensor._edge if tensor._view is None else current_edge(tensor)
+            if edge is None:  # its memory has a history, but the tensor is none of that
+                return self.node("detach", (value,), None, (value.type.with_grad(False),)).output
+        return value
+
+    def _read(self, tensor: Tensor) -> Value:
+        array = tensor._array
+        memory = self.memories.find(array)
+        if memory is None:
+            memory = self._unknown(tensor)
+        if memory.array_id == id(array) and memory.others is None:
+            value: Value = memory.value
+            return value
+        chain = self.chain_of(memory, tensor)
+        if memory.array_id == id(array):
+            return chain.value  # type: ignore[no-any-return]
+        self.memories.make_base(memory)
+        window = self._window(memory, tensor)
+        base: Value = chain.value
+        if memory.is_whole(window):
+            return base
+        return self.read(base, window)
+
+    def read(self, base: Value, window: Window) -> Value:
+        """A window of a base."""
+        of = base.type
+        assert type(of) is TensorType
+        dtype = of.dtype if window.dtype is None else window.dtype
+        return self.node("read", (base,), window, (TensorType.of(dtype, window.sizes, of.requires_grad),)).output
+
+    def _window(self, memory: Memory, tensor: Tensor) -> Window:
+        window = memory.window(tensor._array)
+        if window is None or not _reaches(window, memory.shape):
+            raise TraceError(
+                f"a tensor of {tensor.dtype} and shape {tensor.shape} is no window of the memory of {memory.dtype} "
+                f"that it shares with others, at {self._here()}"
+            )
+        return window
+
+    def chain_of(self, memory: Memory, tensor: Tensor) -> Any:
+        """The history to which a tensor belongs: `memory` itself stands for the first."""
+        if memory.others is None and memory.root is None:
+            return memory
+        root = tensor if tensor._view is None else tensor._view.base
+        for chain in memory.others or ():
+            if chain.root() is root:
+                return chain
+        if memory.root is not None and memory.root() is not root and self._is_old(root):
+            # One from outside, of which we did not know.
+            return self.branch(memory, root, None if memory.written else self._input(root))
+        return memory
+
+    def write(
+        self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write"
+    ) -> None:
+        """A tensor was written to.
+
+        Arguments:
+            tensor: it.
+            value: what was written, still to be broadcast and cast.
+            recorded: whether the tensor's history knows of it.
+            items: the arrays that name the places; None for all of the tensor.
+                kind: "write", "put_at" or "add_at".
+        """
+        memory = self.memories.find(tensor._array)
+        if memory is None:
+            memory = self._unknown(tensor)
+        chain = self.chain_of(memory, tensor)
+        self.memories.make_base(memory)
+        window = self._window(memory, tensor)
+        inputs: tuple[Value, ...] = ()
+        attributes: Any = None
+        if items is not None:
+            pattern, inputs = self.pattern(items)
+            attributes = (window, pattern)
+        memory.written = True
+        location = self.locations.here()
+        for each in (memory, *(memory.others or ())):
+            base: Value = each.value
+            of = base.type
+            assert type(of) is TensorType
+            known = recorded and each is chain
+            new = value.type
+            assert type(new) is TensorType
+            differs = of.requires_grad or new.requires_grad
+            if known:
+                each.recorded = True
+            if items is None and (known or not differs) and memory.is_whole(window):
+                if new.shape == of.shape and new.dtype == of.dtype:
+                    each.value = value
+                    continue
+            grad = of.requires_grad or (known and new.requires_grad)
+            silent = differs and not known
+            made = TensorType.of(of.dtype, of.shape, grad)
+            if items is None:
+                each.value = self.node(
+                    "overwrite" if silent else "write", (base, value), window, (made,), location
+                ).output
+            else:
+                name = f"{kind}_silent" if silent else kind
+                each.value = self.node(name, (base, value, *inputs), attributes, (made,), location).output
+
+    def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
+        """An index by arrays, with numbers in the place of those that are values, and these."""
+        pattern: list[Any] = []
+        inputs: list[Value] = []
+        for item in items:
+            if type(item) is np.ndarray:
+                known = self._indices.get(id(item))
+                if known is None:
+                    pattern.append(Frozen(item))
+                    continue
+                pattern.append(Given(len(inputs)))
+                inputs.append(known[1])
+            else:
+                pattern.append(item)
+        return tuple(pattern), tuple(inputs)
+
+    def add(self, tensor: Tensor, value: Value) -> None:
+        """A tensor was made, whose value nobody else can see."""
+        self.memories.add(tensor._array, value)
+
+    def _unknown(self, tensor: Tensor) -> Memory:
+        """The memory of a tensor of which nobody has told us."""
+        array = tensor._array
+        if is_constant(tensor) or self.lenient:
+            return self.memories.add(array, self.constant(array))
+        owner = owner_of(array)
+        found = self._existing.get(id(owner))
+        if found is None or found() is not owner:
+            raise TraceError(
+                f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
+            )
+        root = tensor if tensor._view is None else tensor._view.base
+        return self.input_memory(root, self._input(root))
+
+    def _input(self, tensor: Tensor) -> Value:
+        kind = TensorType.of(tensor.dtype, tensor.shape, tensor.requires_grad)
+        value = self.graph.add_input(kind, f"closure{len(self.closures)}")
+        self.closures.append((tensor, value))
+        return value
+
+    def _is_old(self, tensor: Tensor) -> bool:
+        """Whether a tensor was there before."""
+        found = self._existing.get(id(tensor))
+        return found is not None and found() is tensor
+
+    def input_memory(self, tensor: Tensor, value: Value) -> Memory:
+        """The memory of a tensor from outside whose value is an input."""
+        memory = self.memories.add(tensor._array, value)
+        memory.root = weakref.ref(tensor if tensor._view is None else tensor._view.base)
+        return memory
+
+    def _here(self) -> str:
+        return self.locations.told(self.locations.here())
+
+    # -- what an observer is told --------------------------------------------------------------------------------------
+
+    def made(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
+        """A tensor was made of numbers or arrays, or of another tensor without its history."""
+        array = tensor._array
+        if isinstance(data, Tensor):
+            value = self._read(data)
+            kind = TensorType.of(array.dtype, array.shape)
+            if value.type.requires_grad or value.type != kind:
+                value = self.node("detach", (value,), None, (kind,)).output
+            self.add(tensor, value)
+            return
+        memory = self.memories.find(array)
+        if memory is not None:  # over memory that is known
+            if tensor._storage is not None and tensor._storage.foreign:
+                self.branch(memory, tensor)
+                return
+        self.memories.add(array, self.constant(array, garbage))
+
+    def detached(self, tensor: Tensor, other: Tensor) -> None:
+        """`other` looks at the memory of `tensor` now, with another history."""
+        memory = self.memories.find(tensor._array)
+        self.branch(self._unknown(tensor) if memory is None else memory, other)
+
+    def branch(self, memory: Memory, tensor: Tensor, given: Value | None = None) -> Chain:
+        """A further history of a buffer, that of `tensor`; `given` is the value of that tensor where it is an input."""
+        self.memories.make_base(memory)
+        if given is None:
+            value: Value = memory.value
+            if value.type.requires_grad:
+                assert type(value.type) is TensorType
+                value = self.node("detach", (value,), None, (value.type.with_grad(False),)).output
+        else:
+            value = self.memories.filled(memory, [(tensor._array, given)])
+        chain = Chain(tensor, value)
+        memory.others = [*[other for other in memory.others or () if other.root() is not None], chain]
+        return chain
+
+    def left(self, tensor: Tensor, how: str, value: Any) -> None:
+        """The elements of a tensor have left the library."""
+        read = self._read(tensor)
+        if read.node.kind in CONSTANTS:
+            return  # always the same
+        steering = how in STEERING
+        if not steering and self.escapes != "guard":
+            raise EscapeError(
+                f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
+                "fixed; compute with tensors instead, or trace with escapes='guard', which checks in each run that it "
+                "is the same"
+            )
+        expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
+        self.node("guard", (read,), (how, expected), ())
+
+    def indexed(self, tensor: Tensor, array: Array) -> None:
+        """A copy of the elements of a tensor is used for an index."""
+        if array.ndim and array.dtype.kind in "iu":
+            self._indices[id(array)] = (array, self._read(tensor))
+        else:  # the shape of the result, or the window, depends on it
+            self.left(tensor, "an index", array if array.ndim else array.item())
+
+    def preserved(self, window: Array, copy: Array) -> None:
+        """A window of memory that is about to be written to was copied, for a node that has saved it."""
+        memory = self.memories.find(window)
+        if memory is None:
+            return  # if it is asked for, it is unknown
+        if memory.array_id == id(window):
+            self.memories.add(copy, memory.value)
+            return
+        self.memories.make_base(memory)
+        taken = memory.window(window)
+        if taken is not None and _reaches(taken, memory.shape):
+            value = memory.value if memory.is_whole(taken) else self.read(memory.value, taken)
+            self.memories.add(copy, value)
+
+    def refuse(self, what: str) -> None:
+        """Something is about to be done that cannot be recorded."""
+        raise TraceError(f"{what} at {self._here()} cannot be recorded while a program is traced")
+
+
+def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
+    """The kind and the attributes of a node that gives the elements of an array."""
+    if garbage:
+        return "full", (array.shape, array.dtype.type(0).item(), array.dtype)
+    if array.size > 1:
+        first = array.flat[0]
+        if np.all(array == first) and not (first == 0 and np.any(np.signbit(array.real))):
+            return "full", (array.shape, first.item(), array.dtype)
+    return "constant", (Frozen(array.copy("C")),)
+
+
+def existing_tensors() -> dict[int, weakref.ref[Any]]:
+    """All tensors that there are, and the arrays that own their memory, by their ids."""
+    owners: dict[int, weakref.ref[Any]] = {}
+    for thing in gc.get_objects():
+        if type(thing) is Tensor:
+            try:
+                owner = owner_of(thing._array)
+            except AttributeError:  # one that is just being made, elsewhere
+                continue
+            owners[id(thing)] = weakref.ref(thing)
+            if id(owner) not in owners:
+                owners[id(owner)] = weakref.ref(owner)
+    return owners
+
+
+def _reaches(window: Window, shape: tuple[int, ...]) -> bool:
+    """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
+    return 0 in window.sizes or window.dtype is not None or (
+        0 <= lowest(window) and highest(window) < max(1, int(np.prod(shape, dtype=object)))
+    )
+
+
+def lowest(window: Window) -> int:
+    """The smallest element number of a window."""
+    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t < 0)
+
+
+def highest(window: Window) -> int:
+    """The greatest element number of a window."""
+    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t > 0)

@@ -1,0 +1,183 @@
+"""The types of the values of a graph, and windows: what is known of a value before the graph runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Final, NamedTuple
+
+import attrs
+import numpy as np
+
+__all__ = [
+    "NONE",
+    "OBJECT",
+    "ListType",
+    "NoneType",
+    "ObjectType",
+    "ScalarType",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "Window",
+    "row_strides",
+    "whole",
+]
+
+
+class Type:
+    """What is known of a value before the graph runs.
+
+    Attributes:
+        requires_grad: whether a gradient can flow to the value.
+    """
+
+    __slots__ = ()
+
+    requires_grad: bool = False
+
+    def with_grad(self, requires_grad: bool) -> Type:
+        """The same with or without a gradient, where that makes a difference."""
+        return self
+
+
+@attrs.frozen
+class TensorType(Type):
+    """A tensor.
+
+    Arguments:
+        dtype: the NumPy dtype of the elements.
+        shape: the lengths of the dimensions.
+        requires_grad: whether a gradient can flow to it.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    requires_grad: bool = False
+
+    made: ClassVar[dict[tuple[Any, ...], TensorType]] = {}
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any], shape: tuple[int, ...], requires_grad: bool = False) -> TensorType:
+        """The type, of which there is one object only: a graph of a million nodes has few types."""
+        key = (dtype, shape, requires_grad)
+        found = cls.made.get(key)
+        if found is None:
+            if len(cls.made) > LIMIT:
+                cls.made.clear()
+            found = cls.made[key] = cls(dtype, shape, requires_grad)
+        return found
+
+    def with_grad(self, requires_grad: bool) -> TensorType:
+        """The same with or without a gradient."""
+        return self if self.requires_grad is requires_grad else TensorType.of(self.dtype, self.shape, requires_grad)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]{' grad' if self.requires_grad else ''}"
+
+
+LIMIT: Final = 1 << 16  # types that are kept to be found again
+
+
+@attrs.frozen
+class ScalarType(Type):
+    """A Python number: "bool", "int", "float" or "complex"."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@attrs.frozen
+class ListType(Type):
+    """A list of values of one type."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list({self.element})"
+
+
+@attrs.frozen
+class TupleType(Type):
+    """A tuple."""
+
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple({', '.join(map(str, self.elements))})"
+
+
+@attrs.frozen
+class NoneType(Type):
+    """None."""
+
+    def __str__(self) -> str:
+        return "none"
+
+
+@attrs.frozen
+class ObjectType(Type):
+    """Something that only an opaque step understands."""
+
+    def __str__(self) -> str:
+        return "object"
+
+
+NONE: Final = NoneType()
+OBJECT: Final = ObjectType()
+
+
+class Window(NamedTuple):
+    """A strided window on the memory of a base, which lies in row order.
+
+    Arguments:
+        sizes: the lengths of its dimensions.
+        strides: the steps between neighbours, in elements; 0 in dimensions of length 1.
+        offset: where it starts, in elements from the start of the base.
+        dtype: of its elements, where it is not that of the base (the real parts of complex numbers, say); strides and
+            offset then count in the smaller of the two.
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: np.dtype[Any] | None = None
+
+    @property
+    def overlaps_itself(self) -> bool:
+        """Whether two elements may share one place (never no when they do)."""
+        if 0 in self.sizes:
+            return False
+        reach = 0
+        for stride, size in sorted((abs(t), s) for t, s in zip(self.strides, self.sizes, strict=True) if s > 1):
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+        return False
+
+    def __str__(self) -> str:
+        dtype = "" if self.dtype is None else f", dtype({self.dtype.name!r})"
+        return f"window({list(self.sizes)}, {list(self.strides)}, {self.offset}{dtype})"
+
+
+def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of an array of `shape` in row order; 0 in dimensions of length 1."""
+    if 0 in shape:
+        return (0,) * len(shape)
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step if extent != 1 else 0)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def whole(shape: tuple[int, ...]) -> Window:
+    """The window that is all of a base of `shape`."""
+    return Window(shape, row_strides(shape), 0)

@@ -1,0 +1,72 @@
+"""What a tracer is told besides the calls that features run around; see `symbolic/trace.py`.
+
+Where the mode has the bit TRACE, there is an observer. It is told of tensors that are made of numbers and arrays, of
+tensors that come to share memory, and of values that leave the library: all that no operator, read or write shows.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from .modes import TRACE, current_mode
+
+__all__ = ["OBSERVER", "Observer", "array_of", "array_of_index", "observed"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Observer(Protocol):
+    """What is told of things."""
+
+    def made(self, tensor: Any, data: Any = None, garbage: bool = False) -> None:
+        """`tensor` was made of numbers or arrays, or of the tensor `data`, without its history.
+
+        Arguments:
+            tensor: it.
+            data: what it was made of, where that is a tensor.
+            garbage: whether its elements are whatever the memory held.
+        """
+
+    def detached(self, tensor: Any, other: Any) -> None:
+        """`other` looks at the memory of `tensor` now, with another history."""
+
+    def left(self, tensor: Any, how: str, value: Any) -> None:
+        """The elements of `tensor` have left the library as `value`, by way of `how`."""
+
+    def indexed(self, tensor: Any, array: Array) -> None:
+        """`array`, a copy of the elements of `tensor`, is used for an index."""
+
+    def preserved(self, window: Array, copy: Array) -> None:
+        """`copy` was made of a window of memory that is about to be written to."""
+
+    def refuse(self, what: str) -> None:
+        """Something is about to be done that cannot be recorded."""
+
+
+OBSERVER: Final[ContextVar[Observer]] = ContextVar("viewgrad_observer")
+
+
+def observed() -> Observer | None:
+    """The observer here and now, if there is any."""
+    return OBSERVER.get() if current_mode() & TRACE else None
+
+
+def array_of(tensor: Any, how: str) -> Array:
+    """The elements of a tensor, for a use that no operator shows: the observer is told."""
+    array: Array = tensor._array
+    observer = observed()
+    if observer is not None:
+        observer.left(tensor, how, array)
+    return array
+
+
+def array_of_index(tensor: Any) -> Array:
+    """The elements of a tensor that is used as an index, as an array of our own."""
+    array: Array = np.array(tensor._array)
+    observer = observed()
+    if observer is not None:
+        observer.indexed(tensor, array)
+    return array
