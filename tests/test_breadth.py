@@ -5,15 +5,12 @@ import sys
 
 import numpy as np
 import pytest
+from leaves import leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd import grad, gradcheck, gradgradcheck
 from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import DifferentiabilityError
-
-
-def leaf(array):
-    return vg.Tensor(array, requires_grad=True)
 
 
 def complex_matrix(*shape, seed=0):
@@ -45,7 +42,7 @@ def projectors(vectors):
 )
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 3)])
 def test_svd_of_complex_matrices(of, shape):
-    a = leaf(complex_matrix(*shape))
+    a = leaf_of(complex_matrix(*shape))
     assert gradcheck(lambda a: of(*np.linalg.svd(a, full_matrices=False)), a)
     assert gradgradcheck(lambda a: of(*np.linalg.svd(a, full_matrices=False)), a, atol=1e-4)
 
@@ -55,14 +52,14 @@ def test_svd_of_complex_matrices(of, shape):
 )
 @pytest.mark.parametrize("triangle", ["L", "U"])
 def test_eigh_of_complex_matrices(of, triangle):
-    a = leaf(complex_matrix(3, 3) + np.diag([0, 3, 6]))
+    a = leaf_of(complex_matrix(3, 3) + np.diag([0, 3, 6]))
     assert gradcheck(lambda a: of(*np.linalg.eigh(a, triangle)), a)
     assert gradgradcheck(lambda a: of(*np.linalg.eigh(a, triangle)), a, atol=1e-4)
 
 
 @pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0].real.sum(), lambda a: np.linalg.eigh(a)[1].real.sum()])
 def test_losses_that_depend_on_phases_are_refused(of):
-    loss = of(leaf(complex_matrix(3, 3)))
+    loss = of(leaf_of(complex_matrix(3, 3)))
     with pytest.raises(DifferentiabilityError, match="depends on the phases"):
         loss.backward()
 
@@ -70,18 +67,18 @@ def test_losses_that_depend_on_phases_are_refused(of):
 @pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0], lambda a: np.linalg.eigh(a)[1]])
 def test_vectors_of_equal_values_have_no_derivative(of):
     with pytest.raises(DifferentiabilityError, match="values are equal"):
-        of(leaf(np.eye(3)))[0, 1].backward()
+        of(leaf_of(np.eye(3)))[0, 1].backward()
 
 
 def test_equal_values_themselves_have_one():
     for of in (np.linalg.svdvals, np.linalg.eigvalsh, lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.eigh(a)[0]):
-        a = leaf(np.eye(3))
+        a = leaf_of(np.eye(3))
         of(a).sum().backward()
         np.testing.assert_allclose(a.grad, np.eye(3), atol=1e-15)
 
 
 def test_svd_with_more_vectors_than_values():
-    a = leaf(np.random.default_rng(0).standard_normal((4, 2)))
+    a = leaf_of(np.random.default_rng(0).standard_normal((4, 2)))
     u, s, _ = np.linalg.svd(a)
     assert u.shape == (4, 4)
     (wanted,) = grad((np.linalg.svd(a, full_matrices=False)[0][:, 0] ** 3).sum() + s.sum(), a, retain_graph=True)
@@ -99,7 +96,7 @@ def test_tangent_of_a_gradient_that_is_zero_reaches_it():
     matrix = np.diag([3.0, 2.0, 1.0]) + 0.1
 
     def gradient(t):
-        a = leaf(matrix)
+        a = leaf_of(matrix)
         w, v = np.linalg.eigh(a)
         return grad(w[0] + (v[:, 0] * (t - 1.0)).sum() * 2.0, a, create_graph=True)[0]
 
@@ -125,7 +122,7 @@ def test_tangent_of_a_gradient_that_is_zero_reaches_it():
 )
 def test_determinant_of_a_singular_matrix(matrix):
     matrix = np.array(matrix)
-    a = leaf(matrix)
+    a = leaf_of(matrix)
     np.linalg.det(a).backward()
     n = len(matrix)
     cofactors = [
@@ -137,21 +134,21 @@ def test_determinant_of_a_singular_matrix(matrix):
 def test_least_squares_of_vectors_and_residuals():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((5, 2)), rng.standard_normal(5)
-    x, residuals, rank, values = np.linalg.lstsq(leaf(a), leaf(b))
+    x, residuals, rank, values = np.linalg.lstsq(leaf_of(a), leaf_of(b))
     wanted = np.linalg.lstsq(a, b)
     for found, each in zip((x, residuals, rank, values), wanted):
         np.testing.assert_allclose(found.detach(), each)
     assert rank.dtype.kind == "i" and not rank.requires_grad
-    tall, wide = leaf(complex_matrix(4, 2)), leaf(complex_matrix(2, 4))
-    assert gradcheck(lambda a, b: np.linalg.lstsq(a, b)[:2], (tall, leaf(complex_matrix(4, seed=1))))
-    assert gradcheck(lambda a, b: np.linalg.lstsq(a, b)[0], (wide, leaf(complex_matrix(2, 3, seed=1))))
+    tall, wide = leaf_of(complex_matrix(4, 2)), leaf_of(complex_matrix(2, 4))
+    assert gradcheck(lambda a, b: np.linalg.lstsq(a, b)[:2], (tall, leaf_of(complex_matrix(4, seed=1))))
+    assert gradcheck(lambda a, b: np.linalg.lstsq(a, b)[0], (wide, leaf_of(complex_matrix(2, 3, seed=1))))
 
 
 def test_only_the_triangle_that_is_read_has_a_gradient():
-    a = leaf(np.diag([4.0, 5.0, 6.0]) + 1)
+    a = leaf_of(np.diag([4.0, 5.0, 6.0]) + 1)
     np.linalg.cholesky(a).sum().backward()
     assert ((a.grad.numpy() != 0) == np.tri(3)).all()
-    a = leaf(np.diag([4.0, 5.0, 6.0]) + 1)
+    a = leaf_of(np.diag([4.0, 5.0, 6.0]) + 1)
     (np.linalg.eigh(a, "U")[0] ** 2).sum().backward()
     assert ((a.grad.numpy() != 0) == np.tri(3).T).all()
 
@@ -168,10 +165,10 @@ def test_missing_values_have_no_gradient():
         lambda a, axis: np.nanquantile(a, 0.25, axis=axis): [[0.5, 0, 0, 0.5], [0, 0, 0.75, 0.25]],
     }
     for function, wanted in expected.items():
-        a = leaf(x)
+        a = leaf_of(x)
         function(a, axis=1).sum().backward()
         np.testing.assert_allclose(a.grad, wanted)
-    a = leaf([1.0, np.nan, np.inf, -np.inf])
+    a = leaf_of([1.0, np.nan, np.inf, -np.inf])
     result = np.nan_to_num(a, nan=7.0)
     np.testing.assert_array_equal(result.detach(), np.nan_to_num(a.detach().numpy(), nan=7.0))
     result.sum().backward()
@@ -188,9 +185,9 @@ def test_reductions_that_pass_over_missing_values(function, axis):
     x = np.random.default_rng(0).standard_normal((3, 4))
     there = np.array([[True, False, True, True], [True, True, False, True], [False, True, True, True]])
     holed = np.where(there, x, np.nan)
-    np.testing.assert_allclose(function(leaf(holed), axis=axis).detach(), function(holed, axis=axis))
+    np.testing.assert_allclose(function(leaf_of(holed), axis=axis).detach(), function(holed, axis=axis))
     if function not in (np.nanargmax, np.nanargmin):
-        assert gradcheck(lambda x: function(np.where(there, x, np.nan), axis=axis), leaf(x))
+        assert gradcheck(lambda x: function(np.where(there, x, np.nan), axis=axis), leaf_of(x))
 
 
 def test_equal_values():
@@ -204,7 +201,7 @@ def test_equal_values():
         (lambda a: vg.max_pool1d(a, 2)[0].sum(), [3.0, 3.0, 1.0, 2.0], [1.0, 0.0, 0.0, 1.0]),
     ]
     for function, values, wanted in cases:
-        a = leaf(values)
+        a = leaf_of(values)
         function(a).backward()
         assert a.grad.tolist() == wanted
 
@@ -225,13 +222,13 @@ def test_equal_values():
     ],
 )
 def test_kinks(function, places, wanted):
-    a = leaf(places)
+    a = leaf_of(places)
     function(a).sum().backward()
     np.testing.assert_allclose(a.grad, wanted)
 
 
 def test_sinc_at_zero_to_any_order():
-    x = leaf(np.zeros(1))
+    x = leaf_of(np.zeros(1))
     y = np.sinc(x)
     for wanted in (0.0, -(np.pi**2) / 3, 0.0, np.pi**4 / 5):
         (y,) = grad(y.sum(), x, create_graph=True)
@@ -239,7 +236,7 @@ def test_sinc_at_zero_to_any_order():
 
 
 def test_step_has_the_gradient_of_its_value_at_zero():
-    x, h = leaf([-1.0, 0.0, 2.0]), leaf([5.0, 6.0, 7.0])
+    x, h = leaf_of([-1.0, 0.0, 2.0]), leaf_of([5.0, 6.0, 7.0])
     np.heaviside(x, h).sum().backward()
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
     assert h.grad.tolist() == [0.0, 1.0, 0.0]
@@ -253,7 +250,7 @@ def test_running_statistics_are_updated_in_place():
     x = rng.standard_normal((6, 3, 2)) * 2 + 1
     mean, var = vg.zeros(3), vg.ones(3)
     seen = mean.detach()
-    weight, bias = leaf(np.ones(3)), leaf(np.zeros(3))
+    weight, bias = leaf_of(np.ones(3)), leaf_of(np.zeros(3))
     result = vg.batch_norm(vg.Tensor(x), mean, var, weight, bias, training=True, momentum=0.25)
     np.testing.assert_allclose(result.detach().numpy().mean(axis=(0, 2)), 0, atol=1e-12)
     np.testing.assert_allclose(seen, 0.25 * x.mean(axis=(0, 2)))
@@ -272,7 +269,7 @@ def test_running_statistics_are_updated_in_place():
 
 
 def test_what_was_computed_with_running_statistics_keeps_its_gradient():
-    x = leaf(np.random.default_rng(0).standard_normal((4, 2)))
+    x = leaf_of(np.random.default_rng(0).standard_normal((4, 2)))
     mean, var = vg.zeros(2), vg.Tensor([4.0, 9.0])
     calm = vg.batch_norm(x, mean, var, eps=0.0)
     vg.batch_norm(x, mean, var, training=True)  # writes over what was saved
@@ -281,7 +278,7 @@ def test_what_was_computed_with_running_statistics_keeps_its_gradient():
 
 
 def test_dropout_draws_from_its_generator_only():
-    x = leaf(np.ones((100, 50)))
+    x = leaf_of(np.ones((100, 50)))
     first = vg.dropout(x, 0.2, generator=np.random.default_rng(3))
     again = vg.dropout(x, 0.2, generator=np.random.default_rng(3))
     np.testing.assert_array_equal(first.detach(), again.detach())
@@ -309,7 +306,7 @@ def test_cross_entropy():
     for (w, reduction), value in wanted.items():
         given = None if w is None else weight
         options = {"weight": given, "reduction": reduction}
-        assert gradcheck(lambda x, options=options: vg.cross_entropy(x, classes, **options), leaf(logits))
+        assert gradcheck(lambda x, options=options: vg.cross_entropy(x, classes, **options), leaf_of(logits))
         found = vg.cross_entropy(vg.Tensor(logits), classes, given, reduction=reduction)
         np.testing.assert_allclose(found, value)
     smooth = vg.cross_entropy(vg.Tensor(logits[:4]), classes[:4], label_smoothing=0.3)
@@ -374,15 +371,15 @@ def test_cross_entropy():
 )
 def test_numpy_functions_on_tensors(program):
     x = np.random.default_rng(1).uniform(0.5, 2, (3, 3))
-    result = program(leaf(x))
+    result = program(leaf_of(x))
     np.testing.assert_allclose(result.detach(), program(x), rtol=1e-12)
     assert result.dtype == program(x).dtype
-    assert gradcheck(program, leaf(x))
+    assert gradcheck(program, leaf_of(x))
 
 
 def test_numpy_functions_without_gradients():
     x = np.array([[3.0, 1.0], [1.0, 0.0]])
-    t = leaf(x)
+    t = leaf_of(x)
     pairs = [
         (np.argmax(t, axis=1), np.argmax(x, axis=1)),
         (np.searchsorted(t[1, ::-1], 0.5), np.searchsorted(x[1, ::-1], 0.5)),
@@ -402,7 +399,7 @@ def test_numpy_functions_without_gradients():
 
 def test_scipy_ufuncs_on_tensors():
     special = pytest.importorskip("scipy.special")
-    x = leaf(np.array([0.25, 0.5, 0.75]))
+    x = leaf_of(np.array([0.25, 0.5, 0.75]))
     for name in ("erf", "gammaln", "digamma", "psi", "expit", "logit", "ndtr"):
         result = getattr(special, name)(x)
         assert result.requires_grad
@@ -410,12 +407,12 @@ def test_scipy_ufuncs_on_tensors():
     assert gradcheck(lambda x: special.xlogy(x, x + 1), x)
     assert gradcheck(lambda x: special.jv(2, x) * special.gammainc(1.5, x), x)
     with pytest.raises(DifferentiabilityError, match="no gradient flows to argument 'v'"):
-        special.gammainc(leaf(2.0), x)
+        special.gammainc(leaf_of(2.0), x)
 
 
 def test_xlogy_where_the_first_value_is_zero():
     special = pytest.importorskip("scipy.special")
-    x, y = leaf([0.0, 0.0, 2.0]), leaf([3.0, 0.0, 3.0])
+    x, y = leaf_of([0.0, 0.0, 2.0]), leaf_of([3.0, 0.0, 3.0])
     special.xlogy(x, y).sum().backward()
     np.testing.assert_allclose(x.grad, [np.log(3), 0.0, np.log(3)])
     np.testing.assert_allclose(y.grad, [0.0, 0.0, 2 / 3])
@@ -488,3 +485,10 @@ def test_integers_are_not_kept_where_the_result_is_none():
     values, indices = vg.max_pool1d(vg.Tensor(x), 2, padding=1)
     assert indices.tolist() == [[0, 2], [0, 1]]
     assert values.tolist() == [[3, 2], [0, 5]]
+
+
+def test_the_gradient_of_a_power_of_bools_has_the_dtype_of_the_base():
+    x = vg.Tensor(np.float32([2.0, 3.0]), requires_grad=True)
+    (x ** vg.Tensor([True, False])).sum().backward()
+    assert x.grad.dtype == np.float32
+    assert x.grad.tolist() == [1.0, 0.0]

@@ -10,13 +10,11 @@ import traceback
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import viewgrad as vg
+from viewgrad.errors import DifferentiabilityError
 from viewgrad.operators.define import OPERATORS, define_op
-
-
-def leaf(*values):
-    return vg.Tensor([float(value) for value in values], requires_grad=True)
 
 
 class Doubled(vg.autograd.Function):
@@ -206,3 +204,105 @@ def test_sources_stay_when_linecache_is_checked():
     vg.sin(1.0)
     linecache.checkcache()
     assert "def sin(self):" in "".join(linecache.getlines(vg.sin.__code__.co_filename))
+
+
+squared_length = vg.autograd.define_op(
+    "squared_length(self)",
+    forward=lambda z: (z * z.conj()).real,
+    derivatives={"self": "grad * 2 * self"},
+    forward_derivative="2 * (conj(self_p) * self_t).real",
+    inplace=True,
+)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("as_view", [False, True])
+@pytest.mark.parametrize("operator", [vg.operators.OPERATORS["abs"], squared_length])
+def test_a_real_result_written_over_complex_numbers_takes_the_real_part_of_the_gradient(operator, as_view, recorded):
+    z = vg.Tensor([0.3 + 0.4j, -1 + 2j], requires_grad=True)
+    t = z.clone()
+    operator.inplace(t[...] if as_view else t)
+    (grad,) = vg.autograd.grad((t * t * (1 + 2j)).real.sum(), z, create_graph=recorded)
+    (expected,) = vg.autograd.grad((operator(z) ** 2).sum(), z)
+    np.testing.assert_allclose(grad.detach(), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("number", [vg.Tensor, np.array])
+def test_bounds_and_options_may_be_written_to_later(number):
+    x = vg.Tensor(np.arange(9.0).reshape(3, 3), requires_grad=True)
+    start, stop, one = number(0), number(2), number(1)
+    written = x.clone()
+    written[start:stop] *= 10.0
+    written[:, one:stop] = 0.0
+    results = [
+        written,
+        x[start:stop],
+        x[start:stop, one],
+        x.unfold(0, stop, one),
+        x.diagonal(one),
+        x.as_strided((stop, stop), (one, one), one),
+        np.roll(x, one, axis=one),
+        np.sum(x, axis=one),
+        np.concatenate([x, x], axis=one),
+        np.repeat(x, stop, axis=one),
+        np.tile(x, stop),
+        np.triu(x, one),
+        np.pad(x, ((one, one), (one, stop))),
+        np.linalg.matrix_power(x, stop),
+        np.quantile(x, 0.5, axis=one),
+        np.split(x, number(3))[2],
+    ]
+
+    def gradients():
+        terms = [(result * np.cos(np.arange(result.size).reshape(result.shape))).sum() for result in results]
+        return [vg.autograd.grad(term, x, retain_graph=True)[0].tolist() for term in terms]
+
+    before = gradients()
+    for bound in start, stop, one:
+        bound += 1
+    assert gradients() == before
+
+
+def test_a_tensor_that_requires_grad_is_no_option():
+    x = vg.Tensor([1.0, 2.0, 4.0], requires_grad=True)
+    q = vg.Tensor(0.3, requires_grad=True)
+    with pytest.raises(DifferentiabilityError, match=r"argument 'q' of operator 'quantile'.*detach\(\)"):
+        np.quantile(x.detach(), q)
+    assert np.quantile(x, q.detach()).item() == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize("name", ["kept0", "unconjugated"])
+def test_names_that_generated_code_uses_for_itself_begin_with_an_underscore(name):
+    gradient = f"grad * conj(result * 2.0) * 0.5 * {name} / {name}"
+    op = vg.autograd.define_op(f"exp_of_{name}({name})", forward=np.exp, derivatives={name: gradient})
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert np.allclose(vg.autograd.grad(op(x).sum(), x)[0].numpy(), np.exp([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("name", ["mode", "axis", "size"])
+def test_plain_argument_keeps_its_value(name):
+    op = vg.autograd.define_op(
+        f"scaled_by_{name}(self, {name}='twice')",
+        forward=lambda a, factor="twice": a * (2.0 if factor == "twice" else 3.0),
+        derivatives={"self": f"grad * (2.0 if {name} == 'twice' else 3.0)"},
+        forward_derivative="auto_linear",
+        inplace=True,
+    )
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert op(x).tolist() == [2.0, 4.0]
+    y = op(x, "thrice")
+    assert y.tolist() == [3.0, 6.0]
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, [3.0, 3.0])
+    z = x.clone()
+    op.inplace(z, "thrice")
+    assert z.tolist() == [3.0, 6.0]
+
+
+@pytest.mark.parametrize("as_view", [False, True])
+def test_the_absolute_value_of_complex_numbers_in_place_passes_on_the_real_part_of_the_gradient(as_view):
+    z = vg.Tensor([0.3 + 0.4j, -1 + 2j], requires_grad=True)
+    t = z.clone()
+    (t[...] if as_view else t).abs_()
+    (t * t * (1 + 2j)).real.sum().backward()
+    assert abs(z.grad - 2 * z.detach()).max().item() < 1e-15

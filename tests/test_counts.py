@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from allocations import allocations
+from leaves import random_leaf
 
 import viewgrad as vg
 from viewgrad.tensor.storage import storage_of
@@ -14,16 +15,12 @@ BASE_BYTES = ROWS * WIDTH * 8
 ROW_BYTES = WIDTH * 8
 
 
-def leaf(*shape, seed=0):
-    return vg.Tensor(np.random.default_rng(seed).uniform(0.5, 1.5, shape), requires_grad=True)
-
-
 # Programs that make `count` small writes or reads on a table whose size does not depend on `count`. Each returns the
 # number to be differentiated and the leaves.
 
 
 def row_fill(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     out = vg.zeros(ROWS, WIDTH)
     for i in range(count):
         out[i] = x[i] * 2
@@ -31,7 +28,7 @@ def row_fill(count):
 
 
 def column_fill(count):
-    x = leaf(WIDTH, ROWS)
+    x = random_leaf(WIDTH, ROWS)
     out = vg.zeros(WIDTH, ROWS)
     for i in range(count):
         out[:, i] = x[:, i] * 2
@@ -39,7 +36,7 @@ def column_fill(count):
 
 
 def row_reads(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     s = vg.zeros()
     for i in range(count):
         s += (x[i] * 2).sum()
@@ -47,7 +44,7 @@ def row_reads(count):
 
 
 def recurrence(count):
-    a, start = leaf(WIDTH), leaf(WIDTH, seed=1)
+    a, start = random_leaf(WIDTH), random_leaf(WIDTH, seed=1)
     x = vg.zeros(ROWS, WIDTH)
     x[0] = start
     for i in range(1, count):
@@ -56,7 +53,7 @@ def recurrence(count):
 
 
 def cells(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     out = x.clone()
     for i in range(1, count):
         out[i, i] = out[i - 1, i - 1] * out[i - 1, i] + x[0, i]
@@ -64,7 +61,7 @@ def cells(count):
 
 
 def blocks(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     out = x.clone()
     for i in range(count):
         column = 8 * i % WIDTH
@@ -73,7 +70,7 @@ def blocks(count):
 
 
 def in_place_through_a_view(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     out = x.clone()
     for i in range(count):
         row = out[i % ROWS]
@@ -83,7 +80,7 @@ def in_place_through_a_view(count):
 
 
 def view_of_a_view(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     table = vg.zeros(ROWS + 1, WIDTH + 2)
     inner = table[:, 1:-1]
     for i in range(count):
@@ -92,7 +89,7 @@ def view_of_a_view(count):
 
 
 def reads_through_a_view_of_a_view(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     inner = x[1:, 1:]
     s = vg.zeros()
     for i in range(count - 1):
@@ -101,7 +98,7 @@ def reads_through_a_view_of_a_view(count):
 
 
 def reads_of_a_transpose(count):
-    x = leaf(WIDTH, ROWS)
+    x = random_leaf(WIDTH, ROWS)
     s = vg.zeros()
     for i in range(count):
         s = s + (x.T[i] * 2).sum()
@@ -109,7 +106,7 @@ def reads_of_a_transpose(count):
 
 
 def reads_by_reshape(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     flat = x.reshape(-1)
     s = vg.zeros()
     for i in range(count):
@@ -118,7 +115,7 @@ def reads_by_reshape(count):
 
 
 def ring_buffer(count):
-    x, a = leaf(ROWS, WIDTH), leaf(WIDTH, seed=1)
+    x, a = random_leaf(ROWS, WIDTH), random_leaf(WIDTH, seed=1)
     ring = vg.zeros(ROWS, WIDTH)
     for t in range(count):
         ring[t % 4] = x[t] + a * ring[t % 4]
@@ -126,7 +123,7 @@ def ring_buffer(count):
 
 
 def masked_writes(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     masks = np.random.default_rng(2).random((ROWS, WIDTH)) < 0.5
     out = vg.zeros(ROWS, WIDTH)
     for i in range(count):
@@ -136,7 +133,7 @@ def masked_writes(count):
 
 
 def index_put(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     places = np.random.default_rng(3).permutation(ROWS * WIDTH).reshape(ROWS, WIDTH)
     out = vg.zeros(ROWS * WIDTH)
     for i in range(count):
@@ -145,7 +142,7 @@ def index_put(count):
 
 
 def gathers(count):
-    x = leaf(ROWS * WIDTH)
+    x = random_leaf(ROWS * WIDTH)
     places = np.random.default_rng(3).integers(0, ROWS * WIDTH, (ROWS, WIDTH))
     s = vg.zeros()
     for i in range(count):
@@ -154,7 +151,7 @@ def gathers(count):
 
 
 def numbers_written(count):
-    x = leaf(ROWS, WIDTH)
+    x = random_leaf(ROWS, WIDTH)
     out = x * 2
     for i in range(count):
         out[i, 1:] = 0.5
@@ -227,7 +224,7 @@ def test_arrays_of_the_size_of_the_base_are_as_many_for_many_writes_as_for_few(p
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_full_size_copies_in_the_backward_pass_are_few(program):
     _, backward = allocated(program, MANY, by_backward)
-    # The gradient of the result, the accumulator of each leaf, and a copy where a gradient is shared.
+    # The gradient of the result, the accumulator of each random_leaf, and a copy where a gradient is shared.
     assert large(backward) <= 4
 
 
@@ -244,7 +241,7 @@ def test_each_write_or_read_allocates_in_proportion_to_itself(program, run):
 
 
 def squared_row_fill(rows):
-    x = leaf(rows, WIDTH)
+    x = random_leaf(rows, WIDTH)
     out = vg.zeros(rows, WIDTH)
     for i in range(rows):
         out[i] = x[i] * x[i]
@@ -320,7 +317,7 @@ def windows_of(tensor):
 def test_windows_compared_per_write_do_not_grow_with_the_number_saved(saved, written):
     compared = {}
     for n in (32, 256):
-        w = leaf(n)[0] * 1.0
+        w = random_leaf(n)[0] * 1.0
         table = vg.ones(n, n)
         kept = [table[index] * w for index in FORMS[saved](n)]  # each saves its window, for the gradient of w
         writes = FORMS[written](n)
@@ -334,7 +331,7 @@ def test_windows_compared_per_write_do_not_grow_with_the_number_saved(saved, wri
 
 
 def test_a_write_to_memory_of_which_nothing_is_saved_compares_nothing():
-    x = leaf(64, 4)
+    x = random_leaf(64, 4)
     out = vg.zeros(64, 4)
     for i in range(64):
         out[i] = x[i] * 2
@@ -342,7 +339,7 @@ def test_a_write_to_memory_of_which_nothing_is_saved_compares_nothing():
 
 
 def test_of_single_elements_numbers_are_kept_and_nothing_is_registered():
-    x = leaf(8, 8)
+    x = random_leaf(8, 8)
     table = x * 1.0
     parts = [table[i, j] * table[j, i] for i in range(8) for j in range(8)]
     assert storage_of(table).windows is None
@@ -353,7 +350,7 @@ def test_of_single_elements_numbers_are_kept_and_nothing_is_registered():
 
 
 def test_the_registry_of_a_parameter_used_in_many_steps_holds_the_live_windows_only():
-    parameter = leaf(8, 4)
+    parameter = random_leaf(8, 4)
     storage = storage_of(parameter)
     for step in range(3000):
         (parameter[step % 8] * parameter[(step + 1) % 8]).sum().backward()
@@ -363,7 +360,7 @@ def test_the_registry_of_a_parameter_used_in_many_steps_holds_the_live_windows_o
 
 
 def test_the_registry_holds_all_windows_that_are_still_needed():
-    parameter = leaf(500, 4)
+    parameter = random_leaf(500, 4)
     other = vg.ones(4, requires_grad=True)
     kept = [parameter[i] * other for i in range(500)]
     assert len(windows_of(parameter)) >= 500
@@ -374,7 +371,7 @@ def test_the_registry_holds_all_windows_that_are_still_needed():
 
 
 def test_each_saved_window_is_copied_once_however_often_it_is_written_to():
-    a = leaf(16)
+    a = random_leaf(16)
     table = vg.ones(16, 16)
     kept = [table[i] * a for i in range(16)]
     for _ in range(5):

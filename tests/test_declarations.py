@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from leaves import spaced_leaf
 
 import viewgrad as vg
 from viewgrad.autograd import define_op, gradcheck, gradgradcheck
@@ -443,18 +444,14 @@ def saved_bytes(tensor):
     return total
 
 
-def leaf(*shape):
-    return vg.Tensor(np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape), requires_grad=True)
-
-
 def test_saved_bytes():
-    x, c = leaf(100), vg.ones(100)
+    x, c = spaced_leaf(100), vg.ones(100)
     assert saved_bytes(x + c) == 0
     assert saved_bytes(x + x) == 0
     assert saved_bytes(x * c) == 800
     assert saved_bytes(c * x) == 800
     assert saved_bytes(x * 2.0) == 8
-    assert saved_bytes(x * leaf(100)) == 1600
+    assert saved_bytes(x * spaced_leaf(100)) == 1600
     assert saved_bytes(vg.exp(x)) == 800
     assert saved_bytes(x.sum()) == 0
     assert saved_bytes(vg.concatenate([x, x])) == 0
@@ -462,7 +459,7 @@ def test_saved_bytes():
 
 
 def test_an_operand_that_needs_no_gradient_saves_nothing():
-    x, c = leaf(100), vg.ones(100)
+    x, c = spaced_leaf(100), vg.ones(100)
     node = (x * c).grad_fn
     assert node.saved_other.array is c._array
     assert not hasattr(node, "saved_self")
@@ -472,14 +469,14 @@ def test_an_operand_that_needs_no_gradient_saves_nothing():
 
 
 def test_exp_saves_its_result_and_no_copy_of_it():
-    x = leaf(3)
+    x = spaced_leaf(3)
     y = vg.exp(x)
     assert y.grad_fn.saved_names == ("result",)
     assert y.grad_fn.saved_result.array is y._array
 
 
 def test_sum_saves_a_shape():
-    node = leaf(2, 3).sum(axis=0).grad_fn
+    node = spaced_leaf(2, 3).sum(axis=0).grad_fn
     assert node.saved_names == ()
     assert node.saved_self_shape == (2, 3)
     assert OPERATORS["sum"].saved("self") == ("self_shape", "axis", "keepdims")
@@ -515,7 +512,7 @@ def test_metadata_instead_of_arrays(formula, slot, value):
     op = define_op(
         "copied(self, n=2)", forward=lambda x, n=2: x.copy(), derivatives={"self": formula}, forward_derivative="self_t"
     )
-    x = leaf(2, 3)
+    x = spaced_leaf(2, 3)
     y = op(x)
     assert saved_bytes(y) == 0
     assert getattr(y.grad_fn, f"saved_{slot}") == value
@@ -540,7 +537,7 @@ def test_metadata_of_a_list_of_tensors():
         lists=["tensors"],
         forward_derivative="auto_linear",
     )
-    a, b = leaf(2), vg.Tensor(np.ones(3, np.float32), requires_grad=True)
+    a, b = spaced_leaf(2), vg.Tensor(np.ones(3, np.float32), requires_grad=True)
     y = op([a, b])
     assert y.grad_fn.saved_tensors_shapes == [(2,), (3,)]
     assert y.grad_fn.saved_tensors_dtypes == [np.dtype(np.float64), np.dtype(np.float32)]
@@ -548,7 +545,7 @@ def test_metadata_of_a_list_of_tensors():
     (y * vg.arange(5.0)).sum().backward()
     assert (a.grad.tolist(), b.grad.tolist()) == ([0.0, 1.0], [2.0, 3.0, 4.0])
     assert b.grad.dtype == np.float32
-    assert gradgradcheck(lambda a, b: op([a, b]) ** 2, (a, leaf(3)))
+    assert gradgradcheck(lambda a, b: op([a, b]) ** 2, (a, spaced_leaf(3)))
 
 
 def test_a_list_whose_values_are_saved():
@@ -559,7 +556,7 @@ def test_a_list_whose_values_are_saved():
         lists=["tensors"],
         forward_derivative="stack([t / p for t, p in zip(tensors_t, tensors_p)]).sum(0) * result",
     )
-    a, b = leaf(3), leaf(3)
+    a, b = spaced_leaf(3), spaced_leaf(3)
     assert gradcheck(lambda a, b: op([a, b, a]), (a, b))
     assert gradgradcheck(lambda a, b: op([a, b]), (a, b))
     y = op([a, b])
@@ -575,7 +572,7 @@ def test_a_graph_is_freed_without_the_garbage_collector():
     gc.collect()
     gc.disable()
     try:
-        x = leaf(3)
+        x = spaced_leaf(3)
         node = weakref.ref(op(x).grad_fn)
         assert node() is None
         y = op(op(x))
@@ -758,7 +755,7 @@ def test_tracebacks_point_into_generated_code():
 
     vg.autograd.formula_function(fail)
     op = define_op("failing(self)", forward=np.exp, derivatives={"self": "grad + fail(grad)"})
-    x = leaf(2)
+    x = spaced_leaf(2)
     with pytest.raises(ZeroDivisionError) as caught:
         op(x).sum().backward()
     text = "".join(traceback.format_exception(caught.value))
@@ -820,7 +817,7 @@ def softclip_operator():
 
 def test_softclip():
     softclip = softclip_operator()
-    x = leaf(3, 4)
+    x = spaced_leaf(3, 4)
     y = softclip(x, limit=2.0)
     np.testing.assert_allclose(y.detach().numpy(), 2 * np.tanh(x.detach().numpy() / 2))
     assert y.grad_fn.name() == "SoftclipBackward"
@@ -843,7 +840,7 @@ def test_softclip():
 
 def test_an_operator_can_be_defined_anew_and_the_old_one_goes_on_working():
     first = define_op("changed(self)", forward=np.exp, derivatives={"self": "grad * result"}, inplace=True)
-    x = leaf(2)
+    x = spaced_leaf(2)
     y = first(x)
     second = define_op("changed(self)", forward=np.sin, derivatives={"self": "grad * cos(self)"}, inplace=True)
     z = second(x)
@@ -864,8 +861,8 @@ def test_broadcast_gradients_are_summed_without_being_asked_for():
         derivatives={"self": "grad * other", "other": "grad * self"},
         forward_derivative="self_t * other_p + self_p * other_t",
     )
-    assert gradcheck(op, (leaf(3), leaf(2, 3)))
-    assert gradgradcheck(op, (leaf(3, 1), leaf(2, 1, 4)))
+    assert gradcheck(op, (spaced_leaf(3), spaced_leaf(2, 3)))
+    assert gradgradcheck(op, (spaced_leaf(3, 1), spaced_leaf(2, 1, 4)))
     x = vg.Tensor(np.ones(3, np.float32), requires_grad=True)
     op(x, vg.ones(2, 3)).sum().backward()
     assert (x.grad.dtype, x.grad.tolist()) == (np.float32, [2.0, 2.0, 2.0])
@@ -873,7 +870,7 @@ def test_broadcast_gradients_are_summed_without_being_asked_for():
 
 def test_a_gradient_of_the_wrong_shape_is_an_error():
     op = define_op("total(self)", forward=np.sum, derivatives={"self": "grad"})
-    x = leaf(2, 3)
+    x = spaced_leaf(2, 3)
     with pytest.raises(GradientMismatchError) as caught:
         op(x).backward()
     assert str(caught.value) == (
@@ -905,7 +902,7 @@ def test_a_read_only_result_can_be_written_to():
         forward=lambda x: np.broadcast_to(x.sum(), (2, 2)),
         derivatives={"self": "grad.sum() + 0 * self"},
     )
-    x = leaf(3)
+    x = spaced_leaf(3)
     y = op(x)
     y[0, 0] = 5.0
     y.sum().backward()
@@ -922,7 +919,7 @@ def test_a_default_that_is_unknown_is_refused():
 
 def test_an_integer_result_has_no_gradient():
     op = define_op("counted(self)", forward=lambda x: np.round(x).astype(int), derivatives={"self": "grad"})
-    assert not op(leaf(3)).requires_grad
+    assert not op(spaced_leaf(3)).requires_grad
 
 
 def test_a_forward_that_returns_its_input_is_copied():
@@ -946,7 +943,7 @@ def test_an_optional_tensor():
         derivatives={"self": "grad", "shift": "grad"},
         forward_derivative="self_t if shift_t is None else self_t + shift_t",
     )
-    x, shift = leaf(2, 3), leaf(3)
+    x, shift = spaced_leaf(2, 3), spaced_leaf(3)
     assert gradcheck(op, (x, shift))
     op(x).sum().backward()
     assert x.grad.tolist() == np.ones((2, 3)).tolist()

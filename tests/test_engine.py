@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 import viewgrad as vg
-from viewgrad.autograd import run
+from viewgrad.autograd import grad, run
 from viewgrad.autograd.engine import GraphTask
 from viewgrad.autograd.fast_engine import FastTask
 from viewgrad.autograd.graph import plain_engine
 from viewgrad.autograd.modes.anomaly import AnomalyTask
+from viewgrad.errors import AutogradError
 from viewgrad.testing import programs
 
 DRAWN = 120
@@ -142,8 +143,8 @@ def test_hooks_see_and_replace_the_same(program):
 
         def note(where):
             def hook(*grads):
-                for grad in grads:
-                    for one in grad if isinstance(grad, tuple) else (grad,):
+                for shown in grads:
+                    for one in shown if isinstance(shown, tuple) else (shown,):
                         seen.append((where, None if one is None else np.array(one.detach().numpy())))
                 if len(grads) == 1 and not isinstance(grads[0], tuple):
                     return grads[0] * 1.5
@@ -231,3 +232,28 @@ def test_leaves_stay_as_they_are_where_a_hook_fails(engine):
     with pytest.raises(ValueError, match="a hook"):
         (x * y).sum().backward()
     assert x.grad is None and y.grad is None
+
+
+def test_a_wrapped_node_that_a_recorded_gradient_leads_to_as_well_runs_twice():
+    t = vg.Tensor([[0.1, 0.2], [0.3, 0.4]], requires_grad=True)
+    base = t.clone()
+    base[0].exp_()
+    (gradient,) = vg.autograd.grad(base.sum(), t, create_graph=True)
+    (base.sum() + gradient.sum()).backward()
+    expected = np.ones((2, 2))
+    expected[0] = 2 * np.exp([0.1, 0.2])
+    np.testing.assert_allclose(t.grad.numpy(), expected)
+
+
+def test_a_recorded_gradient_keeps_its_history_when_it_is_asked_for_under_no_grad():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x[0] ** 2 * x[1]
+    with vg.no_grad():
+        (gradient,) = vg.autograd.grad(y, x, create_graph=True)
+    assert vg.autograd.grad(gradient.sum(), x)[0].tolist() == [6.0, 2.0]
+
+
+def test_grad_with_respect_to_nothing():
+    x = vg.Tensor([1.0], requires_grad=True)
+    with pytest.raises(AutogradError, match="inputs must not be empty"):
+        grad(x * 2, [])

@@ -993,3 +993,42 @@ def test_as_strided_of_a_dual_tensor_that_is_a_part_of_its_base_is_refused():
         with pytest.raises(ForwardModeError, match=r"clone\(\)"):
             part.as_strided((2,), (1,), 0)
         assert tangent(part.clone().as_strided((2,), (1,), 1)) == V[1, 1:3].tolist()
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x.as_strided((2, 2), (1, 1)), lambda x: x.unfold(0, 2, 1), lambda x: x[None].expand(2, 3)]
+)
+def test_tangents_are_told_to_windows_that_overlap_themselves(view):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(vg.Tensor([1.0, 2.0, 3.0]), vg.Tensor([1.0, 1.0, 1.0]))
+        apart = forward_ad.unpack_dual(view(x)).primal
+        x.mul_(2.0)
+        x[:2].mul_(3.0)
+        x[1] = 7.0
+        assert forward_ad.unpack_dual(x).tangent.tolist() == [6.0, 0.0, 2.0]
+        places = np.array(view(vg.arange(3)))
+        # What was written tells its tangent; what was not keeps that of the window, none.
+        assert np.array_equal(forward_ad.unpack_dual(apart).tangent.numpy(), np.array([6.0, 0.0, 2.0])[places])
+
+
+def test_a_window_with_a_tangent_of_its_own_keeps_it_where_nothing_is_written():
+    with forward_ad.dual_level():
+        base = vg.Tensor([1.0, 2.0, 3.0])
+        window = forward_ad.make_dual(base.unfold(0, 2, 1), vg.Tensor([[1.0, 2.0], [3.0, 4.0]]))
+        base[0] = 5.0
+        assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 2.0], [3.0, 4.0]]
+        base[1] = forward_ad.make_dual(vg.Tensor(1.0), vg.Tensor(9.0))
+        assert forward_ad.unpack_dual(window).tangent.tolist() == [[0.0, 9.0], [9.0, 4.0]]
+
+
+def test_a_forward_formula_may_call_what_a_gradient_formula_may():
+    scaled = vg.autograd.define_op(
+        "scaled_product(self, other, *, n=2)",
+        forward=lambda a, b, n=2: a * b * float(n),
+        derivatives={"self": "grad * other * float(n)", "other": "grad * self * float(n)"},
+        forward_derivative="float(n) * (self_t * other_p + self_p * other_t)",
+    )
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 1.0]))
+        assert forward_ad.unpack_dual(scaled(x, vg.Tensor([3.0, 4.0]))).tangent.tolist() == [6.0, 8.0]
+        assert forward_ad.unpack_dual(scaled(x, x)).tangent.tolist() == [4.0, 8.0]

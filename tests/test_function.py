@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad, gradcheck, gradgradcheck, once_differentiable
@@ -17,10 +18,6 @@ from viewgrad.errors import (
     OverlappingWriteError,
     ViewInPlaceError,
 )
-
-
-def leaf(*values):
-    return vg.Tensor(list(values), requires_grad=True)
 
 
 def assert_same(actual, expected):
@@ -1339,3 +1336,39 @@ def test_an_error_in_backward_reaches_the_caller_and_leaves_everything_usable():
     Fails.fail = False
     out.backward()  # the node that failed has released nothing
     assert_same(x.grad, [2.0])
+
+
+def test_jvp_of_a_custom_function_sees_the_values_that_were_saved():
+    class AddSquare(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(y)
+            x.add_(y * y)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad * 2.0 * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, of_x, of_y):
+            return of_x + 2.0 * ctx.saved_tensors[0] * of_y
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x.clone()
+    AddSquare.apply(y, y)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, [3.0, 5.0])
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(x.detach(), vg.ones(2)).clone()
+        AddSquare.apply(y, y)
+        np.testing.assert_array_equal(forward_ad.unpack_dual(y).tangent, [3.0, 5.0])
+        # The history that the value had is not known: no wrong second derivative.
+        y = forward_ad.make_dual(x, vg.ones(2)).clone()
+        AddSquare.apply(y, y)
+        with pytest.raises(FunctionError, match="history is not known"):
+            forward_ad.unpack_dual(y).tangent.sum().backward()
+        with forward_ad.dual_level(), pytest.raises(FunctionError, match="nested levels"):
+            y = forward_ad.make_dual(x.clone(), vg.ones(2)).clone()
+            AddSquare.apply(y, y)

@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
+from leaves import leaf, leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from viewgrad.errors import AutogradError, GradcheckError
 from viewgrad.operators.codegen.compile import formula_function
 from viewgrad.operators.define import OPERATORS, define_op
-
-
-def leaf(*data, dtype=None):
-    return vg.Tensor(data[0] if len(data) == 1 else list(data), dtype=dtype, requires_grad=True)
 
 
 def operator(name, *args, **kwargs):
@@ -58,7 +55,7 @@ def test_several_inputs_and_outputs_of_which_some_are_not_differentiable():
         assert n.dtype == np.int64 and scale == 3.0
         return a * b, (b * b).sum() * scale, n, "text"
 
-    inputs = (leaf([[1.0, 2.0], [3.0, 4.0]]), vg.Tensor([1, 2]), leaf(0.5, -1.0), 3.0)
+    inputs = (leaf_of([[1.0, 2.0], [3.0, 4.0]]), vg.Tensor([1, 2]), leaf(0.5, -1.0), 3.0)
     assert gradcheck(fn, inputs)
     assert gradgradcheck(fn, inputs)
 
@@ -81,13 +78,13 @@ def test_complex_to_complex_and_to_real(fn):
 
 def test_real_to_complex():
     assert gradcheck(lambda x: x * (2.0 - 1.0j), leaf(0.5, -1.5))
-    assert gradcheck(lambda x, z: z * x, (leaf(0.5, -1.5), leaf(1.0 + 2.0j)))
+    assert gradcheck(lambda x, z: z * x, (leaf(0.5, -1.5), leaf_of(1.0 + 2.0j)))
 
 
 def test_zero_size_and_zero_dimensions():
-    assert gradcheck(lambda x: x * 2.0, leaf(np.zeros((0, 3))))
-    assert gradcheck(lambda x: (x * 2.0).sum(), leaf(np.zeros((0, 3))))
-    assert gradcheck(lambda x: x * x, leaf(3.0))
+    assert gradcheck(lambda x: x * 2.0, leaf_of(np.zeros((0, 3))))
+    assert gradcheck(lambda x: (x * 2.0).sum(), leaf_of(np.zeros((0, 3))))
+    assert gradcheck(lambda x: x * x, leaf_of(3.0))
 
 
 def test_an_output_that_depends_on_nothing_passes_when_it_is_constant():
@@ -138,14 +135,14 @@ def test_report_names_input_output_element_both_numbers_and_tolerance():
 
 def test_report_of_a_complex_gradient_names_the_parts():
     with pytest.raises(GradcheckError, match="imaginary part of output 0 with respect to the real part of input 0"):
-        gradcheck(lambda z: UNCONJUGATED(z, 1j).imag * 1j, leaf(1.0 + 0.5j))
+        gradcheck(lambda z: UNCONJUGATED(z, 1j).imag * 1j, leaf_of(1.0 + 0.5j))
     with pytest.raises(GradcheckError, match="imaginary part of input 0"):
-        gradcheck(lambda z: UNCONJUGATED(z, z), leaf(1.0 + 0.5j))
+        gradcheck(lambda z: UNCONJUGATED(z, z), leaf_of(1.0 + 0.5j))
 
 
 def test_a_missing_gradient_is_said_to_be_missing():
     with pytest.raises(GradcheckError, match="the backward pass says that there is none, finite differences say 2"):
-        gradcheck(lambda x: (x, vg.Tensor(x.tolist()) * 2.0), leaf(1.0))
+        gradcheck(lambda x: (x, vg.Tensor(x.tolist()) * 2.0), leaf_of(1.0))
 
 
 def test_a_wrong_forward_formula():
@@ -163,13 +160,13 @@ def test_a_wrong_forward_formula():
 
 def test_nan_is_wrong_even_where_both_numbers_are_nan():
     with pytest.raises(GradcheckError, match="nan"):
-        gradcheck(lambda x: x * float("nan"), leaf(1.0))
+        gradcheck(lambda x: x * float("nan"), leaf_of(1.0))
 
 
 def test_a_tolerance_is_a_tolerance():
     fn = operator("slightly", forward=np.multiply, derivatives={"self": "grad * other * 1.01"}, elementwise=True)
-    assert gradcheck(lambda x: fn(x, 2.0), leaf(1.0), rtol=0.02)
-    assert not gradcheck(lambda x: fn(x, 2.0), leaf(1.0), rtol=0.005, raise_exception=False)
+    assert gradcheck(lambda x: fn(x, 2.0), leaf_of(1.0), rtol=0.02)
+    assert not gradcheck(lambda x: fn(x, 2.0), leaf_of(1.0), rtol=0.005, raise_exception=False)
 
 
 def test_a_gradient_of_the_wrong_shape():
@@ -201,16 +198,16 @@ def twice_or_thrice(x):
 
 def test_a_recorded_run_that_differs_from_the_plain_one():
     fn = operator("forked", forward=lambda a, b: a * 2.0, derivatives={"self": "twice_or_thrice(grad)"})
-    assert gradcheck(lambda x: fn(x, 0.0), leaf(1.0))
+    assert gradcheck(lambda x: fn(x, 0.0), leaf_of(1.0))
     with pytest.raises(GradcheckError, match="create_graph"):
-        gradgradcheck(lambda x: fn(x, 0.0), leaf(1.0))
+        gradgradcheck(lambda x: fn(x, 0.0), leaf_of(1.0))
 
 
 def test_a_function_that_is_not_repeatable():
     generator = np.random.default_rng(0)
     with pytest.raises(GradcheckError, match="not repeatable"):
-        gradcheck(lambda x: x * generator.uniform(), leaf(1.0))
-    assert gradcheck(lambda x: x * (1.0 + 1e-9 * generator.uniform()), leaf(1.0), nondet_tol=1e-6, atol=1e-2)
+        gradcheck(lambda x: x * generator.uniform(), leaf_of(1.0))
+    assert gradcheck(lambda x: x * (1.0 + 1e-9 * generator.uniform()), leaf_of(1.0), nondet_tol=1e-6, atol=1e-2)
 
 
 CALLS = []
@@ -225,8 +222,8 @@ def drifting_double(x):
 def test_a_backward_pass_that_is_not_repeatable():
     fn = operator("drifting", forward=lambda a, b: a * 2.0, derivatives={"self": "drifting_double(grad)"})
     with pytest.raises(GradcheckError, match="backward pass is not repeatable"):
-        gradcheck(lambda x: fn(x, 0.0), leaf(1.0))
-    assert gradcheck(lambda x: fn(x, 0.0), leaf(1.0), nondet_tol=1e-3) is True
+        gradcheck(lambda x: fn(x, 0.0), leaf_of(1.0))
+    assert gradcheck(lambda x: fn(x, 0.0), leaf_of(1.0), nondet_tol=1e-3) is True
 
 
 def test_outputs_whose_shape_depends_on_values():
@@ -241,12 +238,12 @@ def test_refusals():
     with pytest.raises(ValueError, match="at least one input tensor that requires grad"):
         gradcheck(lambda x: x, vg.ones(2))
     with pytest.raises(ValueError, match="returns a tensor"):
-        gradcheck(lambda x: 3.0, leaf(1.0))
+        gradcheck(lambda x: 3.0, leaf_of(1.0))
     with pytest.raises(ValueError, match="share places in memory"):
-        gradcheck(lambda x: x * x, leaf(1.0).expand(3))
+        gradcheck(lambda x: x * x, leaf_of(1.0).expand(3))
     with pytest.warns(UserWarning, match="float32.*too coarse"):
-        gradcheck(lambda x: x * x, leaf(1.0, dtype=np.float32), raise_exception=False)
-    assert gradcheck(lambda x: x * x, leaf(1.0, dtype=np.float32), eps=1e-2, atol=1e-2)
+        gradcheck(lambda x: x * x, leaf_of(1.0, dtype=np.float32), raise_exception=False)
+    assert gradcheck(lambda x: x * x, leaf_of(1.0, dtype=np.float32), eps=1e-2, atol=1e-2)
 
 
 def ignoring(backward):

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from leaves import leaf, numbers
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -16,14 +17,6 @@ RUNS = [
     pytest.param({"retain_graph": True}, id="retained"),
     pytest.param({"create_graph": True}, id="recorded"),
 ]
-
-
-def leaf(*values):
-    return vg.Tensor(list(values), requires_grad=True)
-
-
-def numbers(tensor):
-    return None if tensor is None else tensor.detach().tolist()
 
 
 # -- tensor hooks ------------------------------------------------------------------------------------------------------
@@ -664,3 +657,20 @@ def test_hooks_change_nothing_by_observing():
             (aa,) = grad((a * a).sum(), plain)
             (bb,) = grad((b * b).sum(), watched)
             np.testing.assert_allclose(numbers(aa), numbers(bb))
+
+
+@pytest.mark.parametrize("retain", [False, True])
+@pytest.mark.parametrize("size", [2, 3000])
+def test_a_hook_on_a_product_of_a_value_with_itself_sees_both_gradients(retain, size):
+    x = vg.full((size,), 3.0, requires_grad=True)
+    y = x * x
+    seen = []
+
+    def hook(inputs, outputs):
+        seen.append([None if g is None else g[0].item() for g in inputs])
+        return inputs[0] * 0.0, inputs[1] * 5.0
+
+    y.grad_fn.register_hook(hook)
+    (grad,) = vg.autograd.grad(y.sum(), x, retain_graph=retain)
+    assert seen == [[3.0, 3.0]]
+    assert np.all(grad.numpy() == 15.0)

@@ -12,15 +12,13 @@ import weakref
 import numpy as np
 import pytest
 from allocations import allocations
+from leaves import random_leaf
 
 import viewgrad as vg
+from viewgrad.errors import StrictMutationError
 from viewgrad.tensor.node import Node
 from viewgrad.tensor.storage import SavedTensor, Storage
 from viewgrad.views.meta import DifferentiableViewMeta
-
-
-def leaf(*shape, seed=0):
-    return vg.Tensor(np.random.default_rng(seed).uniform(0.5, 1.5, shape), requires_grad=True)
 
 
 @contextlib.contextmanager
@@ -35,7 +33,7 @@ def gc_off():
 
 # -- bytes per operation -----------------------------------------------------------------------------------------------
 
-X, C, H = leaf(4), vg.Tensor(np.full(4, 1.0 + 1e-7)), vg.Tensor([0.5, 0.7], requires_grad=True)
+X, C, H = random_leaf(4), vg.Tensor(np.full(4, 1.0 + 1e-7)), vg.Tensor([0.5, 0.7], requires_grad=True)
 
 
 def added_in_place(y):
@@ -119,7 +117,7 @@ def peak_of(run):
 
 
 def test_the_peak_of_a_row_fill_is_at_most_three_tables_beyond_inputs_and_gradient():
-    x = leaf(100, 1000)
+    x = random_leaf(100, 1000)
 
     def run():
         out = vg.zeros(100, 1000)
@@ -132,7 +130,7 @@ def test_the_peak_of_a_row_fill_is_at_most_three_tables_beyond_inputs_and_gradie
 
 
 def test_a_backward_pass_lets_go_of_what_was_saved_as_it_goes():
-    x = leaf(10_000)
+    x = random_leaf(10_000)
     y = x
     for _ in range(50):
         y = (y * x).sin()
@@ -143,7 +141,7 @@ def test_a_backward_pass_lets_go_of_what_was_saved_as_it_goes():
 
 def test_saved_values_are_freed_by_the_backward_pass_though_the_result_lives_on():
     with allocations() as sizes:
-        x = leaf(10_000)
+        x = random_leaf(10_000)
         y = x
         for _ in range(20):
             y = y * x
@@ -319,7 +317,7 @@ USES = [
 @pytest.mark.parametrize("program", GRAPHS)
 def test_nothing_is_left_alive_without_the_garbage_collector(program, use):
     def run():
-        x = leaf(4, 4)
+        x = random_leaf(4, 4)
         use(program(x), x)
 
     run()  # numbers are made tensors of once, and kept
@@ -329,7 +327,7 @@ def test_nothing_is_left_alive_without_the_garbage_collector(program, use):
 
 @pytest.mark.parametrize("program", GRAPHS)
 def test_a_leaf_that_lives_on_holds_no_graph(program):
-    x = leaf(4, 4)
+    x = random_leaf(4, 4)
     program(x).backward()
     # What was saved of parts of the leaf may stay in its registry, which is pruned now and then; see test_counts.
     with nothing_left((vg.Tensor, Node)):
@@ -341,7 +339,7 @@ def test_a_leaf_that_lives_on_holds_no_graph(program):
 
 def test_a_failed_backward_pass_leaves_nothing_alive():
     def run():
-        x = leaf(4)
+        x = random_leaf(4)
         y = x * 2
 
         def hook(grad):
@@ -429,7 +427,7 @@ def on_a_small_stack(run):
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_long_chain_is_differentiated_and_let_go_of_without_recursion(chain):
     def run():
-        x = leaf(4)
+        x = random_leaf(4)
         y = chain(x, LONG)
         y.sum().backward(retain_graph=True)
         assert x.grad is not None
@@ -442,17 +440,33 @@ def test_a_long_chain_is_differentiated_and_let_go_of_without_recursion(chain):
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_long_chain_that_was_never_differentiated_is_let_go_of_without_recursion(chain):
-    on_a_small_stack(lambda: chain(leaf(4), LONG))
+    on_a_small_stack(lambda: chain(random_leaf(4), LONG))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_a_long_recorded_backward_pass_is_let_go_of_without_recursion(chain):
     def run():
-        x = leaf(4)
+        x = random_leaf(4)
         y = chain(x, LONG // 10)
         (grad,) = vg.autograd.grad((y * y).sum(), x, create_graph=True)
         (second,) = vg.autograd.grad(grad.sum(), x)
         assert second.shape == x.shape
 
     on_a_small_stack(run)
+
+
+def test_a_refused_write_keeps_no_graph_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        t = x * 1.0
+        y = t * t
+        with vg.autograd.graph.forbid_mutation_on_saved_tensors(), pytest.raises(StrictMutationError):
+            t.mul_(2.0)
+        node = weakref.ref(y.grad_fn)
+        del x, t, y
+        assert node() is None
+    finally:
+        gc.enable()

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from leaves import leaf, numbers
 
 import viewgrad as vg
 from viewgrad.autograd import (
@@ -28,14 +29,6 @@ from viewgrad.autograd.graph import (
     to_mermaid,
 )
 from viewgrad.errors import AnomalyError, FreedGraphError, HookError, SavedValueError, StrictMutationError
-
-
-def leaf(*values):
-    return vg.Tensor(list(values), requires_grad=True)
-
-
-def numbers(tensor):
-    return None if tensor is None else tensor.detach().tolist()
 
 
 class Product(Function):

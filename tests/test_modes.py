@@ -7,19 +7,11 @@ import threading
 
 import numpy as np
 import pytest
+from leaves import leaf, numbers
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad
 from viewgrad.errors import FreedGraphError, InferenceError, LeafInPlaceError, ViewInPlaceError
-
-
-def leaf(*values):
-    return vg.Tensor(list(values), requires_grad=True)
-
-
-def numbers(tensor):
-    return None if tensor is None else tensor.detach().tolist()
-
 
 # -- grad mode ---------------------------------------------------------------------------------------------------------
 
@@ -703,3 +695,21 @@ def test_an_error_in_a_write_leaves_the_history_as_it_was():
         assert y.grad_fn is node and numbers(y) == [3.0, 6.0]
     y.sum().backward()
     assert numbers(x.grad) == [3.0, 3.0]
+
+
+def test_what_an_operator_makes_in_inference_mode_can_never_be_recorded():
+    # The file that makes it so was imported by nobody.
+    x = vg.ones(2, requires_grad=True)
+    with vg.inference_mode():
+        made = vg.ones(2) * 3.0
+    assert made.is_inference()
+    with pytest.raises(InferenceError, match="saved for backward"):
+        x * made
+
+
+def test_recording_a_backward_pass_in_inference_mode():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = (x**3).sum()
+    with vg.inference_mode(), pytest.raises(InferenceError, match="create_graph=True records"):
+        grad(y, x, create_graph=True)
+    assert grad(y, x)[0].tolist() == [3.0, 12.0]

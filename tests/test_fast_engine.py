@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from leaves import leaf
 
 import viewgrad as vg
-
-
-def leaf(*values):
-    return vg.Tensor([float(value) for value in values], requires_grad=True)
 
 
 class Keeper:

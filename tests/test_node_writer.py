@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from allocations import allocations
+from leaves import random_leaf
 
 import viewgrad as vg
 
 SIZE = 2000  # more than the formulas ask for before they look whether they may
 
 
-def leaf(seed, shape=(SIZE,), dtype=float):
-    return vg.Tensor(np.random.default_rng(seed).uniform(0.5, 1.5, shape).astype(dtype), requires_grad=True)
+def large_leaf(seed):
+    return random_leaf(SIZE, seed=seed)
 
 
 def two_ways(x, c):
@@ -52,7 +53,7 @@ PROGRAMS = [two_ways, difference, same_gradient_to_two, through_views, mixed_dty
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_pass_that_reuses_gives_what_one_that_may_not_gives(program):
-    x, c = leaf(1), leaf(2)
+    x, c = large_leaf(1), large_leaf(2)
     loss = program(x, c)
     kept = vg.autograd.grad(loss, [x, c], retain_graph=True)  # saved values stay, and so do gradients
     recorded = vg.autograd.grad(program(x, c), [x, c], create_graph=True)
@@ -64,7 +65,7 @@ def test_a_pass_that_reuses_gives_what_one_that_may_not_gives(program):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_what_hooks_and_retained_gradients_hold_is_not_written_over(program):
-    x, c = leaf(3), leaf(4)
+    x, c = large_leaf(3), large_leaf(4)
     seen = []
     y, z = x * 1.0, c * 1.0
     for tensor in (y, z):
@@ -80,15 +81,15 @@ def test_what_hooks_and_retained_gradients_hold_is_not_written_over(program):
 
 
 def test_a_gradient_that_the_user_supplies_is_not_written_over():
-    x, c = leaf(5), leaf(6)
-    supplied = leaf(7).detach()
+    x, c = large_leaf(5), large_leaf(6)
+    supplied = large_leaf(7).detach()
     value = supplied.numpy().copy()
     (-((x * c) * c)).backward(supplied)
     assert np.array_equal(supplied.numpy(), value)
 
 
 def test_gradients_of_several_inputs_share_no_memory():
-    x, c = leaf(8), leaf(9)
+    x, c = large_leaf(8), large_leaf(9)
     y = x + c
     a, b = vg.autograd.grad((-y) * 3.0, [x, c], vg.ones(SIZE))
     assert not np.shares_memory(a.numpy(), b.numpy())
@@ -96,8 +97,8 @@ def test_gradients_of_several_inputs_share_no_memory():
 
 @pytest.mark.parametrize("supplied", [False, True])
 def test_a_chain_of_products_is_differentiated_in_one_buffer(supplied):
-    x = leaf(10)
-    c = leaf(11).detach()
+    x = large_leaf(10)
+    c = large_leaf(11).detach()
     y = x * 1.0
     for _ in range(10):
         y = -(y * c) / c

@@ -1,0 +1,99 @@
+"""One basic index in place of two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, basic_indices
+
+import viewgrad as vg
+from viewgrad.tensor.indices import composed, window_at
+
+
+@given(st.data())
+def test_the_composed_index_takes_the_same_window(data):
+    shape = data.draw(array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5))
+    base = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    outer = data.draw(basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+    outer = outer if isinstance(outer, tuple) else (outer,)
+    view = base[outer] if isinstance(base[outer], np.ndarray) else base[(*outer, ...)]
+    inner = data.draw(basic_indices(view.shape, allow_newaxis=True, allow_ellipsis=True))
+    expected = np.asarray(view[inner])
+    index = composed(outer, inner, shape)
+    if index is None:
+        assert 0 in expected.shape
+        return
+    window = window_at(base, index)
+    assert isinstance(window, np.ndarray)
+    assert window.shape == expected.shape
+    assert np.array_equal(window, expected)
+    if window.size:
+        assert np.shares_memory(window, base)
+
+
+def test_assignment_by_a_mask_of_a_tensor_to_itself_reads_before_it_writes():
+    # NumPy does not make sure of it where the only index is an array of bools.
+    t = vg.Tensor([0.0, 1.0, 2.0, 3.0])
+    t[np.array([True] * 4)] = t[::-1]
+    assert t.tolist() == [3.0, 2.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("index", [slice(0, 3), [2, 1, 0], [1, 1, 0]])
+def test_what_is_assigned_may_have_more_dimensions_of_length_1_in_front(index):
+    values = vg.Tensor([[4.0, 5.0, 6.0]], requires_grad=True)
+    expected = np.zeros(3)
+    expected[index] = values.detach().numpy()
+    t = vg.zeros(3)
+    t[index] = values
+    assert t.tolist() == expected.tolist()
+    (grad,) = vg.autograd.grad(t @ vg.Tensor([1.0, 2.0, 3.0]), values)
+    weights = {4.0: 0.0, 5.0: 0.0, 6.0: 0.0} | dict(zip(expected.tolist(), [1.0, 2.0, 3.0]))
+    assert grad.tolist() == [[weights[4.0], weights[5.0], weights[6.0]]]
+
+
+def test_the_parts_of_complex_numbers_are_assigned_to():
+    z = vg.Tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    v = vg.Tensor([5.0, 6.0], requires_grad=True)
+    t = z.clone()
+    t.real = v
+    t.imag *= v
+    assert t.tolist() == [5 + 10j, 6 - 6j]
+    grads = vg.autograd.grad((t * t).real.sum(), [z, v], retain_graph=True)  # v**2 - (v * z.imag)**2
+    assert grads[0].tolist() == [-100j, 72j]
+    assert grads[1].tolist() == [10 - 40.0, 12 - 12.0]
+    version = t._version
+    t.real = t.real
+    assert t._version == version
+    t.real = t.detach().real
+    assert vg.autograd.grad(t.real.sum(), v, allow_unused=True)[0].tolist() == [0.0, 0.0]
+    with pytest.raises(TypeError, match="no imaginary parts"):
+        v.detach().imag = 1.0
+
+
+@pytest.mark.parametrize("index", [0, slice(0, 1)])
+def test_assigning_a_view_without_history_to_its_own_place_cuts_the_history(index):
+    x = vg.Tensor([[1.0, 2.0]], requires_grad=True)
+    t = x.clone()
+    row = t[0]
+    with vg.no_grad():
+        window = row[index]
+    row[index] = window
+    assert vg.autograd.grad(t.sum(), x)[0].tolist() == [[0.0, 1.0]]
+
+
+def test_assigning_a_custom_functions_view_to_its_own_place_keeps_the_functions_backward():
+    class FirstTimesTen(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[0:1]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return vg.Tensor([10.0, 0.0]) * grad
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    t = x.clone()
+    t[0:1] = FirstTimesTen.apply(t)
+    assert vg.autograd.grad(t.sum(), x)[0].tolist() == [10.0, 1.0]

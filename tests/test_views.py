@@ -1,0 +1,116 @@
+"""Views: which there are, what may be written through them, and what their gradients cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import grad
+from viewgrad.errors import OverlappingWriteError, ViewInPlaceError
+
+
+@pytest.mark.parametrize(
+    ("there", "back"),
+    [(lambda v: v.T, lambda v: v.T), (lambda v: v.reshape(2, 6), lambda v: v.reshape(3, 4)),
+     (lambda v: v.transpose(1, 0), lambda v: v[...].T), (lambda v: v[::-1], lambda v: v[::-1])],
+)
+def test_views_taken_back_and_forth_are_not_views_of_ever_more_steps(there, back):
+    x = vg.Tensor(np.arange(12.0).reshape(3, 4), requires_grad=True)
+    base = x.clone()
+    v = base
+    for _ in range(50):
+        v = there(v)
+        v[1] += 1.0
+        v = back(v)
+        v[0, 0] *= 1.5
+    assert len(v._view.steps) <= 3
+    expected, w = 1.0, np.ones((3, 4))
+    w[0, 0] = expected * 1.5**50
+    np.testing.assert_allclose(vg.autograd.grad(v.sum(), x, retain_graph=True)[0], w)
+    np.testing.assert_allclose(vg.autograd.grad(base.sum(), x)[0], w)
+
+
+@pytest.mark.parametrize(("shape", "wider"), [((0,), (2, 0)), ((1, 0), (3, 0)), ((2, 0), (4, 2, 0))])
+def test_empty_tensors_broadcast_to_the_shape_asked_for(shape, wider):
+    x = vg.zeros(shape, requires_grad=True)
+    y = x.broadcast_to(wider)
+    assert y.shape == wider
+    (y * y).sum().backward()
+    assert x.grad.shape == shape
+
+
+def test_a_broadcast_that_repeats_nothing_can_be_written_to():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    y.broadcast_to((1, 2)).mul_(3.0)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, [3.0, 3.0])
+
+
+def test_a_reshape_that_copies_is_no_view():
+    x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    flat = (x * 1.0).T.reshape(4)
+    assert not flat._is_view()
+    flat[1:].mul_(flat[1:])
+    loss = (flat[...] * flat).sum()
+    # As with any base, the gradient is that of its present value, which its views lead to.
+    (grad,) = vg.autograd.grad(loss, flat, retain_graph=True)
+    np.testing.assert_allclose(grad, 2 * flat.detach())
+    loss.backward()
+    np.testing.assert_allclose(x.grad.T.reshape(4), [2.0, 4 * 27.0, 4 * 8.0, 4 * 64.0])
+
+
+@pytest.mark.parametrize("overlapping", [lambda x: x.unfold(0, 2, 1), lambda x: x.expand(2, 3)])
+def test_a_detached_tensor_that_overlaps_itself_cannot_be_written_to(overlapping):
+    x = vg.Tensor([1.0, 2.0, 3.0])
+    detached = overlapping(x).detach()
+    with pytest.raises(OverlappingWriteError):
+        detached.mul_(2.0)
+    with pytest.raises(OverlappingWriteError):
+        detached[0] = 2.0
+    # Not even through a view that does not overlap itself: other elements of the detached tensor would change unseen.
+    with pytest.raises(OverlappingWriteError):
+        detached[:, 0].mul_(2.0)
+    np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+
+
+def test_views_as_complex_numbers_of_nothing():
+    for shape in ((0, 2), (3, 0, 2)):
+        x = vg.zeros(shape, requires_grad=True)
+        y = x * 1.0
+        y.view_as_complex().mul_(2.0)
+        assert y.view_as_complex().shape == shape[:-1]
+        assert grad(y.sum(), x)[0].shape == shape
+
+
+@pytest.mark.parametrize("write", ["mul", "assign", "copy", "through a view of it"])
+def test_a_write_through_a_view_taken_under_no_grad_is_not_lost(write):
+    # The view had no history of its own, so the write was not recorded, and the base kept its old history.
+    t = vg.Tensor([1.0, 2.0], requires_grad=True)
+    b = t.clone()
+    with vg.no_grad():
+        view = b[:1]
+    with pytest.raises(ViewInPlaceError, match="made under no_grad"):
+        if write == "mul":
+            view *= 2.0
+        elif write == "assign":
+            view[0] = 2.0
+        elif write == "copy":
+            view.copy_(vg.ones(1))
+        else:
+            view[0].mul_(2.0)
+    assert b.tolist() == [1.0, 2.0]
+    with vg.no_grad():
+        view *= 2.0
+    assert b.tolist() == [2.0, 2.0]
+
+
+def test_thousands_of_views_of_views_are_differentiated_without_recursion():
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x
+    for _ in range(3000):
+        y = y[:]
+    (gradient,) = vg.autograd.grad((y * y).sum(), x, create_graph=True)
+    assert gradient.tolist() == [2.0, 4.0, 6.0]
+    assert vg.autograd.grad(gradient.sum(), x)[0].tolist() == [2.0, 2.0, 2.0]
