@@ -134,6 +134,25 @@ def test_an_operator_goes_on_calling_itself_when_another_takes_its_name():
     assert grad.item() == second.item() == np.exp(0.5)
 
 
+@pytest.mark.parametrize("suffix", ["forward", "operator", "inplace_forward"])
+def test_arguments_cannot_take_the_names_of_generated_code(suffix):
+    with pytest.raises(vg.errors.DeclarationError, match="which generated code uses"):
+        define_op(f"cost(self, *, cost_{suffix})", forward=np.exp, derivatives={"self": "grad"})
+
+
+def test_arguments_may_have_any_other_name():
+    names = ["write", "this_function", "cost_function", "module"]
+    op = define_op(
+        f"cost(self, *, {', '.join(names)})",
+        forward=lambda x, **options: x * sum(options.values()),
+        derivatives={"self": f"grad * ({' + '.join(names)}) + 0 * cost(self, write=write, this_function=this_function, "
+                     "cost_function=cost_function, module=module)"},
+    )
+    x = leaf(2.0)
+    op(x, **dict.fromkeys(names, 1.5)).backward()
+    assert x.grad.tolist() == [6.0]
+
+
 def test_two_definitions_of_one_name_keep_their_sources():
     def define(factor):
         return define_op("twice_named(self)", forward=np.exp, derivatives={"self": f"grad * {factor}"})
@@ -161,7 +180,7 @@ def test_code_is_generated_at_the_first_call():
         "x = vg.Tensor([1.0], requires_grad=True)\n"
         "y = sin(x)\n"
         "assert vg.sin is sin is OPERATORS['sin'].function and 'sin' in written()\n"
-        "assert 'write' not in sin.__code__.co_names\n"
+        "assert '_write' not in sin.__code__.co_names\n"
         "vg.softmax(x, dim=0)\n"
         "assert inspect.signature(vg.softmax) == before\n"
         "y.backward()\n"

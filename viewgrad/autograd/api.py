@@ -11,6 +11,7 @@ from ..errors import AutogradError, DifferentiabilityError, GradientMismatchErro
 from ..tensor.creation import from_number, zeros_like
 from ..tensor.observers import observed
 from ..tensor.tensor import Tensor, current_edge
+from .primals import as_gradient
 from .run import run_backward
 
 __all__ = ["backward", "grad"]
@@ -156,20 +157,7 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
             array = root._array
             start = from_number(np.full(array.shape, 1, array.dtype) if array.ndim else np.array(1, array.dtype))
         else:
-            if not isinstance(start, Tensor):
-                start = Tensor(start)
-            if start.shape != root.shape:
-                raise GradientMismatchError(
-                    f"the gradient supplied has shape {start.shape}, "
-                    f"but the tensor it belongs to has shape {root.shape}"
-                )
-            if start.dtype != root.dtype:
-                if not np.can_cast(start.dtype, root.dtype, "same_kind"):
-                    raise GradientMismatchError(
-                        f"the gradient supplied has dtype {start.dtype}, "
-                        f"but the tensor it belongs to has dtype {root.dtype}"
-                    )
-                start = start.astype(root.dtype)
+            start = as_gradient(start, root, "the gradient supplied")
         edges.append(edge)
         starts.append(start)
     return edges, starts

@@ -65,7 +65,7 @@ class FastTask(GraphTask):
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run(self) -> None:  # noqa: C901 - a call for each step would cost more than the step
         """Run every node that is ready, and those that become so."""
         buffers = self.buffers
         ready = self.ready

@@ -4,6 +4,8 @@ Complex numbers are treated as pairs of real ones. A gradient `g` of a real `L` 
 is dL/dx + i dL/dy, so that dL is the real part of conj(g) dz; a gradient `v` given for a complex output `w` stands for
 the real function Re(conj(v) w). Real parts and imaginary parts of every output are checked against those of every
 input, which covers C to R, R to C and C to C.
+
+It is long because every way in which a check can fail has a message of its own.
 """
 
 from __future__ import annotations
@@ -244,7 +246,7 @@ class Program:
 
 
 def _differentiable(results: Any) -> list[Tensor]:
-    """Of what a function returned, the tensors that can have a gradient."""
+    """The tensors that can have a gradient among what a function returned."""
     listed = results if isinstance(results, (tuple, list)) else (results,)
     return [result for result in listed if isinstance(result, Tensor) and result.dtype.kind in "fc"]
 

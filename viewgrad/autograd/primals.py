@@ -27,7 +27,7 @@ ROUNDING: Final = 0.5  # the power of the machine's precision below which a part
 
 
 class PrimalBackward(Node):
-    """Of the copy of an input that a transform hands to a function: where its gradient is taken.
+    """The node of the copy of an input that a transform hands to a function: where its gradient is taken.
 
     Attributes:
         over: whether the function has returned: then, without an edge, this leads to nothing that is still of interest.
@@ -260,9 +260,13 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
     """
     grad = value if isinstance(value, Tensor) else Tensor(value)
     if grad.shape != like.shape:
-        raise GradientMismatchError(f"{what} has shape {grad.shape}, but what it belongs to has shape {like.shape}")
+        raise GradientMismatchError(
+            f"{what} has shape {grad.shape}, but the tensor it belongs to has shape {like.shape}"
+        )
     if grad.dtype != like.dtype:
         if not np.can_cast(grad.dtype, like.dtype, "same_kind"):
-            raise GradientMismatchError(f"{what} has dtype {grad.dtype}, but what it belongs to has dtype {like.dtype}")
+            raise GradientMismatchError(
+                f"{what} has dtype {grad.dtype}, but the tensor it belongs to has dtype {like.dtype}"
+            )
         grad = grad.astype(like.dtype)
     return grad

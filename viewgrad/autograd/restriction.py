@@ -22,21 +22,8 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
         captured: the nodes of those inputs whose gradients are returned; they need not run themselves.
     """
     targets = {node_of(edge) for edge in inputs}
-    restricted = any(type(edge) is not AccumulateGrad for edge in inputs)
-    seen = {node_of(edge) for edge in roots}
-    stack = list(seen)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is not None:
-                if type(edge) is Edge:
-                    edge = edge.node
-                if edge not in seen:
-                    seen.add(edge)
-                    if edge.sequence_nr:
-                        stack.append(edge)
-                    elif edge not in targets:
-                        restricted = True
-    if not restricted:  # every way through the graph ends at one of the inputs
+    seen, elsewhere = _reachable(roots, targets)
+    if not elsewhere and all(type(edge) is AccumulateGrad for edge in inputs):
         return None
     # A node can be decided when all that its edges lead to have been: they have smaller numbers.
     found: ExecInfo = {}
@@ -57,3 +44,22 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
         elif node in targets and node not in captured:
             found[node] = edges
     return found
+
+
+def _reachable(roots: Sequence[Any], targets: set[Node]) -> tuple[set[Node], bool]:
+    """The nodes that `roots` lead to, and whether a leaf is among them that is no target."""
+    elsewhere = False
+    seen = {node_of(edge) for edge in roots}
+    stack = list(seen)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if type(edge) is Edge:
+                    edge = edge.node
+                if edge not in seen:
+                    seen.add(edge)
+                    if edge.sequence_nr:
+                        stack.append(edge)
+                    elif edge not in targets:
+                        elsewhere = True
+    return seen, elsewhere

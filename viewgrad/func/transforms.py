@@ -7,6 +7,8 @@ floating-point numbers stand for tensors. Transforms can be applied to each othe
 Results have no history, unless there is something outside that they can be differentiated with respect to: an argument
 that requires grad or was computed from one that does, such a tensor that the function uses without being given it, or
 another transform around this one.
+
+It is long because each public transform has its docstring with an example beside it.
 """
 
 from __future__ import annotations

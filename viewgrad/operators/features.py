@@ -61,5 +61,5 @@ def run_special(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def run_special_inplace(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], mode: int) -> Any:
-    """The same for its in-place variant."""
+    """Run the in-place variant of an operator with the features that the mode asks for."""
     return run_with_features(OperatorCall(operator, args, kwargs, inplace=True), mode)

@@ -77,7 +77,7 @@ def is_constant(tensor: Tensor) -> bool:
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:
-    """The same where some may be None, since they are optional and were not given."""
+    """The operands as tensors of one kind, where some may be None since they are optional."""
     given = iter(operands(*(value for value in values if value is not None)))
     return [None if value is None else next(given) for value in values]
 

@@ -41,13 +41,13 @@ class Sample:
         ]
 
     def replace(self, /, **arguments: Any) -> Sample:
-        """The same call with other values for some arguments."""
+        """This call with other values for some arguments."""
         given = self.bound() | arguments
         names = [argument.name for argument in self.operator.signature.arguments]
         return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
 
     def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
-        """The same call with its differentiable arguments in another dtype; imaginary parts are drawn."""
+        """This call with its differentiable arguments in another dtype; imaginary parts are drawn."""
 
         def converted(array: Any) -> Any:
             array = np.asarray(array)

@@ -80,7 +80,7 @@ def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] 
 
 
 def _composed_plain(outer: tuple[Any, ...], inner: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The same of integers and slices only, the usual case, without a slice for each dimension at the end."""
+    """The composed index of integers and slices only, the usual case, without a slice for each dimension at the end."""
     result: list[Any] = []
     items = iter(inner)
     for dimension, first in enumerate(outer):

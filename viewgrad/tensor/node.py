@@ -67,7 +67,7 @@ class Node:
         raise NotImplementedError(f"{self.name()} defines no apply")
 
     def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> Any:
-        """The same as `apply`, from tensors, recorded so that it can be differentiated again."""
+        """`apply` from tensors, recorded so that it can be differentiated again."""
         raise NotImplementedError(f"{self.name()} defines no apply_recorded")
 
     def consume(self, grad: Any, edges: tuple[Any, ...]) -> Any:

@@ -21,7 +21,7 @@ from .ownership import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, SavedTensor
 from .windows import SavedWindows
 
-__all__ = ["Storage", "VersionCounter", "WritesRefused", "keep_number", "prepare_write", "save", "storage_of"]
+__all__ = ["Storage", "VersionCounter", "WriteLock", "keep_number", "prepare_write", "save", "storage_of"]
 
 Array = np.ndarray[Any, Any]
 PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
@@ -34,15 +34,11 @@ class VersionCounter:
 
     version: int
 
-    def bump(self) -> None:
-        """Count one more write."""
-        self.version += 1
 
+class WriteLock(SavedWindows):
+    """A lock on a storage: stands where its saved windows would be, and refuses the writes that ask for them.
 
-class WritesRefused(SavedWindows):
-    """Stands where the saved windows of a storage would be, and refuses the writes that ask for them.
-
-    So that writes to such a storage are refused at no cost to those to any other.
+    Other storages pay nothing for it.
     """
 
     __slots__ = ("error", "message")
@@ -57,8 +53,8 @@ class WritesRefused(SavedWindows):
         raise self.error(self.message)
 
 
-class WritesRefusedOutside(WritesRefused):
-    """The same, for writes outside of inference mode to what was made in it."""
+class InferenceLock(WriteLock):
+    """A lock on what was made in inference mode: writes are refused outside of it."""
 
     __slots__ = ()
 
@@ -104,7 +100,7 @@ class Storage(VersionCounter):
     def inference(self, value: bool) -> None:
         if value:
             self._inference = True
-            self.windows = WritesRefusedOutside(
+            self.windows = InferenceLock(
                 self.root,
                 InferenceError,
                 "in-place write outside inference mode to a tensor made in it; write to it inside inference_mode(), or "

@@ -1,4 +1,8 @@
-"""Tensor: a typed, strided window on a storage, with its autograd metadata."""
+"""Tensor: a typed, strided window on a storage, with its autograd metadata.
+
+It is long because a class is one file: Python's own protocols and the properties are all here. Methods that compute are
+added by the files that they belong to.
+"""
 
 from __future__ import annotations
 
@@ -225,7 +229,7 @@ class Tensor:
         return self._storage is not None and self._storage.inference
 
     def detach(self) -> Tensor:
-        """The same memory without the history: writes to either are seen, and counted, by both."""
+        """A tensor on this memory without the history: writes to either are seen, and counted, by both."""
         alone = self._storage is None
         storage = storage_of(self)
         storage.shared = True
@@ -256,7 +260,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same as `detach()`."""
+        """What `detach()` returns."""
         return self.detach()
 
     # -- to and from NumPy ---------------------------------------------------------------------------------------------

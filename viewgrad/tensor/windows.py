@@ -8,6 +8,8 @@ select; whether two windows share memory is decided exactly.
 A window that is no basic index of that array (a diagonal, a stride through a reshaped view) is located by the numbers
 of its first and last element and the step between its elements: windows of one step that leave different remainders
 never meet.
+
+It is long because its two ways to locate a window share their registry.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class SavedWindows:
         compared: how many pairs of windows have been held against each other, for tests of growth.
     """
 
-    __slots__ = ("_address", "_combs", "_count", "_grids", "_limit", "_pending", "_root", "_rows", "compared")
+    __slots__ = ("_address", "_strided", "_count", "_grids", "_limit", "_pending", "_root", "_rows", "compared")
 
     def __init__(self, root: Array) -> None:
         self._root = root
@@ -63,7 +65,7 @@ class SavedWindows:
         self._rows: dict[int, SavedTensor] = {}
         self._pending: deque[tuple[SavedTensor, Any]] = deque()
         self._grids: dict[tuple[int, ...], Any] = {}
-        self._combs: dict[tuple[int, int], Any] = {}
+        self._strided: dict[tuple[int, int], Any] = {}
         self._count = 0
         self._limit = FIRST_PRUNE
         self.compared = 0
@@ -122,27 +124,37 @@ class SavedWindows:
             if box is None:
                 return touched
             if rows and type(index) is not int:
-                if window is None:
-                    window = window_at(self._root, index)
-                numbers = range(*box[0]) if box else range(self._root.shape[0])
-                for row in list(numbers) if len(numbers) < len(rows) else list(rows):
-                    if row in rows and row in numbers:
-                        self._take_row(row, window, touched, keep)
+                window = self._take_rows(box, window, index, touched, keep)
             for levels, grid in self._grids.items():
                 for entries in _cells_met(grid, levels, box):
                     if entries:
                         if window is None:
                             window = window_at(self._root, index)
                         self._take_from(entries, box, window, touched, keep)
-        if self._combs:
-            if window is None:
-                window = window_at(self._root, index)
-            comb = self._comb_of(window)
-            if comb is not None:
-                span = ((comb[0], comb[1] + 1),)
-                for entries in _teeth_met(self._combs, comb):
-                    self._take_from(entries, span, window, touched, keep)
+        if self._strided:
+            self._take_strided(window_at(self._root, index) if window is None else window, touched, keep)
         return touched
+
+    def _take_rows(
+        self, box: Box, window: Array | None, index: Any, touched: list[SavedTensor], keep: bool
+    ) -> Array:
+        """Take what was saved of the rows that a box meets; return the window."""
+        rows = self._rows
+        if window is None:
+            window = window_at(self._root, index)
+        numbers = range(*box[0]) if box else range(self._root.shape[0])
+        for row in list(numbers) if len(numbers) < len(rows) else list(rows):
+            if row in rows and row in numbers:
+                self._take_row(row, window, touched, keep)
+        return window
+
+    def _take_strided(self, window: Array, touched: list[SavedTensor], keep: bool) -> None:
+        """Take what was saved of windows that are located by first and last element and step."""
+        reach = self._reach_of(window)
+        if reach is not None:
+            span = ((reach[0], reach[1] + 1),)
+            for entries in _strided_met(self._strided, reach):
+                self._take_from(entries, span, window, touched, keep)
 
     def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
         """Take what was saved of a row if it shares memory with `window` (None: the row itself)."""
@@ -181,9 +193,9 @@ class SavedWindows:
         while pending:
             saved, index = pending.popleft()
             if getrefcount(saved) > ALONE_IN_QUEUE:
-                comb = None if index is not None else self._comb_of(saved.array)
-                if comb is not None:
-                    self._insert_comb(saved, *comb)
+                reach = None if index is not None else self._reach_of(saved.array)
+                if reach is not None:
+                    self._insert_strided(saved, *reach)
                     continue
                 box = box_of(saved.array, index, self._root)
                 if box is not None:
@@ -207,8 +219,8 @@ class SavedWindows:
         else:
             entries.append(entry)
 
-    def _comb_of(self, window: Array) -> tuple[int, int, int] | None:
-        """Of a window taken in any way: the numbers in the root of its first and last element, and a step between all.
+    def _reach_of(self, window: Array) -> tuple[int, int, int] | None:
+        """The numbers in the root of the first and last element of a window taken in any way, and a step between all.
 
         None where it is empty, or the root is not laid out in row order.
         """
@@ -225,9 +237,9 @@ class SavedWindows:
         first, last = (offset - before) // itemsize, (offset + behind - 1) // itemsize
         return first, last, max(step // itemsize, 1)
 
-    def _insert_comb(self, saved: SavedTensor, first: int, last: int, step: int) -> None:
+    def _insert_strided(self, saved: SavedTensor, first: int, last: int, step: int) -> None:
         level = (last - first).bit_length()
-        cells = self._combs.setdefault((step, level), {}).setdefault(first % step, {})
+        cells = self._strided.setdefault((step, level), {}).setdefault(first % step, {})
         cells.setdefault(first >> level, []).append((saved, ((first, last + 1),)))
         self._count += 1
 
@@ -249,11 +261,11 @@ class SavedWindows:
             self._count += live
             if not live:
                 del self._grids[levels]
-        for key, comb in list(self._combs.items()):
-            live = _prune_node(comb, 2)
+        for key, grid in list(self._strided.items()):
+            live = _prune_node(grid, 2)
             self._count += live
             if not live:
-                del self._combs[key]
+                del self._strided[key]
         self._limit = max(FIRST_PRUNE, 2 * len(self))
 
 
@@ -298,9 +310,9 @@ def _cells_met(grid: Any, levels: tuple[int, ...], box: Box) -> list[list[Entry]
     return nodes
 
 
-def _teeth_met(strided: dict[tuple[int, int], Any], comb: tuple[int, int, int]) -> list[list[Entry]]:
-    """The lists of the windows in `combs` that may meet one of the given first and last element and step."""
-    first, last, step = comb
+def _strided_met(strided: dict[tuple[int, int], Any], reach: tuple[int, int, int]) -> list[list[Entry]]:
+    """The lists of the windows in `strided` that may meet one of the given first and last element and step."""
+    first, last, step = reach
     found: list[list[Entry]] = []
     for (other_step, level), remainders in strided.items():
         if step % other_step == 0:  # windows of one step meet only where they leave the same remainder

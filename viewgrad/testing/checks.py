@@ -118,7 +118,7 @@ def weights_for(program: Program) -> dict[str, Array]:
 
 
 def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
-    """Of the program as it is printed."""
+    """The values and gradients of the program as it is printed."""
     names = program.execute()
     leaves = {leaf.name: names[leaf.name] for leaf in program.differentiable_leaves}
     inputs = {name: names[name] for name in program.inputs}
@@ -127,7 +127,7 @@ def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gra
 
 
 def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
-    """Of the program without aliasing."""
+    """The values and gradients of the program without aliasing."""
     machine = Unaliased()
     program.run(machine)
     inputs = {name: machine.origin(name) for name in program.inputs}
@@ -246,7 +246,7 @@ def _check_given_gradients(program: Program) -> None:
 
 
 def _check_unshared(tensors: Sequence[Tensor | None], number: int) -> None:
-    """Of the tensors, those behind the first `number` share memory with none of the others."""
+    """Check that the tensors behind the first `number` share memory with none of the others."""
     for i, tensor in enumerate(tensors):
         for other in tensors[max(i + 1, number) :]:
             if tensor is not None and other is not None and np.shares_memory(tensor._array, other._array):

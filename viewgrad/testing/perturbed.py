@@ -86,7 +86,7 @@ def _directions(program: Program) -> tuple[Array, dict[str, slice]]:
 
 
 def _change(program: Program, moves: Array, spread: dict[str, slice]) -> Array:
-    """By how much each move changes the loss."""
+    """How much each move changes the loss."""
     if not len(moves):
         return np.empty(0)
     machine = Perturbed({name: moves[:, columns] for name, columns in spread.items()})

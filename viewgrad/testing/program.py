@@ -50,7 +50,7 @@ class Program:
 
     @property
     def in_double_precision(self) -> Program:
-        """The same program with leaves of double precision only."""
+        """This program with leaves of double precision only."""
         return attrs.evolve(self, leaves=tuple(attrs.evolve(leaf, single=False) for leaf in self.leaves))
 
     @property

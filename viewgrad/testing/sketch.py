@@ -33,7 +33,7 @@ class Memory:
 
 @attrs.define(eq=False)
 class History:
-    """Of a base and its views: whether gradients flow through it.
+    """Whether gradients flow through a base and its views.
 
     Attributes:
         requires_grad: whether they do.

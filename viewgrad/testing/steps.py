@@ -2,6 +2,8 @@
 
 A step says what happens to which names. What that means for arrays, for tensors or for an oracle is the business of a
 `Machine`, which has a method for each kind of step.
+
+It is long because it is a table: a few lines for each kind of step.
 """
 
 from __future__ import annotations

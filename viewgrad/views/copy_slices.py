@@ -27,7 +27,7 @@ INTERRUPTIONS: Final = (FloatingPointError, RuntimeWarning)  # what NumPy raises
 
 
 class CopyBackwards(Node):
-    """Of `copy_`: the old value gets no gradient, the source gets it in its own shape and dtype."""
+    """The node of `copy_`: the old value gets no gradient, the source gets it in its own shape and dtype."""
 
     __slots__ = ("edge0", "edge1", "like")
 
@@ -49,7 +49,7 @@ class CopyBackwards(Node):
 
 
 class InterruptedWrite(Node):
-    """Of a write that an error has ended: what it has left has no derivative that could be told."""
+    """The node of a write that an error has ended: what it has left has no derivative that could be told."""
 
     __slots__ = ("edge", "writer")
 
@@ -72,8 +72,10 @@ class InterruptedWrite(Node):
 
 
 class CopySlices(Node):
-    """Of a write through a view, in its base's history: takes the view's part out of the gradient, runs the node of the
-    write on it, and puts what that node says of the old value in its place.
+    """The node of a write through a view, in the history of the base.
+
+    It takes the view's part out of the gradient, and runs the node of the write on it. What that node says of the old
+    value goes into the place of the part.
 
     Edge 0 leads to the base's old history, the others are those of the wrapped node `fn`. Only the way to take the view
     is kept, never the view.
@@ -129,7 +131,7 @@ class CopySlices(Node):
     def _overwrite_places(
         self, grad: Any, edges: tuple[Any, ...], run: Callable[..., Any], places: Any
     ) -> tuple[Any, ...]:
-        """The same by an index that gives a copy, or a number, and no window."""
+        """Rewrite the part by an index that gives a copy, or a number, and no window."""
         part = grad[places]
         kind = self.fn.kind
         if kind == OVERWRITE and isinstance(part, np.generic):
@@ -142,7 +144,7 @@ class CopySlices(Node):
         return (grad, *grads[1:])
 
     def apply_recorded(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same with tensors: the gradient is written to in place, and that is recorded in its turn."""
+        """`apply` with tensors: the gradient is written to in place, and that is recorded in its turn."""
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
             return self._overwrite_places(grad, edges, self.fn.apply_recorded, places_of(self.view_fn, self.layout[0]))

@@ -64,7 +64,7 @@ class IndexBackward(Node):
             np.add.at(accumulator, self.index, grad)
 
     def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
-        """The same with tensors, recorded."""
+        """`add_to` with tensors, recorded."""
         index_accumulate_(accumulator, self.index, grad)
 
 

@@ -57,7 +57,3 @@ class TensorGeometry:
                 return True
             reach += stride * (size - 1)
         return False
-
-    def element_numbers(self, size: int) -> Array:
-        """For each element of the window, its place in a buffer of `size` elements."""
-        return self.window(np.arange(size)) if size else np.zeros(self.sizes, int)

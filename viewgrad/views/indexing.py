@@ -40,7 +40,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     return index_view(self, index, SliceBackward) if basic else gathered(self, index)
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
+def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the usual cases, without a call
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
     if kind is not int and kind is not slice and not (kind is tuple and is_plain(index)):

@@ -42,9 +42,9 @@ DEFAULT: Final = CreationMeta.DEFAULT
 
 
 class DifferentiableViewMeta:
-    """Of a view: its base, how it is taken from it, and for which history of the base its own was made.
+    """What a view knows: its base, how it is taken from that, and for which history of the base its own was made.
 
-    As it stands, of a view by a basic index, made in grad mode; all others are a `GeneralViewMeta`.
+    This class is for views by a basic index, made in grad mode; all others have a `GeneralViewMeta`.
 
     Attributes:
         base: the tensor whose memory this is a window on; never itself a view.
@@ -129,7 +129,7 @@ class DifferentiableViewMeta:
 
 
 class GeneralViewMeta(DifferentiableViewMeta):
-    """The same of any view.
+    """What any view knows, however it is taken and wherever it was made.
 
     Attributes:
         placed: the function that takes the view by its geometry, once it was needed, where one does.
@@ -165,7 +165,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
 
 
 class DualViewMeta(GeneralViewMeta):
-    """Of a dual tensor, which is a view of its primal but has a tangent of its own, and of the views of it.
+    """What a dual tensor knows, which is a view of its primal with a tangent of its own, and what views of it know.
 
     Attributes:
         root: what holds that tangent.

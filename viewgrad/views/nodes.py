@@ -35,7 +35,7 @@ np_add: Final = np.add
 
 
 class ViewBackward(Node):
-    """Of a view: adds the gradient to the window that the view is, so that it costs what the view costs.
+    """The node of a view: adds the gradient to the window that the view is, so that it costs what the view costs.
 
     Attributes:
         layout: of the gradient of what it was taken from.
@@ -79,7 +79,7 @@ class ViewBackward(Node):
             np.add.at(accumulator, places_of(self.view_fn, self.layout[0]), grad)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
-        """The same with tensors, recorded."""
+        """`add_to` with tensors, recorded."""
         window = None if self.overlaps else self.window(accumulator)
         if window is not None:
             window.add_(grad)
@@ -133,7 +133,7 @@ def layout_of(source: Array) -> Layout:
 
 
 def layout_for(tensor: Tensor) -> Layout:
-    """The same of a tensor, which is remembered for the tensor whose memory the storage is."""
+    """The layout of a tensor's gradient, remembered for the tensor whose memory the storage is."""
     array = tensor._array
     storage = tensor._storage
     if storage is None or array is not storage.root:
@@ -144,7 +144,7 @@ def layout_for(tensor: Tensor) -> Layout:
 
 
 class IndexViewBackward(ViewBackward):
-    """Of a view that is taken by a basic index."""
+    """The node of a view that is taken by a basic index."""
 
     __slots__ = ("index",)
 
@@ -153,7 +153,7 @@ class IndexViewBackward(ViewBackward):
 
 
 class FunctionViewBackward(ViewBackward):
-    """Of a view that is taken by a view function."""
+    """The node of a view that is taken by a view function."""
 
     __slots__ = ("overlaps", "view_fn")
 

@@ -2,6 +2,8 @@
 
 What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...); the others are one of the view
 functions at the end of this file, which take the view from an array and from a tensor alike.
+
+It is long because it is a table: a few lines for each view operator.
 """
 
 from __future__ import annotations

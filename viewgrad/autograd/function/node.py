@@ -14,7 +14,7 @@ from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.node import MANY, Node, new, next_sequence_nr
 from ...tensor.ownership import ALONE_AS_STORAGE, ALONE_IN_LIST, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
-from ...tensor.storage import Storage, WritesRefused, save
+from ...tensor.storage import Storage, WriteLock, save
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ...views.specs import match_spec
@@ -168,7 +168,7 @@ class FunctionCtx:
             return None
         tensor = tensor_like(saved, None)  # raises where it has been released
         assert tensor._storage is not None
-        tensor._storage.windows = SAVED_REFUSES_WRITES
+        tensor._storage.windows = SAVED_LOCK
         node = None if self._node is None else self._node()
         if node is not None:
             if kept.origin is UNKNOWN:
@@ -233,7 +233,7 @@ class FunctionNode(Node):
             if array is not None:
                 tensor = from_array(np.asarray(array))
                 storage = tensor._storage = Storage(tensor._array, foreign=True)
-                storage.windows = GRADIENT_REFUSES_WRITES
+                storage.windows = GRADIENT_LOCK
                 shown.append(tensor)
             elif ctx._materialize and like is not None:
                 shown.append(from_array(np.zeros(*like)))
@@ -250,7 +250,7 @@ class FunctionNode(Node):
         return tuple(grads)
 
     def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same from tensors, recorded."""
+        """`apply` from tensors, recorded."""
         ctx = self.ctx
         given = (grad,) if self.outputs == 1 else grad
         shown = [
@@ -274,7 +274,7 @@ class FunctionNode(Node):
         return tuple(grads)
 
     def _checked(self, returned: Any) -> list[Any]:
-        """Of what backward has returned, the gradients of the tensor arguments."""
+        """The gradients of the tensor arguments, from what backward has returned."""
         grads = list(returned) if isinstance(returned, tuple | list) else [returned]
         del returned
         count = self.argument_count
@@ -371,8 +371,8 @@ GRADIENT_IS_SHARED: Final = (
     "backward wrote in place to a gradient that it was given, which others may still need; write to a clone() of it"
 )
 # Shared by the storages of all gradients, and of all saved values, that are shown to a custom backward.
-GRADIENT_REFUSES_WRITES: Final = WritesRefused(np.empty(0), FunctionError, GRADIENT_IS_SHARED)
-SAVED_REFUSES_WRITES: Final = WritesRefused(
+GRADIENT_LOCK: Final = WriteLock(np.empty(0), FunctionError, GRADIENT_IS_SHARED)
+SAVED_LOCK: Final = WriteLock(
     np.empty(0), FunctionError, "in-place write to one of ctx.saved_tensors, which others may need; write to a clone()"
 )
 # The origin of a saved value that is neither an input nor an output.
@@ -399,9 +399,9 @@ def _is_nobody_elses(grads: list[Any], i: int) -> bool:
     """Whether only the list holds gradient `i`, or its memory is that of a gradient, to which nobody writes."""
     grad = grads[i]
     storage = grad._storage
-    if storage is not None and storage.windows is GRADIENT_REFUSES_WRITES:
+    if storage is not None and storage.windows is GRADIENT_LOCK:
         return True
-    if storage is not None and storage.windows is SAVED_REFUSES_WRITES:  # but others write to the same memory
+    if storage is not None and storage.windows is SAVED_LOCK:  # but others write to the same memory
         return False
     if getrefcount(grad) > ALONE_IN_LIST or grad._view is not None:
         return False

@@ -22,7 +22,7 @@ from ...tensor.features import feature
 from ...tensor.indices import window_at
 from ...tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
-from ...tensor.storage import Storage, WritesRefused
+from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import at_level, write_tangents
 from ...tensor.tensor import Tensor, current_edge, from_array
 from ...views.gather import Accumulate, Write
@@ -87,7 +87,7 @@ class Place:
         window[... if self.items is None else self.items] = values
 
     def of_values(self, grad: Any) -> Any:
-        """Of the gradient of what `replaced` gives, that of `values`."""
+        """The gradient of `values`, from that of what `replaced` gives."""
         grad = grad if isinstance(grad, Tensor) else np.asarray(grad)
         part = window_at(grad, self.index) if self.view_fn is None else self.view_fn(grad)
         if self.items is not None:
@@ -97,7 +97,7 @@ class Place:
         return part
 
     def of_rest(self, grad: Any) -> Any:
-        """Of the same gradient, that of the tensor in which values were replaced; None for zero."""
+        """The gradient of the tensor in which values were replaced, from that of the result; None for zero."""
         return None if self.is_whole else call_either("overwritten", grad, 0.0, self)
 
     def __repr__(self) -> str:
@@ -262,7 +262,7 @@ def _checked(target: Tensor, values: Tensor) -> bool:
     recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
     check_write(target, recorded)
     storage = target._storage
-    if storage is not None and isinstance(storage.windows, WritesRefused):
+    if storage is not None and isinstance(storage.windows, WriteLock):
         storage.windows.pop_overlapping(None, None)
     return recorded
 

@@ -131,7 +131,7 @@ def environment_of(operator: Operator) -> dict[str, Any]:
     environment = vars(module)
     environment |= {
         "_module": module,
-        "write": write,
+        "_write": write,
         "arrays": ARRAY_FUNCTIONS,
         "ops": TENSOR_FUNCTIONS,
         **INTERNAL,
@@ -153,17 +153,17 @@ def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
     if operator.has_inplace:
         source += "\n\n" + _first_call(operator, f"{name}_", "inplace_function")
     scope = compile_source(source, f"{label_of(environment)}, first call", environment)
-    operator.function = environment[f"{name}_function"] = environment["this_function"] = scope[name]
+    operator.function = environment[f"_{name}_function"] = environment["_this_function"] = scope[name]
     operator.function.__doc__ = operator.doc
     if operator.has_inplace:
         operator.inplace_function = environment[f"{name}_"] = scope[f"{name}_"]
-        environment["this_inplace_function"] = operator.inplace_function
+        environment["_this_inplace_function"] = operator.inplace_function
         operator.inplace_function.__doc__ = f"In place: {operator.doc}"
 
 
 def _first_call(operator: Operator, name: str, which: str) -> str:
     signature = operator.signature
-    call = f"write({operator.name}_operator, {which!r}, this_{which})({signature.call()})"
+    call = f"_write({operator.name}_operator, {which!r}, _this_{which})({signature.call()})"
     return f"def {name}({signature.parameters()}):\n    return {call}  # {operator.row}\n"
 
 
@@ -191,7 +191,7 @@ def with_names(function: Callable[..., Any], names: dict[str, Any]) -> FunctionT
     made = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__doc__ = function.__doc__
-    names |= {"this_function": made, "this_inplace_function": made}
+    names |= {"_this_function": made, "_this_inplace_function": made}
     return made
 
 

@@ -105,7 +105,7 @@ class NodeWriter:
             for name in self.saved
         ]
 
-    def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:
+    def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:  # noqa: C901 - in the order of the text
         """One of the functions that compute gradients."""
         operator = self.operator
         grad = "grads" if self.several else "grad"
@@ -188,7 +188,7 @@ class NodeWriter:
         return f"e0 is e1 and node.saved_{one} is node.saved_{other} and node.hooks is None"
 
     def _in_place(self, formula: Formula) -> tuple[str, str | None] | None:
-        """Of a formula like `grad * factor`, which can be computed over the gradient: the ufunc, and any factor."""
+        """The ufunc and any factor of a formula like `grad * factor`, which can be computed over the gradient."""
         if not self.operator.elementwise or self.operator.user_defined or self.several or len(formula.inputs) > 1:
             return None
         tree = formula.tree

@@ -10,6 +10,8 @@ Sources: I. Murray, "Differentiation of the Cholesky decomposition" (2016); S. W
 differentiation of linear algebra functions with application in optimum experimental design" (2010) for QR; J.
 Townsend, "Differentiating the singular value decomposition" (2016); Z.-Q. Wan, S.-X. Zhang, "Automatic differentiation
 for complex valued SVD" (2019).
+
+It is long because each decomposition stands beside its formulas.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Each is written with methods, Python's operators and NumPy's functions, which mean the same for both: so a formula can
 be differentiated in its turn.
+
+It is long because it is a collection, which is looked up and not read.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ def over_square(value: Any, other: Any) -> Any:
 
 @formula_function
 def first_chosen(better: Any, first: Any, second: Any) -> Any:
-    """Of pairs in which what is not a number is left out, where the first is chosen: it is better, or alone."""
+    """Where the first of two values is chosen when NaN is left out: where it is better, or alone."""
     return better | np.isnan(second)
 
 
@@ -164,7 +166,7 @@ def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 @formula_function
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """Of each element, its share in the extremum `result` over `axis`: the elements equal to it share equally."""
+    """The share of each element in the extremum `result` over `axis`: the elements equal to it share equally."""
     hit = value == expand_reduced(result, value.shape, axis, keepdims)
     return (hit / hit.sum(axis=axis, keepdims=True)).astype(value.dtype)
 
@@ -364,7 +366,7 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
 
 @formula_function
 def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Of values that are put along an axis, which stay: of several for one place the last."""
+    """Which of the values that are put along an axis stay: the last of several for one place."""
     indices = plain(indices)
     places = places_along_axis(indices, axis, shape)
     numbers = np.empty(shape, int)[places]

@@ -9,6 +9,8 @@ differentiation" (2008); G. Golub, V. Pereyra, "The differentiation of pseudo-in
 problems whose variables separate" (1973) for `pinv`; R. Mathias, "A chain rule for matrix functions and applications"
 (1996) for the block triangular matrices; N. Higham, "The scaling and squaring method for the matrix exponential
 revisited" (2005).
+
+It is long because each function stands beside its formulas.
 """
 
 from __future__ import annotations

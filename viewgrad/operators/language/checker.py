@@ -88,35 +88,10 @@ def check_signature(
         nondifferentiable: the outputs through which no gradient flows.
         reserved: the names that generated code uses for functions.
     """
-    name = signature.name
     arguments = {argument.name: argument for argument in signature.arguments}
-    outputs = signature.outputs
-    reserved = set(reserved)
-    for given in arguments:
-        if GENERATED.fullmatch(given) or given in reserved:
-            raise declaration_error(
-                name, f"no argument can be called {given!r}, which generated code uses; choose another"
-            )
-        if given in outputs:
-            raise declaration_error(name, f"{given!r} is both an argument and an output")
-    for argument in signature.tensors:
-        for suffix in ("p", "t", *METADATA, *LIST_METADATA, "geometry"):
-            if f"{argument.name}_{suffix}" in arguments:
-                raise declaration_error(
-                    name, f"no argument can be called '{argument.name}_{suffix}' beside {argument.name!r}"
-                )
-    if len(set(outputs)) != len(outputs):
-        raise declaration_error(name, f"two outputs have the same name: {', '.join(outputs)}")
-    for output in outputs:
-        if output != "result" and (GENERATED.fullmatch(output) or output in reserved):
-            raise declaration_error(
-                name, f"no output can be called {output!r}, which generated code uses; choose another name"
-            )
-    for output in nondifferentiable:
-        if output not in outputs:
-            raise declaration_error(
-                name, f"nondifferentiable_outputs has {output!r}, but the outputs are {', '.join(outputs)}"
-            )
+    _check_argument_names(signature, set(reserved))
+    _check_outputs(signature, nondifferentiable, set(reserved))
+    name = signature.name
     seen: dict[str, str] = {}
     for key in derivatives:
         for part in key.split(","):
@@ -147,6 +122,43 @@ def check_signature(
         raise declaration_error(
             name, f"beside the list {lists[0]!r} there can be no other tensor argument; put it into the list"
         )
+
+
+def _check_argument_names(signature: Signature, reserved: set[str]) -> None:
+    """Check that no argument has a name that means something else in generated code."""
+    name = signature.name
+    arguments = {argument.name for argument in signature.arguments}
+    reserved |= {f"{name}_forward", f"{name}_inplace_forward", f"{name}_operator"}
+    for given in (argument.name for argument in signature.arguments):
+        if GENERATED.fullmatch(given) or given in reserved:
+            raise declaration_error(
+                name, f"no argument can be called {given!r}, which generated code uses; choose another"
+            )
+        if given in signature.outputs:
+            raise declaration_error(name, f"{given!r} is both an argument and an output")
+    for argument in signature.tensors:
+        for suffix in ("p", "t", *METADATA, *LIST_METADATA, "geometry"):
+            if f"{argument.name}_{suffix}" in arguments:
+                raise declaration_error(
+                    name, f"no argument can be called '{argument.name}_{suffix}' beside {argument.name!r}"
+                )
+
+
+def _check_outputs(signature: Signature, nondifferentiable: Sequence[str], reserved: set[str]) -> None:
+    """Check the names of the outputs, and that those without a gradient are among them."""
+    name, outputs = signature.name, signature.outputs
+    if len(set(outputs)) != len(outputs):
+        raise declaration_error(name, f"two outputs have the same name: {', '.join(outputs)}")
+    for output in outputs:
+        if output != "result" and (GENERATED.fullmatch(output) or output in reserved):
+            raise declaration_error(
+                name, f"no output can be called {output!r}, which generated code uses; choose another name"
+            )
+    for output in nondifferentiable:
+        if output not in outputs:
+            raise declaration_error(
+                name, f"nondifferentiable_outputs has {output!r}, but the outputs are {', '.join(outputs)}"
+            )
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class _ForTensors(ast.NodeTransformer):
     """Lets every call of a name look it up where it is kept."""
 
     place = "ops"
-    suffix = "function"  # of what the operator's own name means
+    own_name = "_{}_function"  # what the operator's own name means
 
     def __init__(self, local: set[str], own: str) -> None:
         self.local = local
@@ -70,7 +70,7 @@ class _ForTensors(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id not in BUILTINS and node.func.id not in self.local:
             name = node.func.id
             if name == self.own:
-                node.func = ast.Name(f"{name}_{self.suffix}", ast.Load())
+                node.func = ast.Name(self.own_name.format(name), ast.Load())
             else:
                 node.func = ast.Attribute(ast.Name(self.place, ast.Load()), name, ast.Load())
         return node
@@ -78,7 +78,7 @@ class _ForTensors(ast.NodeTransformer):
 
 class _ForArrays(_ForTensors):
     place = "arrays"
-    suffix = "forward"
+    own_name = "{}_forward"
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if not isinstance(node.func, ast.Name) or node.func.id != "conj" or "conj" in self.local:

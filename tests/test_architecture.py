@@ -1,0 +1,160 @@
+"""The shape of the code: what imports what, how long files are, and whether what the documentation names is there."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+import viewgrad
+
+PACKAGE = Path(viewgrad.__file__).parent
+DOCS = PACKAGE.parent / "docs"
+# Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
+FLOORS = ["errors", "tensor", "views", "operators", "autograd", "func", "symbolic", "compiler", "testing"]
+MOST_LINES = 450
+# The floors that everything stands on; those above may be longer.
+CORE = [name for name in FLOORS if name not in ("symbolic", "compiler", "testing")]
+MOST_FILES = {"operators/derivatives": 36}  # a file for each family of operators; it is read one file at a time
+
+FILES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+
+
+def is_for_types_only(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def imports_when_imported(tree):
+    """The import statements that run when the module is imported."""
+    nodes = list(tree.body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_for_types_only(node):
+            nodes += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.ExceptHandler)]
+
+
+def imported(name):
+    """The modules of the package that a module imports."""
+    is_package = FILES[name].name == "__init__.py"
+    for node in imports_when_imported(TREES[name]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in FILES)
+            continue
+        parts = name.split(".")
+        parts = parts[: len(parts) - node.level + is_package] if node.level else []
+        source = ".".join([*parts, *([node.module] if node.module else [])])
+        for alias in node.names:
+            if f"{source}.{alias.name}" in FILES:
+                yield f"{source}.{alias.name}"
+            elif source in FILES:
+                yield source
+
+
+IMPORTS = {name: set(imported(name)) - {name} for name in FILES}
+
+
+def floor_of(name):
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def test_no_import_cycle():
+    left = {name: set(found) for name, found in IMPORTS.items()}
+    while left:
+        free = [name for name, found in left.items() if not found & left.keys()]
+        assert free, f"a cycle among {sorted(left)}"
+        for name in free:
+            del left[name]
+
+
+def test_floors_import_only_from_those_below_them():
+    for name, found in IMPORTS.items():
+        if floor_of(name) in FLOORS:
+            for other in found - {"viewgrad"}:  # the package itself, which programs that are drawn print as `vg`
+                assert floor_of(other) in FLOORS[: FLOORS.index(floor_of(name)) + 1], f"{name} imports {other}"
+        assert "viewgrad" not in found or floor_of(name) not in CORE, name
+
+
+def test_no_import_hides_in_a_function_to_break_a_cycle():
+    for name, tree in TREES.items():
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                for node in ast.walk(function):
+                    where = f"{name}:{getattr(node, 'lineno', '')}"
+                    if isinstance(node, ast.ImportFrom):
+                        assert not node.level and not (node.module or "").startswith("viewgrad"), where
+                    if isinstance(node, ast.Import):
+                        assert not any(a.name.startswith("viewgrad") for a in node.names), where
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if floor_of(name) in CORE])
+def test_a_module_is_short_or_says_why_it_is_not(name):
+    lines = FILES[name].read_text().count("\n")
+    doc = ast.get_docstring(TREES[name])
+    assert doc, f"{name} says nothing of its subject"
+    assert lines <= MOST_LINES or "It is long" in doc, f"{name} has {lines} lines, and its first lines do not say why"
+
+
+def test_no_folder_has_too_many_files():
+    for folder, paths in itertools.groupby(FILES.values(), key=lambda path: path.parent):
+        place = folder.relative_to(PACKAGE).as_posix()
+        if place.partition("/")[0] not in CORE:
+            continue
+        assert len([path for path in paths if path.name[0] != "_"]) <= MOST_FILES.get(place, 25), place
+
+
+def defined(tree):
+    """The names of functions, classes and methods, and what is bound at the top of a module."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+            names |= {f"{node.name}.{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)}
+    return names
+
+
+def test_what_the_architecture_page_names_is_there():
+    text = (DOCS / "architecture.md").read_text()
+    found = re.findall(r"`([\w/]+\.py): ([\w.]+)`", text)
+    assert len(found) > 30
+    for path, name in found:
+        module = "viewgrad." + path.removesuffix(".py").replace("/", ".")
+        assert module in FILES, path
+        inherited = [other for tree in TREES.values() for other in defined(tree)]
+        assert name in defined(TREES[module]), (path, [other for other in inherited if other.endswith(name)])
+    for path in re.findall(r"`([\w/]+\.py)[`:]", text):
+        assert (PACKAGE / path).exists() or (PACKAGE.parent / path).exists(), path
+
+
+def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
+    text = (DOCS / "architecture.md").read_text()
+    assert "`views/copy_slices.py: _write_part`" in text and "`base._edge = slices`" in text
+    source = FILES["viewgrad.views.copy_slices"].read_text()
+    (function,) = re.findall(r"\ndef _write_part\(.*?(?=\n\n\n)", source, re.DOTALL)
+    assert function.count("    base._edge = slices\n") == 1
+
+
+DOCSTRINGS = [
+    (name, node)
+    for name, tree in TREES.items()
+    for node in ast.walk(tree)
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node)
+]
+
+
+def test_docstrings_say_what_a_thing_is():
+    for name, node in DOCSTRINGS:
+        if floor_of(name) not in CORE:
+            continue
+        first = ast.get_docstring(node)
+        where = f"{name}: {getattr(node, 'name', '')}: {first[:60]}"
+        assert not re.match(r"(Of|The same|By) ", first), where
