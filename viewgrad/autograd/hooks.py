@@ -80,8 +80,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
 def retain_grad(self: Tensor) -> None:
     """Have backward passes add to this tensor's `grad` although it is no leaf.
 
-    It is always the gradient of the value that the tensor has at the time of the pass, also when the tensor, or the
-    base of which it is a view, is written to later.
+    It is the gradient of the value that the tensor has at the time of the pass. It may be written to before that, and
+    so may the base of which it is a view.
 
     Raises:
         DifferentiabilityError: for a tensor that does not require grad.

@@ -1,9 +1,9 @@
 """Primals: the copies of its inputs that a transform hands to a function, and the derivatives with respect to them.
 
 A transform (`func.grad`, `autograd.functional.jacobian`, ...) runs a function once, recorded, on primals. The function
-may write to them. What comes out is cut off from the primals, but not from what lay outside: where an input had a
-history, or the function used a tensor that has one, or another transform runs around this one, the results can be
-differentiated again.
+may write to them. What comes out is cut off from the primals, but not from what lay outside. There may have been an
+input with a history, a tensor with one that the function used, or another transform around this one. Then the results
+can be differentiated again.
 """
 
 from __future__ import annotations

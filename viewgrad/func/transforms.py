@@ -4,9 +4,9 @@ All of them hand copies of the arguments to the function, which may write to the
 caller's tensors keep their values. Arguments and outputs are trees (see `func/tree.py`) of tensors; arrays and
 floating-point numbers stand for tensors. Transforms can be applied to each other's results, to any depth.
 
-Results have no history, unless there is something outside that they can be differentiated with respect to: an argument
-that requires grad or was computed from one that does, such a tensor that the function uses without being given it, or
-another transform around this one.
+Results have no history, unless there is something outside that they can be differentiated with respect to. That may be
+an argument that requires grad or was computed from one that does. It may be such a tensor that the function uses
+without being given it, or another transform around this one.
 
 It is long because each public transform has its docstring with an example beside it.
 """
@@ -111,8 +111,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
 
     Returns:
         `(output, vjp_fn)`, or `(output, vjp_fn, aux)`. `vjp_fn` takes a tree like the output with the gradient of each
-        tensor (whatever it has for one of integer or bool dtype is ignored), and returns a tuple with a tree like each
-        argument. It can be called many times.
+        tensor, and returns a tuple with a tree like each argument. Whatever it is given for a tensor of integer or bool
+        dtype is ignored. It can be called many times.
 
     Raises:
         DifferentiabilityError: for an argument of integer or bool dtype.

@@ -1,8 +1,7 @@
 """The modes that say what is recorded: per thread and per asynchronous task.
 
-All modes live in one integer, read once per operator. Its lowest bit is grad mode, and every other bit is
-a feature that is off unless asked for: a plain operator tests `mode > GRAD`, and pays nothing more for
-all the features together.
+All modes live in one integer, read once per operator. Its lowest bit is grad mode. Every other bit is a feature that is
+off unless asked for. A plain operator tests `mode > GRAD`, and pays nothing more for all the features together.
 """
 
 from __future__ import annotations

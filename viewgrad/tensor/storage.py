@@ -1,8 +1,8 @@
 """Storage: one buffer, and everything that all tensors over it share.
 
-A tensor whose memory nobody else can see has no `Storage` at all until one is needed: when a view of it is taken,
-when it is written to, or when its version is asked for. Until then what was saved from it is known to the tensor
-itself (`Tensor._saved`). See Note [Saved values keep their value] in docs/notes/saved_values.md.
+A tensor whose memory nobody else can see has no `Storage` until one is needed. It is when a view of it is taken, when
+it is written to, or when its version is asked for. Until then what was saved from it is known to the tensor itself
+(`Tensor._saved`). See Note [Saved values keep their value] in docs/notes/saved_values.md.
 """
 
 from __future__ import annotations

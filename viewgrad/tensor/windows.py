@@ -1,12 +1,12 @@
 """The windows saved from a storage, so arranged that a write finds those that it touches without comparing all.
 
 A window is located by its bounding box, in the index space of the array that the storage was made with: for each
-dimension a range. Boxes of like extents go into one grid whose cells are as large as they are, so that a row, a column,
-a cell or a block each fall into one cell, and a write looks into the few cells that its own box meets. The boxes only
-select; whether two windows share memory is decided exactly.
+dimension a range. Boxes of like extents go into one grid whose cells are as large as they are. So a row, a column, a
+cell or a block each fall into one cell. A write looks into the few cells that its own box meets. The boxes only select;
+whether two windows share memory is decided exactly.
 
-A window that is no basic index of that array (a diagonal, a stride through a reshaped view) is located by the numbers
-of its first and last element and the step between its elements: windows of one step that leave different remainders
+A window may be no basic index of that array: a diagonal, a stride through a reshaped view. It is located by the numbers
+of its first and last element, and the step between its elements. Windows of one step that leave different remainders
 never meet.
 
 It is long because its two ways to locate a window share their registry.
@@ -46,9 +46,9 @@ FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead on
 class SavedWindows:
     """The registry of the windows saved from one storage; see the module for how it finds them.
 
-    A grid is a tree of dictionaries, one level for each dimension: cell number in dimension 0, in dimension 1, and so
-    on down to the list of the windows in that cell. A write that meets many cells of a dimension goes through those
-    that are there, or through those that it meets, whichever are fewer.
+    A grid is a tree of dictionaries, one level for each dimension, by the number of the cell in it. Below are the lists
+    of the windows in a cell. A write that meets many cells of a dimension goes through those that are there, or through
+    those that it meets, whichever are fewer.
 
     The windows at one index of the first dimension, the usual case, are found by that index; all that save the same one
     between two writes to it share what is saved.

@@ -1,7 +1,7 @@
 """The view operators: each takes a window on the memory of its input, and is one node in the graph.
 
-What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...); the others are one of the view
-functions at the end of this file, which take the view from an array and from a tensor alike.
+What can be said by basic indexing is said so (`select`, `narrow`, `squeeze`, ...). The others are one of the view
+functions of `view_functions.py`, which take the view from an array and from a tensor alike.
 
 It is long because it is a table: a few lines for each view operator.
 """

@@ -45,9 +45,8 @@ class Arrow:
 def to_dot(tensor: Tensor | Sequence[Tensor]) -> str:
     """The graph that leads to a tensor, as source for Graphviz.
 
-    Drawn are tensors with their versions, views with a dashed arrow to their base, the nodes of the graph with what
-    they save (name, dtype, shape, bytes), a `CopySlices` around the node that it wraps, and leaves. Arrows lead the way
-    that gradients go.
+    Drawn are tensors with their versions, and views with a dashed arrow to their base. Nodes have what they save (name,
+    dtype, shape, bytes), and a `CopySlices` is around the node that it wraps. Arrows lead the way that gradients go.
 
     Arguments:
         tensor: one tensor or several.

@@ -84,8 +84,8 @@ def register_multi_grad_hook(
 
     Arguments:
         tensors: tensors that require grad, leaves or not.
-        fn: in mode "all", takes a tuple with the gradient of each tensor, or None for one that the pass does not reach;
-            it is called when the last has arrived, or at the end of a pass that does not reach all. In mode "any",
+        fn: in mode "all", takes a tuple with the gradient of each tensor, or None for one that the pass does not reach.
+            It is called when the last has arrived, or at the end of a pass that does not reach all. In mode "any",
             takes the gradient that arrives first.
         mode: "all" or "any".
 

@@ -30,8 +30,9 @@ class detect_anomaly(ModeSwitch):
     """Find the operator whose backward failed, or made a gradient that is not a number.
 
     Nodes made inside remember where that was. When a node fails in a backward pass inside, the error carries, as a
-    note, the traceback of the forward call that made the node; for a node made by an earlier, recorded backward pass,
-    also that of the node that was then run, and so on. It slows everything down, and is for debugging.
+    note, the traceback of the forward call that made the node. A node may have been made by an earlier, recorded
+    backward pass. Then the note also has that of the node that was then run, and so on. It slows everything down, and
+    is for debugging.
 
     Arguments:
         check_nan: whether a gradient that is not a number is an error as well.

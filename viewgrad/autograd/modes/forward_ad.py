@@ -1,8 +1,8 @@
 """Forward mode: dual tensors, which carry a tangent beside their value through every operator.
 
 What a program computes from dual tensors inside a `dual_level` is dual in its turn, in-place writes through views
-included. The tangent of the result is the derivative of the program in the direction of the tangents put in: a product
-of the Jacobian with a vector, at the cost of a constant factor of the program.
+included. The tangent of the result is the derivative of the program in the direction of the tangents put in. That is a
+product of the Jacobian with a vector. It costs a constant factor of the program.
 """
 
 from __future__ import annotations

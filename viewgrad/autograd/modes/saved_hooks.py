@@ -61,8 +61,8 @@ class PackedTensor(SavedTensor):
 class saved_tensors_hooks(ModeSwitch):
     """Let every value that is saved for backward pass through `pack`, and through `unpack` when it is needed.
 
-    `pack` is called when an operator saves a value, once for each node that saves it, and gets a copy, which it may
-    keep; `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs,
+    `pack` is called when an operator saves a value, once for each node that saves it. It gets a copy, which it may
+    keep. `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs,
     the one entered last counts. What nodes keep beside saved values (shapes, indices) does not pass through the hooks.
 
     Arguments:

@@ -5,8 +5,8 @@ source is registered with `linecache`, so that tracebacks and debuggers show it.
 is a module of its own to Python, so that `inspect` finds the source of functions and classes.
 
 The functions of the library's operators are written when they are first called. Until then there stands a function of
-the same signature that writes them, and takes over their code: so everybody who has it in hand has the real one from
-then on, and a call costs nothing more.
+the same signature that writes them, and takes over their code. So everybody who has it in hand has the real one from
+then on. A call costs nothing more.
 """
 
 from __future__ import annotations
