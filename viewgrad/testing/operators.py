@@ -107,7 +107,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "a view of a view": (
         "{b} = vg.zeros((4, *{a}.shape), dtype={a}.dtype); {x} = {b}[1:].T[..., 1].T; {x}.copy_({a})", "{b}[2]"),
     "a flat tensor in its shape": (
-        "{b} = vg.clone({a}.reshape(-1)); {x} = {b}.view(*{a}.shape)", "{b}.reshape(*{a}.shape)"),
+        "{b} = vg.clone({a}.reshape(-1)); {x} = {b}.view({a}.shape)", "{b}.reshape({a}.shape)"),
     "the imaginary part of a complex tensor": (
         "{b} = vg.ones({a}.shape, dtype=complex); {b}.imag.copy_({a}); {x} = {b}.imag", "{b}.imag"),
     "pairs of real numbers": (
