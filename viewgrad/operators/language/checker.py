@@ -31,7 +31,7 @@ __all__ = [
 BUILTINS: Final = frozenset(
     {"bool", "complex", "enumerate", "float", "int", "isinstance", "len", "list", "range", "tuple", "zip"}
 )
-# The names that generated functions use for themselves; see codegen.py.
+# The names that generated functions use for themselves; see the writers in `operators/codegen`.
 GENERATED: Final = re.compile(
     r"([aegr]|out)\d+|arrays|array|edges|grads_of_list|mode_bits|node|ops|recorded|saved|tensor|grad|grads|result\d*|grad_\w+|"
     r"_\w*"
