@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from . import autograd, errors, fft, func, linalg, operators, symbolic, views
+from .compiler import compile
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
 from .standard.functions import FUNCTIONS
@@ -82,6 +83,7 @@ __all__ = [
     "autograd",
     "broadcast_to",
     "chunk",
+    "compile",
     "diagonal",
     "empty",
     "empty_like",

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "AnomalyError",
     "AutogradError",
+    "CompiledDifferenceError",
     "DeclarationError",
     "DifferentiabilityError",
     "EscapeError",
@@ -22,7 +23,10 @@ __all__ = [
     "InterruptedWriteError",
     "LeafInPlaceError",
     "LostHistoryWarning",
+    "NotCompiledError",
+    "NotCompiledWarning",
     "OverlappingWriteError",
+    "RecordTooLongError",
     "SavedValueError",
     "StrictMutationError",
     "TraceError",
@@ -47,6 +51,18 @@ class ViewInPlaceError(AutogradError):
 
 class OverlappingWriteError(AutogradError):
     """A window was written to in which several elements share one place in memory."""
+
+
+class NotCompiledError(AutogradError):
+    """A program does something that is not compiled; the message says what, and where."""
+
+
+class CompiledDifferenceError(AutogradError):
+    """A compiled program gave another result than the function that it was compiled from."""
+
+
+class RecordTooLongError(NotCompiledError):
+    """A program was too long, and too irregular, to be compiled."""
 
 
 class FreedGraphError(AutogradError):
@@ -191,3 +207,7 @@ class TreeError(AutogradError, TypeError):
 
 class LostHistoryWarning(UserWarning):
     """A tensor that requires grad was made a plain number, through which no gradient flows."""
+
+
+class NotCompiledWarning(UserWarning):
+    """A function that was to be compiled runs eagerly."""

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
+from .observers import observed
+
 __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
 
 # How the engine runs a node; see Note [Four kinds of nodes] in docs/notes/engine.md.
@@ -201,6 +203,9 @@ _hook_keys = itertools.count()
 
 def add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     """Append `hook` to `hooks`, which are called in the order of their registration."""
+    observer = observed()
+    if observer is not None:
+        observer.refuse("a hook")
     key = next(_hook_keys)
     hooks[key] = hook
     return RemovableHandle(hooks, key)

@@ -1,0 +1,230 @@
+"""Compiled programs against the functions that they were compiled from: values, gradients, second derivatives."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from compiled_programs import PROGRAMS, holt_winters, rows, soft_dtw
+
+import viewgrad as vg
+from viewgrad.compiler.adjoint import activity
+from viewgrad.errors import CompiledDifferenceError
+
+NUMBA = pytest.param("numba", marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"))
+
+
+def leaves(f, seed):
+    return [vg.Tensor(array, requires_grad=True) for array in PROGRAMS[f](np.random.default_rng(seed))]
+
+
+def gradients(value, tensors, **options):
+    found = vg.autograd.grad(value, tensors, allow_unused=True, **options)
+    return [np.zeros(t.shape) if g is None else g.detach().numpy() for g, t in zip(found, tensors)]
+
+
+QUICK = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
+
+
+@pytest.mark.parametrize(
+    ("f", "executor"),
+    [
+        *[(f, "python") for f in PROGRAMS],
+        *[pytest.param(f, "numba", marks=[*NUMBA.marks, *([pytest.mark.slow] * (f.__name__ not in QUICK))])
+          for f in PROGRAMS],
+    ],
+)  # fmt: skip
+def test_a_compiled_program_gives_the_values_and_gradients_of_its_function(f, executor):
+    compiled = vg.compile(f, executor=executor)
+    for seed in range(4):
+        mine, theirs = leaves(f, seed), leaves(f, seed)
+        value, expected = compiled(*mine), f(*theirs)
+        np.testing.assert_allclose(value.item(), expected.item(), rtol=1e-12)
+        for found, wanted in zip(gradients(value, mine), gradients(expected, theirs)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    assert value.grad_fn.name() == "CompiledCallBackward", compiled.explain()
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_second_derivative_of_a_compiled_program_is_that_of_its_function(f):
+    compiled = vg.compile(f, executor="python")
+    for seed in (0, 0, 1):
+        second = []
+        for function in (compiled, f):
+            tensors = leaves(f, seed)
+            first = vg.autograd.grad(function(*tensors), tensors, create_graph=True, allow_unused=True)
+            total = sum((g * g).sum() for g in first if g is not None)
+            second.append(gradients(total, tensors))
+    for found, wanted in zip(*second):
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
+
+
+def settled(f, executor="python", **options):
+    """The compiled function, already recorded and checked, and arguments."""
+    compiled = vg.compile(f, executor=executor, **options)
+    for seed in range(2):
+        compiled(*leaves(f, seed))
+    return compiled, leaves(f, 2)
+
+
+def test_loops_are_found_and_told():
+    compiled, _ = settled(holt_winters)
+    told = compiled.explain()
+    assert "times, compiled_programs.py:" in told
+    assert "tape: " in told
+    assert "for i" in compiled.source()
+
+
+def test_the_program_does_not_grow_with_the_number_of_iterations():
+    sizes = []
+    for n in (12, 24):
+        compiled = vg.compile(soft_dtw, executor="python")
+        for _ in range(3):
+            compiled(vg.Tensor(np.random.default_rng(0).random((n, n)), requires_grad=True))
+        sizes.append(len(compiled.source().splitlines()))
+    assert sizes[0] == sizes[1] < 90
+
+
+def test_transforms_of_compiled_functions():
+    compiled, (p, y) = settled(holt_winters)
+    p, y = p.detach(), y.detach()
+    for transform in (vg.func.grad, vg.func.hessian, vg.func.jacrev, vg.func.jacfwd):
+        for _ in range(3):
+            found = transform(compiled)(p, y)
+        np.testing.assert_allclose(found.numpy(), transform(holt_winters)(p, y).numpy(), rtol=1e-7, atol=1e-9)
+    direction = vg.ones(3)
+    np.testing.assert_allclose(
+        vg.func.hvp(compiled, (p, y), (direction, vg.zeros_like(y)))[1][0].numpy(),
+        vg.func.hvp(holt_winters, (p, y), (direction, vg.zeros_like(y)))[1][0].numpy(),
+        rtol=1e-8,
+    )
+
+
+def test_a_compiled_function_inside_of_another_and_of_other_steps():
+    inner = vg.compile(rows, executor="python")
+    outer = vg.compile(lambda x, a: inner(x * 2.0, a) + x.sum(), executor="python")
+    for seed in range(4):
+        mine, theirs = leaves(rows, seed), leaves(rows, seed)
+        z = mine[0].clone()
+        z[1:] *= 2.0
+        w = theirs[0].clone()
+        w[1:] *= 2.0
+        found = gradients(outer(z, mine[1]), mine)
+        wanted = gradients(rows(w * 2.0, theirs[1]) + w.sum(), theirs)
+        for one, other in zip(found, wanted):
+            np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def test_backward_twice_needs_retain_graph_and_gives_the_same():
+    compiled, tensors = settled(holt_winters)
+    value = compiled(*tensors)
+    first = gradients(value, tensors, retain_graph=True)
+    second = gradients(value, tensors)
+    for one, other in zip(first, second):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(vg.errors.FreedGraphError):
+        gradients(value, tensors)
+
+
+def test_arguments_that_are_overwritten_before_backward_had_their_old_value():
+    compiled, (x, a) = settled(rows)
+    expected = gradients(rows(x, a), [x])
+    y = x.clone()
+    value = compiled(y, a)
+    y.zero_()
+    np.testing.assert_allclose(gradients(value, [x])[0], expected[0], rtol=1e-12)
+
+
+def test_results_own_their_memory():
+    def squares(x):
+        y = vg.zeros(4)
+        for i in range(4):
+            y[i] = x[i] * x[i]
+        return y
+
+    compiled = vg.compile(squares, executor="python")
+    x = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    results = [compiled(x) for _ in range(4)]
+    results[2].detach().zero_()
+    np.testing.assert_array_equal(results[3].detach().numpy(), [1, 4, 9, 16])
+    np.testing.assert_array_equal(compiled(x).detach().numpy(), [1, 4, 9, 16])
+
+
+def test_views_among_the_results_are_views_of_each_other():
+    def split(x):
+        y = x * 2.0
+        return {"all": y, "part": y[1:3]}
+
+    compiled = vg.compile(split, executor="python")
+    x = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    for _ in range(4):
+        out = compiled(x)
+        out["part"] *= 10.0
+        np.testing.assert_array_equal(out["all"].detach().numpy(), [2, 40, 60, 8])
+        np.testing.assert_array_equal(vg.autograd.grad(out["all"].sum(), x)[0].numpy(), [2, 20, 20, 2])
+
+
+def test_without_gradients_there_is_no_history():
+    compiled, _ = settled(rows)
+    x, a = vg.ones((9, 5)), vg.Tensor(0.5)
+    for _ in range(3):
+        assert not compiled(x, a).requires_grad
+    tensors = leaves(rows, 0)
+    for _ in range(3):
+        with vg.no_grad():
+            assert not compiled(*tensors).requires_grad
+    assert compiled(*tensors).requires_grad
+
+
+def test_threads_share_a_compiled_function():
+    compiled, _ = settled(holt_winters)
+    expected = {seed: gradients(holt_winters(*(t := leaves(holt_winters, seed))), t) for seed in range(8)}
+    wrong = []
+
+    def work(seed):
+        for _ in range(5):
+            tensors = leaves(holt_winters, seed)
+            for found, wanted in zip(gradients(compiled(*tensors), tensors), expected[seed]):
+                if not np.allclose(found, wanted, rtol=1e-9):
+                    wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in expected]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_compiled_function_pickles():
+    compiled, tensors = settled(rows)
+    other = pickle.loads(pickle.dumps(compiled))
+    assert other(*tensors).item() == compiled(*tensors).item()
+
+
+def test_a_difference_is_an_error(monkeypatch):
+    compiled = vg.compile(rows, executor="python")
+    tensors = leaves(rows, 0)
+    compiled(*tensors)
+    run = vg.compiler.compiled.CompiledProgram.run
+
+    def spoiled(self, arrays):
+        failed, results, kept = run(self, arrays)
+        return failed, [result + 1e-3 for result in results], kept
+
+    monkeypatch.setattr(vg.compiler.compiled.CompiledProgram, "run", spoiled)
+    with pytest.raises(CompiledDifferenceError, match="the result of the compiled rows differs"):
+        compiled(*tensors)
+
+
+def test_no_gradient_is_computed_for_what_needs_none():
+    compiled = vg.compile(rows, executor="python")
+    x = vg.ones((9, 5), requires_grad=True)
+    for _ in range(3):
+        compiled(x, vg.Tensor(0.5))
+    program = compiled.entries[0].program
+    bases, _ = activity(program.program, {base.name for base in program.wanted})
+    assert [base.name in bases for base in program.inputs] == [True, False]

@@ -1,0 +1,296 @@
+"""What a compiled function notices: each kind of change gives the result of the function itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.errors import NotCompiledWarning
+
+
+def grown(x, n=None):
+    y = vg.zeros(len(x))
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = y[i - 1] * 0.9 + x[i]
+    return y.sum()
+
+
+def agree(compiled, f, *calls):
+    """Whether two functions give the same values and gradients for each of some arguments, drawn anew for both."""
+    for make in calls:
+        found = []
+        for function in (compiled, f):
+            args = make()
+            tensors = [arg for arg in args if isinstance(arg, vg.Tensor) and arg.requires_grad]
+            value = function(*args)
+            grads = vg.autograd.grad(value, tensors, allow_unused=True) if value.requires_grad else []
+            found.append([value.item(), *[g is not None and g.tolist() for g in grads]])
+        np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
+        for one, other in zip(found[0][1:], found[1][1:]):
+            np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def leaf(*numbers):
+    return vg.Tensor(list(numbers), requires_grad=True)
+
+
+def test_other_shapes_dtypes_and_flags_are_other_programs():
+    compiled = vg.compile(grown, executor="python")
+    calls = [
+        lambda: (leaf(1.0, 2.0, 3.0, 4.0, 5.0),),
+        lambda: (leaf(1.0, 2.0, 3.0),),
+        lambda: (vg.Tensor([1.0, 2.0, 3.0, 4.0, 5.0]),),
+        lambda: (vg.Tensor(np.arange(4, dtype=np.float32), requires_grad=True),),
+        lambda: (np.arange(5.0),),
+    ]
+    agree(compiled, grown, *(call for call in calls for _ in range(3)))
+
+
+def test_a_branch_on_a_value():
+    def f(x):
+        y = x * 1.0
+        for i in range(4):
+            if y[i] > 0:
+                y[i] *= 3.0
+            else:
+                y[i] -= 1.0
+        return (y * y).sum()
+
+    compiled = vg.compile(f, executor="python")
+    signs = [(1, 1, 1, 1), (1, 1, 1, 1), (1, 1, 1, 1), (1, -1, 1, 1), (1, -1, 1, 1), (1, -1, 1, 1), (1, 1, 1, 1)]
+    agree(compiled, f, *[lambda s=s: (leaf(*(np.array(s) * 1.5)),) for s in signs])
+    assert "steers the program at" in compiled.explain()
+
+
+def test_values_that_leave_the_library():
+    def f(x):
+        n = int(x[0].item())
+        return (x * n).sum() + float(x[1].detach()) * x[2]
+
+    compiled = vg.compile(f, executor="python")
+    agree(compiled, f, *[lambda v=v: (leaf(v, 2.0, 3.0),) for v in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 2.0)])
+
+
+def test_recording_again_and_again_ends_in_a_warning_that_names_the_line():
+    def f(x):
+        return x.sum() * x[0].item()
+
+    compiled = vg.compile(f, executor="python")
+    with pytest.warns(NotCompiledWarning, match=r"steers the program at .*test_compiler_guards.py"):
+        agree(compiled, f, *[lambda v=v: (leaf(v, 2.0),) for v in range(1, 30)])
+
+
+def test_numbers_among_the_arguments():
+    def f(x, rate, steps):
+        for _ in range(steps):
+            x = x * rate
+        return x.sum()
+
+    compiled = vg.compile(f, executor="python")
+    agree(compiled, f, *[
+        lambda rate=rate, steps=steps: (leaf(1.0, 2.0), rate, steps)
+        for rate, steps in ((0.5, 3), (0.5, 3), (0.5, 3), (0.7, 3), (0.7, 3), (0.7, 3), (0.5, 4), (0.5, 4), (0.5, 3))
+    ])
+
+
+def test_many_numbers_are_not_compiled_each():
+    compiled = vg.compile(lambda x, rate: (x * rate).sum(), executor="python")
+    with pytest.warns(NotCompiledWarning, match="given as tensors"):
+        agree(compiled, lambda x, rate: (x * rate).sum(), *[lambda r=r: (leaf(1.0), r / 7) for r in range(30)])
+
+
+scale = 2.0
+weights = None
+
+
+def test_variables_that_the_function_sees():
+    global scale, weights
+    kept = {"shift": 1.0, "tensor": leaf(1.0, 2.0)}
+    table = np.array([1.0, 2.0])
+
+    def f(x):
+        return (x * scale + kept["shift"] * kept["tensor"] + table).sum() + (0.0 if weights is None else weights.sum())
+
+    compiled = vg.compile(f, executor="python")
+
+    def check():
+        agree(compiled, f, *[lambda: (leaf(1.0, 2.0),)] * 3)
+
+    try:
+        check()
+        scale = 3.0
+        check()
+        kept["shift"] = 5.0
+        check()
+        with vg.no_grad():
+            kept["tensor"].mul_(2.0)
+        check()
+        kept["tensor"] = leaf(7.0, 8.0)
+        check()
+        table[0] = 9.0
+        check()
+        weights = vg.ones(3)
+        check()
+        weights = vg.ones(3, requires_grad=True)
+        check()
+    finally:
+        scale, weights = 2.0, None
+
+
+def test_the_gradient_of_a_tensor_from_outside():
+    w = leaf(1.0, 2.0, 3.0)
+
+    def f(x):
+        return (w * x * x).sum()
+
+    compiled = vg.compile(f, executor="python")
+    for seed in range(4):
+        x = vg.Tensor(np.random.default_rng(seed).normal(size=3), requires_grad=True)
+        gradients = vg.autograd.grad(compiled(x), [x, w])
+        np.testing.assert_allclose(gradients[1].numpy(), x.detach().numpy() ** 2)
+    assert "compiled, python" in compiled.explain()
+
+
+def test_random_numbers_are_drawn_each_time():
+    generator = np.random.default_rng(0)
+    drawn = {
+        "global": lambda x: (x * np.random.random()).sum(),  # noqa: NPY002
+        "generator": lambda x: (x * generator.random()).sum(),
+    }
+    for f in drawn.values():
+        compiled = vg.compile(f, executor="python")
+        assert len({compiled(leaf(1.0)).item() for _ in range(5)}) == 5
+        assert "random numbers" in compiled.explain()
+
+
+def test_writes_to_arguments_are_seen_with_their_history():
+    def f(x, out):
+        for i in range(3):
+            out[i] = x[i] * 2.0
+        return out.sum()
+
+    compiled = vg.compile(f, executor="python")
+    for _ in range(4):
+        x = leaf(1.0, 2.0, 3.0)
+        out = vg.zeros(4)
+        view = out[:2]
+        version = out._version
+        value = compiled(x, out)
+        np.testing.assert_array_equal(out.detach().numpy(), [2, 4, 6, 0])
+        assert out._version > version
+        np.testing.assert_array_equal(vg.autograd.grad((view * view).sum() + value, x)[0].numpy(), [10, 18, 2])
+
+
+def test_writes_to_a_tensor_from_outside_are_seen():
+    total = vg.zeros(2)
+
+    def f(x):
+        total.add_(x.detach())
+        return (x * total).sum()
+
+    compiled = vg.compile(f, executor="python")
+    for n in range(1, 6):
+        assert compiled(leaf(1.0, 2.0)).item() == 5.0 * n
+        np.testing.assert_array_equal(total.numpy(), [n, 2 * n])
+
+
+def test_arguments_that_share_memory():
+    def f(x, y):
+        y[0] = 5.0
+        return (x * y).sum()
+
+    compiled = vg.compile(f, executor="python")
+
+    def apart():
+        return leaf(1.0, 2.0) * 1.0, vg.ones(2)
+
+    def together():
+        base = leaf(1.0, 2.0, 3.0) * 1.0
+        return base[:2], base[1:]
+
+    def twice():
+        x = leaf(1.0, 2.0) * 1.0
+        return x, x
+
+    agree(compiled, f, apart, apart, apart, together, together, together, twice, twice, twice, apart)
+
+
+def test_an_exception_in_the_middle_leaves_what_the_function_leaves():
+    def f(x, out):
+        out[0] = x[0]
+        if x[1] < 0:
+            raise ValueError("negative")
+        out[1] = x[1]
+        return out.sum()
+
+    compiled = vg.compile(f, executor="python")
+    for _ in range(3):
+        compiled(leaf(1.0, 2.0), vg.zeros(2))
+    out = vg.zeros(2)
+    with pytest.raises(ValueError, match="negative"):
+        compiled(leaf(3.0, -1.0), out)
+    np.testing.assert_array_equal(out.detach().numpy(), [3, 0])
+    assert compiled(leaf(3.0, 1.0), out).item() == 4.0
+
+
+def test_division_by_zero_gives_what_numpy_gives():
+    def f(x):
+        y = vg.zeros(3)
+        for i in range(3):
+            y[i] = np.log(x[i]) / x[i]
+        return y.sum()
+
+    for executor in ("python", None):
+        compiled = vg.compile(f, executor=executor)
+        with np.errstate(all="ignore"):
+            for _ in range(3):
+                assert compiled(leaf(1.0, 2.0, 3.0)).item() == f(leaf(1.0, 2.0, 3.0)).item()
+            assert compiled(leaf(1.0, 0.0, 3.0)).item() == -np.inf
+            assert np.isnan(compiled(leaf(1.0, -1.0, 3.0)).item())
+
+
+def test_what_is_not_compiled_runs_eagerly_and_says_why():
+    class Double(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda grad: grad * 10)
+        return y.sum()
+
+    cases = {
+        lambda x: Double.apply(x).sum(): None,
+        hooked: None,
+        lambda x: vg.linalg.svd(x.reshape(1, 2))[1].sum(): "no kernel",
+        lambda x: (x * 1j).real.sum(): "complex",
+    }
+    for f, reason in cases.items():
+        compiled = vg.compile(f, executor="python")
+        agree(compiled, f, *[lambda: (leaf(1.0, 2.0),)] * 4)
+        assert "runs eagerly" in compiled.explain()
+        assert reason is None or reason in compiled.explain()
+
+
+def test_modes_that_look_at_each_operator_see_them():
+    compiled = vg.compile(grown, executor="python")
+    x = leaf(1.0, 2.0, 3.0)
+    for _ in range(3):
+        compiled(x)
+    with vg.autograd.forward_ad.dual_level():
+        dual = vg.autograd.forward_ad.make_dual(x.detach(), vg.ones(3))
+        assert vg.autograd.forward_ad.unpack_dual(compiled(dual)).tangent is not None
+    with vg.autograd.detect_anomaly():
+        compiled(x).backward()
+
+
+def test_executors_by_name():
+    with pytest.raises(ValueError, match="no executor 'fast'"):
+        vg.compile(grown, executor="fast")

@@ -1,0 +1,97 @@
+"""Nested loop recognition: what is rolled up gives back the stream, and loops are found again."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from viewgrad.compiler.loops import Roller, expanded, interned, size
+from viewgrad.errors import RecordTooLongError
+
+
+def drawn_nest(rng: random.Random, depth: int, variables: list[str]) -> list[tuple]:
+    """Random loops within loops, with affine integers and affine counts."""
+    body = []
+    for _ in range(rng.randint(1, 3)):
+        if depth and rng.random() < 0.5:
+            name = f"i{len(variables)}"
+            count = (rng.randint(4, 7), {variable: rng.choice([0, 0, 1]) for variable in variables})
+            body.append((name, count, drawn_nest(rng, depth - 1, [*variables, name])))
+        else:
+            ints = [
+                (rng.randint(0, 9), {variable: rng.randint(-2, 3) for variable in variables})
+                for _ in range(rng.randint(0, 3))
+            ]
+            body.append((rng.randint(0, 5), ints))
+    return body
+
+
+def run(nest: list[tuple], values: dict[str, int], rng: random.Random):
+    def value(affine):
+        first, steps = affine
+        return first + sum(step * values[name] for name, step in steps.items())
+
+    for item in nest:
+        if len(item) == 2:
+            kind, ints = item
+            yield interned(("test", kind, len(ints))), tuple(map(value, ints)), (rng.random(),)
+        else:
+            name, count, body = item
+            for i in range(value(count)):
+                values[name] = i
+                yield from run(body, values, rng)
+
+
+def length(nest: list[tuple]) -> int:
+    return sum(1 if len(item) == 2 else 1 + length(item[2]) for item in nest)
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_rolled_up_a_stream_expands_to_itself_and_is_as_short_as_its_loops(batch):
+    for number in range(100):
+        rng = random.Random(1000 * batch + number)
+        nest = drawn_nest(rng, 3, [])
+        stream = list(run(nest, {}, rng))
+        if len(stream) > 4000:
+            continue
+        roller = Roller()
+        for instruction in stream:
+            roller.take(*instruction)
+        assert list(expanded(roller.terms)) == stream
+        # First iterations, and inner loops of one or two, may stay outside; nothing depends on how often a loop runs.
+        assert size(roller.terms) <= 20 * length(nest)
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_size_of_a_triangular_nest_does_not_depend_on_its_length(n):
+    roller = Roller()
+    a, b, c = (interned(("triangle", i)) for i in range(3))
+    for i in range(n):
+        for j in range(i):
+            roller.take(a, (i * n + j,))
+            for k in range(j):
+                roller.take(b, (i * n + k, j * n + k))
+        roller.take(c, (i,))
+    assert size(roller.terms) < 70
+
+
+def test_two_streams_that_alternate_are_a_loop_of_two_blocks():
+    roller = Roller()
+    a, b = interned("a"), interned("b")
+    for i in range(50):
+        roller.take(a if i % 2 else b, (i,))
+    assert size(roller.terms) <= 4
+
+
+def test_noise_stays_as_it_is_up_to_a_limit():
+    rng = random.Random(0)
+    stream = [(interned(("noise", rng.randrange(20))), (rng.randrange(4),), ()) for _ in range(3000)]
+    roller = Roller()
+    for instruction in stream:
+        roller.take(*instruction)
+    assert list(expanded(roller.terms)) == stream
+    limited = Roller(limit=100)
+    with pytest.raises(RecordTooLongError, match="belong to no loop; at most 100"):
+        for instruction in stream:
+            limited.take(*instruction)

@@ -1,0 +1,93 @@
+"""Programs drawn at random, compiled against eager: values, gradients, second derivatives, aliasing seen afterwards."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+import viewgrad as vg
+from viewgrad.testing import Program, programs
+
+CALLS = 4
+NUMBA = pytest.param("numba", 4, marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"))
+
+
+def close(found, wanted, rtol=1e-8) -> bool:
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return False
+    if found.dtype.kind not in "fc":
+        return bool((found == wanted).all())
+    scale = np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)
+    return bool(np.isclose(found, wanted, rtol=rtol, atol=rtol * scale, equal_nan=True).all())
+
+
+def leaves(program: Program, number: int) -> dict[str, vg.Tensor]:
+    """The leaves of a program; those of each call have other values."""
+    made = program.make_leaves()
+    rng = np.random.default_rng(number)
+    with vg.no_grad():
+        for tensor in made.values():
+            if number and tensor.dtype == np.float64:
+                tensor *= 1 + 0.1 * rng.random()
+    return made
+
+
+def check_compiled(program: Program, executor: str) -> None:
+    """Call a program several times, compiled and not, and compare all that can be seen of it."""
+    program = program.in_double_precision
+
+    def run(given):
+        names = program.execute_stepwise(given)
+        tensors = {
+            name: value for name, value in names.items()
+            if isinstance(value, vg.Tensor) and name not in given and name != program.loss
+        }
+        return names[program.loss], tensors
+
+    compiled = vg.compile(run, executor=executor)
+    for number in range(CALLS):
+        seen = []
+        for function in (compiled, run):
+            given = leaves(program, number)
+            loss, tensors = function(given)
+            wanted = [given[leaf.name] for leaf in program.differentiable_leaves]
+            seen.append(everything(loss, tensors, given, wanted))
+        for one, other in zip(*seen, strict=True):
+            assert close(one, other, 1e-7), f"{compiled.explain()}\n{program.source()}"
+
+
+def everything(loss, tensors, given, wanted):
+    """Values, gradients and second derivatives; then values again, after writes to some of them."""
+    found = [loss, *tensors.values(), *given.values()]
+    seen = [np.array(tensor.requires_grad) for tensor in found] + [tensor.detach().numpy().copy() for tensor in found]
+    if loss.requires_grad and wanted:
+        first = vg.autograd.grad(loss, wanted, allow_unused=True, create_graph=True)
+        seen += [np.zeros(w.shape, w.dtype) if g is None else g.detach().numpy() for g, w in zip(first, wanted)]
+        parts = [(g * g).real.sum() for g in first if g is not None and g.requires_grad]
+        second = vg.autograd.grad(sum(parts), wanted, allow_unused=True) if parts else [None] * len(wanted)
+        seen += [np.zeros(w.shape, w.dtype) if g is None else g.numpy() for g, w in zip(second, wanted)]
+    for tensor in [each for each in tensors.values() if each.dtype.kind in "fc"][:3]:
+        try:
+            with vg.no_grad():
+                tensor.mul_(2.0)
+        except vg.errors.AutogradError:
+            pass
+    return seen + [tensor.detach().numpy().copy() for tensor in found]
+
+
+@pytest.mark.parametrize(("executor", "number"), [("python", 40), NUMBA])
+def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, request):
+    def check(program: Program) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check_compiled(program, executor)
+
+    options = {"database": None, "deadline": None, "phases": [Phase.generate], "suppress_health_check": HealthCheck}
+    seed(request.config.getoption("--programs-seed"))(
+        settings(max_examples=number, **options)(given(programs())(check))
+    )()

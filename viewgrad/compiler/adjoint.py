@@ -1,0 +1,367 @@
+"""The gradient of a program, as a program: its loops and steps in reverse.
+
+Each value has a gradient, the sum of what its uses contribute; each base has a base of gradients, which reads add to
+and writes take from. Values of the program that its derivative needs are read again where they still are in memory,
+computed again where that is cheap, and otherwise kept on a tape: an array with one entry for each execution of the
+block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+import numpy as np
+
+from ..errors import NotCompiledError
+from .building import out_sizes
+from .executions import Executions
+from .expressions import derivative
+from .integers import ONE, Integer, constant
+from .program import (
+    Add,
+    Base,
+    Block,
+    Choose,
+    Compute,
+    Item,
+    Number,
+    Operand,
+    Pop,
+    Program,
+    Push,
+    Read,
+    Repeat,
+    Step,
+    Value,
+    Write,
+    steps_of,
+)
+
+__all__ = ["Tape", "differentiated"]
+
+CHEAP: Final = frozenset({"add", "sub", "mul", "neg", "positive", "square", "conj", "clone", "where", "masked_fill"})
+PLACES: Final = re.compile(r"\{(\w+)\}")
+
+
+@attrs.define(eq=False)
+class Tape:
+    """The kept values of one step.
+
+    Arguments:
+        name: of the array.
+        step: whose values they are.
+        sizes: of one of them.
+        entries: how many elements are kept in all.
+    """
+
+    name: str
+    step: Step
+    sizes: tuple[Integer, ...]
+    entries: int
+
+
+@attrs.define(eq=False)
+class Adjoint:
+    """A program with its gradient.
+
+    Arguments:
+        backward: the program that computes the gradient; its bases are those of gradients, and the others.
+        gradients: of each base that has one, the base of its gradient.
+        seeds: for each result, the base in which its gradient is handed in; None for one that has none.
+        tapes: what is kept.
+    """
+
+    backward: Program
+    gradients: dict[str, Base]
+    seeds: list[Base | None]
+    tapes: list[Tape]
+
+
+def differentiated(program: Program, wanted: Iterable[str], executions: Executions) -> Adjoint:
+    """The gradient of a program, which is changed to keep what that needs.
+
+    Arguments:
+        program: the program.
+        wanted: the names of the inputs with respect to which.
+        executions: of the program.
+    """
+    return _Differentiation(program, set(wanted), executions).run()
+
+
+class _Differentiation:
+    def __init__(self, program: Program, wanted: set[str], executions: Executions) -> None:
+        self.program = program
+        self.executions = executions
+        self.numbers = 0
+        self.block_of = {step: block for block, step in steps_of(program.block)}
+        self.active_bases, self.active = activity(program, wanted)
+        self.gradients = {
+            name: Base(f"d{name}", base.size, base.dtype, "register" if base.kind == "register" else "made")
+            for name, base in program.bases.items()
+            if name in self.active_bases
+        }
+        self.preludes: dict[Block, list[Item]] = {}
+        self.restored: dict[Step, Step] = {}
+        self.accumulators: dict[Step, Base] = {}
+        self.tapes: list[Tape] = []
+        self.homes: dict[Step, Write] = {}
+        for _, step in steps_of(program.block):
+            if type(step) is Write and isinstance(step.value, Operand) and step.base.kind != "register":
+                source = step.value.step
+                whole = step.value.labels == tuple(range(len(step.sizes))) and out_sizes(source) == step.sizes
+                if whole and source not in self.homes and self.block_of.get(source) is self.block_of[step]:
+                    if executions.is_kept(step):
+                        self.homes[source] = step
+
+    def run(self) -> Adjoint:
+        seeds: list[Base | None] = []
+        items: list[Item] = []
+        for result in self.program.results:
+            gradient = self.gradients.get(result.base)
+            if gradient is None:
+                seeds.append(None)
+                continue
+            size = int(np.prod(result.shape, dtype=int))
+            seed = Base(f"s{len(seeds)}", size, gradient.dtype, "input")
+            seeds.append(seed)
+            sizes = tuple([constant(n) for n in result.shape])
+            read = Read(self._name("g"), sizes, -1, seed, _row(result.shape), constant(0))
+            items.append(read)
+            labels = tuple(range(len(sizes)))
+            strides = tuple([constant(n) for n in result.strides])
+            items.append(Add(self._name("w"), sizes, -1, gradient, strides, constant(result.offset),
+                             Operand(read, labels)))
+        block = self.reverse(self.program.block, self.program.block)
+        block.items[:0] = items
+        bases = dict(self.program.bases)
+        bases |= {base.name: base for base in self.gradients.values()}
+        bases |= {seed.name: seed for seed in seeds if seed is not None}
+        bases |= {base.name: base for base in self.accumulators.values()}
+        backward = Program(block, bases, [], self.program.locations)
+        return Adjoint(backward, self.gradients, seeds, self.tapes)
+
+    # -- blocks and steps ----------------------------------------------------------------------------------------------
+
+    def reverse(self, block: Block, outermost: Block) -> Block:
+        """A block in reverse."""
+        prelude: list[Item] = []
+        self.preludes[block] = prelude
+        items: list[Item] = []
+        contributions: dict[Step, list[Value]] = {}
+        for item in list(reversed(block.items)):
+            if isinstance(item, Repeat):
+                body = self.reverse(item.body, outermost)
+                if body.items:
+                    items.append(Repeat(item.variable, item.count, body, down=True))
+            elif isinstance(item, Choose):
+                bodies = [self.reverse(body, outermost) for body in item.bodies]
+                items.append(Choose(item.variable, item.kinds, item.table, bodies, down=True))
+            elif isinstance(item, Write):
+                self._reverse_write(block, items, contributions, item)
+            elif item in self.active:
+                self._reverse_value(block, items, contributions, item)
+        return Block(prelude + items, block.name, block.tables)
+
+    def _reverse_write(
+        self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Write
+    ) -> None:
+        gradient = self.gradients.get(step.base.name)
+        if gradient is None or step.silent:
+            return
+        value = step.value
+        if isinstance(value, Operand) and value.step in self.active:
+            read = Read(
+                self._name("g"), step.sizes, step.location, gradient, step.strides, step.offset, places=step.places
+            )
+            items.append(read)
+            labels = tuple(range(len(step.sizes)))
+            given: Value = Operand(read, labels)
+            if value.labels != labels:
+                summed = Compute(self._name("g"), step.sizes, step.location, "", "{0}", (given,), value.labels)
+                items.append(summed)
+                given = _operand(summed)
+            self._contribute(block, items, contributions, value.step, given)
+        zero = Write(
+            self._name("w"), step.sizes, step.location, gradient, step.strides, step.offset, Number(0.0),
+            places=step.places,
+        )
+        items.append(zero)
+
+    def _reverse_value(
+        self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Step
+    ) -> None:
+        given = contributions.pop(step, [])
+        sizes = out_sizes(step)
+        labels = tuple(range(len(sizes)))
+        accumulator = self.accumulators.get(step)
+        if accumulator is not None:
+            strides = _row_integers(sizes)
+            zero = Write(self._name("w"), sizes, step.location, accumulator, strides, constant(0), Number(0.0))
+            self.preludes[block].append(zero)
+            read = Read(self._name("g"), sizes, step.location, accumulator, strides, constant(0))
+            items.append(read)
+            given.append(Operand(read, labels))
+        if not given:
+            return
+        total = given[0]
+        for more in given[1:]:
+            added = Compute(self._name("g"), sizes, step.location, "", "{0} + {1}", (total, more), labels)
+            items.append(added)
+            total = Operand(added, labels)
+        if isinstance(step, Read):
+            gradient = self.gradients[step.base.name]
+            items.append(
+                Add(
+                    self._name("w"), step.sizes, step.location, gradient, step.strides, step.offset, total,
+                    places=step.places,
+                )
+            )
+            return
+        assert isinstance(step, Compute)
+        self._reverse_compute(block, items, contributions, step, total)
+
+    def _reverse_compute(
+        self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Compute, total: Value
+    ) -> None:
+        grad = attrs.evolve(total, labels=step.out)
+        for number, value in enumerate(step.taken):
+            if not isinstance(value, Operand) or value.step not in self.active:
+                continue
+            template = derivative(step.operator, number)
+            if template is None:
+                raise NotCompiledError(
+                    f"the derivative of {step.operator} is not known to the compiler ({self._where(step)})"
+                )
+            if not template:
+                continue
+            taken: list[Value] = []
+            places: dict[str, str] = {}
+            for place in PLACES.findall(template):
+                if place in places:
+                    continue
+                places[place] = f"{{{len(taken)}}}"
+                if place == "grad":
+                    taken.append(grad)
+                elif place == "result":
+                    taken.append(Operand(self._restored(step), step.out))
+                else:
+                    taken.append(self._restored_value(step.taken[int(place)]))
+            expression = PLACES.sub(lambda match, places=places: places[match[1]], template)  # type: ignore[misc]
+            if expression == "{0}" and value.labels == step.out and taken[0] is grad and not step.summed:
+                self._contribute(block, items, contributions, value.step, total)
+                continue
+            out = Compute(self._name("g"), step.sizes, step.location, "", expression, tuple(taken), value.labels)
+            items.append(out)
+            self._contribute(block, items, contributions, value.step, _operand(out))
+
+    def _contribute(
+        self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Step, value: Value
+    ) -> None:
+        if self.block_of[step] is block:
+            contributions.setdefault(step, []).append(value)
+            return
+        accumulator = self.accumulators.get(step)
+        sizes = out_sizes(step)
+        if accumulator is None:
+            size = self.executions.largest(self.block_of[step], sizes)
+            accumulator = self.accumulators[step] = Base(self._name("a"), size, np.dtype(float), "register")
+        items.append(
+            Add(self._name("w"), sizes, step.location, accumulator, _row_integers(sizes), constant(0), value)
+        )
+
+    # -- values of the program -----------------------------------------------------------------------------------------
+
+    def _restored_value(self, value: Value) -> Value:
+        return Operand(self._restored(value.step), value.labels) if isinstance(value, Operand) else value
+
+    def _restored(self, step: Step) -> Step:
+        """What gives the value of a step of the program in its gradient."""
+        found = self.restored.get(step)
+        if found is None:
+            block = self.block_of[step]
+            found = self._free(step) or self._popped(step)
+            self.restored[step] = found
+            if found not in self.preludes[block]:
+                self.preludes[block].append(found)
+        return found
+
+    def _free(self, step: Step) -> Step | None:
+        """A step that gives the value without a tape, where there is one."""
+        home: Read | Write | None = self.homes.get(step)
+        if home is None and type(step) is Read and step.base.kind != "register" and self.executions.is_kept(step):
+            home = step
+        if home is not None:
+            return Read(
+                self._name("p"), home.sizes, step.location, home.base, home.strides, home.offset, places=home.places
+            )
+        if type(step) is Compute and step.operator in CHEAP and not step.summed and self._is_cheap(step):
+            taken = tuple([self._restored_value(value) for value in step.taken])
+            return attrs.evolve(step, name=self._name("p"), taken=taken)
+        return None
+
+    def _is_cheap(self, step: Step) -> bool:
+        """Whether a value can be computed again from what needs no tape."""
+        if step in self.restored or step in self.homes:
+            return True
+        if type(step) is Read:
+            return step.base.kind != "register" and self.executions.is_kept(step)
+        return (
+            type(step) is Compute and step.operator in CHEAP and not step.summed
+            and all(self._is_cheap(value.step) for value in step.taken if isinstance(value, Operand))
+        )
+
+    def _popped(self, step: Step) -> Step:
+        block = self.block_of[step]
+        sizes = out_sizes(step)
+        tape = Tape(self._name("T"), step, sizes, self.executions.elements(block, sizes))
+        self.tapes.append(tape)
+        push = Push(self._name("w"), sizes, step.location, Operand(step, tuple(range(len(sizes)))), tape.name)
+        block.items.insert(block.items.index(step) + 1, push)
+        return Pop(self._name("p"), sizes, step.location, tape.name)
+
+    def _where(self, step: Step) -> str:
+        locations = self.program.locations
+        return "{}:{}".format(*locations[step.location]) if 0 <= step.location < len(locations) else "unknown"
+
+    def _name(self, prefix: str) -> str:
+        self.numbers += 1
+        return f"{prefix}b{self.numbers}"
+
+
+def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
+    """The bases and the steps to which a gradient flows from the inputs `wanted`."""
+    bases, active = set(wanted), set[Step]()
+    before = -1
+    while before != len(bases) + len(active):
+        before = len(bases) + len(active)
+        for _, step in steps_of(program.block):
+            if isinstance(step, Write):
+                if isinstance(step.value, Operand) and step.value.step in active and not step.silent:
+                    bases.add(step.base.name)
+            elif isinstance(step, Read):
+                if step.base.name in bases and step.base.dtype.kind == "f":
+                    active.add(step)
+            elif isinstance(step, Compute) and step.dtype.kind == "f":
+                for number, value in enumerate(step.taken):
+                    if isinstance(value, Operand) and value.step in active and derivative(step.operator, number) != "":
+                        active.add(step)
+    return bases, active
+
+
+def _operand(step: Compute) -> Operand:
+    return Operand(step, tuple(range(len(step.out))))
+
+
+def _row(shape: Iterable[int]) -> tuple[Integer, ...]:
+    return _row_integers(tuple([constant(n) for n in shape]))
+
+
+def _row_integers(sizes: tuple[Integer, ...]) -> tuple[Integer, ...]:
+    strides, step = [], ONE
+    for n in reversed(sizes):
+        strides.append(step)
+        step = step * n
+    return tuple(reversed(strides))

@@ -1,0 +1,433 @@
+"""`compile`: an ordinary function of tensors, recorded once and compiled, gradient included."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final, overload
+
+import attrs
+import numpy as np
+
+from ..autograd.api import grad as eager_grad
+from ..errors import CompiledDifferenceError, NotCompiledError, NotCompiledWarning
+from ..func.tree import Structure, flatten, unflatten
+from ..symbolic.graph import Graph
+from ..symbolic.signature import ResultSpec, Signature
+from ..tensor.creation import from_numpy
+from ..tensor.modes import GRAD, current_mode, no_grad
+from ..tensor.tensor import Tensor
+from ..views.meta import CreationMeta
+from .call import Finished, called
+from .compiled import CompiledProgram
+from .executors import Executor, chosen_executor
+from .recording import recorded
+from .report import explained
+from .surroundings import Surroundings, random_state
+
+__all__ = ["Compiled", "compile"]
+
+Function = Callable[..., Any]
+OPERATIONS: Final = 20_000_000  # so many are recorded, at most
+RECORDS: Final = 8  # so often a function is recorded anew for arguments of one kind
+PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
+
+
+@attrs.define(eq=False)
+class Entry:
+    """What is known of a function for arguments of one kind.
+
+    Arguments:
+        key: the kind.
+        records: how often it was recorded.
+        graph: the last record.
+        surroundings: what the function saw then.
+        closures: where the tensors that it found elsewhere are seen.
+        program: the record, compiled.
+        refusal: why it is not compiled.
+        checked: whether the program has been compared with a run of the function.
+        calls: how often the program was run.
+    """
+
+    key: Any
+    records: int = 0
+    graph: Graph | None = None
+    surroundings: Surroundings | None = None
+    closures: list[int] = attrs.Factory(list)
+    program: CompiledProgram | None = None
+    refusal: str | None = None
+    checked: bool = False
+    calls: int = 0
+    reasons: list[str] = attrs.Factory(list)
+
+
+class Compiled:
+    """A function that is compiled; see `compile`."""
+
+    def __init__(self, f: Function, executor: str | None, static: Sequence[Any], check: bool) -> None:
+        functools.update_wrapper(self, f)
+        self.function = f
+        self.executor_name = executor
+        self.executor: Executor = chosen_executor(executor)
+        self.static = tuple(static)
+        self.check = check
+        self.entries: list[Entry] = []
+        self.lock = threading.RLock()
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        mode = current_mode()
+        if mode & ~GRAD:  # a mode that looks at each operator: tracing, forward mode, anomaly detection
+            return self.function(*args, **keywords)
+        leaves, structure = flatten((args, keywords))
+        key = self._key(structure, leaves, mode)
+        entry = self._entry(key)
+        if entry.refusal is not None:
+            return self.function(*args, **keywords)
+        if entry.graph is None:
+            return self._record(entry, structure, leaves)
+        return self._run(entry, structure, leaves, args, keywords)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        bound = instance.__dict__.get(id(self)) if hasattr(instance, "__dict__") else None
+        if bound is None:
+            bound = functools.partial(self, instance)
+        return bound
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(self.function.__module__)
+        found: Any = module
+        for part in self.function.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return self.function.__qualname__
+        return Compiled, (self.function, self.executor_name, self.static, self.check)
+
+    def explain(self) -> str:
+        """What was compiled, and how: loops, tapes, and what was not compiled and why."""
+        return explained(self)
+
+    def source(self) -> str:
+        """The source of the programs: of each kind of arguments, forward and backward."""
+        parts = []
+        for entry in self.entries:
+            if entry.program is not None:
+                parts.append(entry.program.source())
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.function, '__qualname__', self.function)}>"
+
+    # -- one call ------------------------------------------------------------------------------------------------------
+
+    def _entry(self, key: Any) -> Entry:
+        for entry in self.entries:
+            if entry.key == key:
+                return entry
+        with self.lock:
+            entry = Entry(key)
+            if sum(1 for other in self.entries if other.key[0] == key[0]) >= RECORDS:
+                entry.refusal = (
+                    f"{RECORDS} kinds of arguments have been compiled already: numbers among the arguments that change "
+                    "from call to call can be given as tensors"
+                )
+                self._warn(entry.refusal)
+            self.entries.append(entry)
+        return entry
+
+    def _key(self, structure: Structure, leaves: list[Any], mode: int) -> Any:
+        kinds: list[Any] = []
+        for leaf in leaves:
+            if type(leaf) is Tensor:
+                kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad))
+            elif isinstance(leaf, np.ndarray):
+                kinds.append((leaf.shape, leaf.dtype, None))
+            else:
+                kinds.append((type(leaf), repr(leaf)))
+        return structure, tuple(kinds), mode, _sharing(leaves)
+
+    def _record(self, entry: Entry, structure: Structure, leaves: list[Any]) -> Any:
+        given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        reason = self._unfit(leaves, given)
+        surroundings = Surroundings(self.function)
+        generators = [*surroundings.generators, *_generators(structure)]
+        before = random_state(generators)
+        if reason is not None:
+            entry.refusal = reason
+            args, keywords = unflatten(structure, leaves)
+            return self.function(*args, **keywords)
+        made = recorded(self.function, structure, given, OPERATIONS)
+        entry.records += 1
+        entry.program = None
+        entry.checked = not self.check
+        if made.graph is None:
+            entry.refusal = str(made.refusal)
+            return made.result
+        if random_state(generators) != before:
+            entry.refusal = "it draws random numbers; draw them outside, and pass them as an argument"
+            return made.result
+        seen = Surroundings(self.function)
+        places = [seen.path_of(tensor) for tensor in made.closures]
+        if None in places:
+            entry.refusal = "it uses a tensor that is neither an argument nor a variable that it sees"
+        elif seen.too_many or not surroundings.unchanged():
+            entry.refusal = "it changes what it sees besides its arguments, or sees too much"
+        else:
+            entry.surroundings = seen
+            entry.closures = [place for place in places if place is not None]
+            entry.refusal = _unfit_results(made.graph, made.result, given)
+        if entry.refusal is None:
+            entry.graph = made.graph
+        return made.result
+
+    def _unfit(self, leaves: list[Any], given: list[Any]) -> str | None:
+        for leaf in given:
+            if isinstance(leaf, Tensor):
+                if type(leaf) is not Tensor:
+                    return f"a {type(leaf).__name__} is no plain tensor"
+                if leaf._array.dtype not in (np.dtype(float), np.dtype(bool)):
+                    return f"an argument of {leaf._array.dtype} is not compiled"
+        sharing = _sharing(leaves)
+        if sharing:
+            return "arguments share memory"
+        return None
+
+    def _run(self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
+        surroundings = entry.surroundings
+        assert surroundings is not None and entry.graph is not None
+        if not surroundings.unchanged():
+            return self._again(entry, structure, leaves, "what the function sees besides its arguments has changed")
+        graph = entry.graph
+        signature: Signature = graph.signature  # type: ignore[assignment]
+        tensors: list[Tensor] = []
+        closures = iter(surroundings.tensors_at(entry.closures))
+        for spec in signature.inputs:
+            if spec.kind == "argument":
+                leaf = leaves[spec.leaf]
+                tensors.append(leaf if isinstance(leaf, Tensor) else from_numpy(leaf))
+                continue
+            tensor = next(closures)
+            kind: Any = spec.type
+            if (
+                type(tensor) is not Tensor or tensor.shape != kind.shape or tensor.dtype != kind.dtype
+                or tensor.requires_grad != kind.requires_grad
+            ):
+                return self._again(entry, structure, leaves, f"the tensor {spec.path} that it uses is of another kind")
+            tensors.append(tensor)
+        if entry.closures and _sharing(tensors):
+            return self.function(*args, **keywords)
+        recording = bool(current_mode() & GRAD)
+        program = entry.program
+        if program is None:
+            try:
+                with self.lock:
+                    wanted = [
+                        i for i, tensor in enumerate(tensors) if recording and tensor.requires_grad
+                    ]
+                    program = CompiledProgram(graph, wanted, self.executor)
+                    entry.program = program
+            except NotCompiledError as error:
+                entry.refusal = str(error)
+                entry.graph = None
+                return self.function(*args, **keywords)
+        try:
+            failed, outputs, run = program.run([tensor._array for tensor in tensors])
+        except PYTHON_ERRORS as error:
+            if program.executor.name != "python":
+                raise
+            entry.reasons.append(f"{type(error).__name__} where NumPy gives inf or nan")
+            return self.function(*args, **keywords)
+        if failed >= 0:
+            where = "{}:{}".format(*graph.locations[failed]) if failed < len(graph.locations) else "an unknown line"
+            return self._again(entry, structure, leaves, f"a value that steers the program at {where} is another")
+        entry.calls += 1
+        if not entry.checked:
+            return self._checked(entry, program, tensors, outputs, run, args, keywords)
+        finished = Finished(program, graph, outputs, run)
+        return self._results(graph, signature, tensors, called(finished, tensors, bool(program.wanted)))
+
+    def _again(self, entry: Entry, structure: Structure, leaves: list[Any], reason: str) -> Any:
+        """Run the function as ever, and record it anew."""
+        entry.reasons.append(reason)
+        if entry.records >= RECORDS:
+            entry.refusal = f"it was recorded {entry.records} times; the last time since {reason}"
+            self._warn(entry.refusal)
+            entry.graph = entry.program = None
+            args, keywords = unflatten(structure, leaves)
+            return self.function(*args, **keywords)
+        return self._record(entry, structure, leaves)
+
+    def _results(self, graph: Graph, signature: Signature, tensors: list[Tensor], outputs: list[Tensor]) -> Any:
+        for mutation in signature.mutations:
+            target, value = tensors[mutation.input], outputs[mutation.output]
+            if mutation.recorded:
+                target.copy_(value)
+            else:
+                with no_grad():
+                    target.copy_(value.detach())
+        leaves: list[Any] = []
+        for spec in signature.results:
+            if type(spec) is not ResultSpec:
+                leaves.append(spec)
+                continue
+            if spec.input is not None:
+                tensor = tensors[spec.input]
+            else:
+                tensor = outputs[spec.output if spec.base is None else spec.base]
+            for step in spec.steps:
+                tensor = step(tensor)
+            leaves.append(tensor)
+        return unflatten(signature.result, leaves)
+
+    def _checked(
+        self, entry: Entry, program: CompiledProgram, tensors: list[Tensor], outputs: list[Any], run: Any, args: Any,
+        keywords: Any,
+    ) -> Any:
+        """Run the function as ever, and compare values and gradients with those of the program."""
+        graph = entry.graph
+        assert graph is not None
+        signature: Signature = graph.signature  # type: ignore[assignment]
+        result = self.function(*args, **keywords)
+        entry.checked = True
+        found, _ = flatten(result)
+        pairs = []
+        for spec, leaf in zip(signature.results, found):
+            if isinstance(leaf, Tensor) and type(spec) is ResultSpec:
+                pairs.append((spec.output, leaf))
+        for number, leaf in pairs:
+            _compare(leaf._array, outputs[number], "the result", self, entry)
+        if program.wanted and not signature.mutations:
+            chosen = list({n: (n, leaf) for n, leaf in pairs if leaf.requires_grad}.values())
+            leaves = [tensors[base.initial] for base in program.wanted]
+            if chosen and all(_has_no_hooks(tensor) for tensor in leaves):
+                seeds: list[Any] = [None] * len(outputs)
+                for number, leaf in chosen:
+                    seeds[number] = np.ones(leaf.shape)
+                expected = eager_grad(
+                    [leaf for _, leaf in chosen], leaves, [Tensor(np.ones(leaf.shape)) for _, leaf in chosen],
+                    retain_graph=True, allow_unused=True,
+                )
+                for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds)):
+                    if gradient is not None or mine is not None:
+                        theirs = np.zeros(tensor.shape) if gradient is None else gradient._array
+                        ours = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
+                        _compare(theirs, ours, "the gradient", self, entry)
+        return result
+
+    def _warn(self, reason: str) -> None:
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        warnings.warn(f"{name} runs eagerly from here on: {reason}", NotCompiledWarning, stacklevel=5)
+
+
+def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: Entry) -> None:
+    scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
+    close = np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + 1e-300, equal_nan=True)
+    if not np.all(close):
+        entry.refusal = f"{what} of the compiled program differed from that of the function"
+        entry.graph = entry.program = None
+        raise CompiledDifferenceError(
+            f"{what} of the compiled {compiled.__name__} differs from the function's own: at "  # type: ignore[attr-defined]
+            f"{np.argwhere(~np.atleast_1d(close))[0].tolist()} of shape {np.shape(expected)} it is "
+            f"{np.ravel(found)[np.argmin(close)]!r}, not {np.ravel(expected)[np.argmin(close)]!r}. This is a defect of "
+            "the library; please report it with the function and its arguments. compile(..., check=False) leaves the "
+            "comparison out, and a further call runs the function itself"
+        )
+
+
+def _has_no_hooks(tensor: Tensor) -> bool:
+    edge = tensor._edge
+    return getattr(edge, "hooks", None) is None
+
+
+def _sharing(leaves: Sequence[Any]) -> bool:
+    """Whether two of some arrays and tensors may share memory."""
+    arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    arrays = [array for array in arrays if isinstance(array, np.ndarray) and array.size]
+    for i, array in enumerate(arrays):
+        for other in arrays[:i]:
+            if np.may_share_memory(array, other):
+                return True
+    return False
+
+
+def _generators(structure: Structure) -> list[Any]:
+    value = getattr(structure, "value", None)
+    if isinstance(value, np.random.Generator):
+        return [value]
+    return [found for child in getattr(structure, "children", ()) for found in _generators(child)]
+
+
+def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
+    """Why results could not be made again, where they share memory in another way than views of one tensor do."""
+    signature: Signature = graph.signature  # type: ignore[assignment]
+    leaves, _ = flatten(result)
+    known: list[tuple[Any, Any]] = []
+    for spec, leaf in zip(signature.results, leaves):
+        if type(spec) is not ResultSpec:
+            continue
+        root = ("input", spec.input) if spec.input is not None else spec.output if spec.base is None else spec.base
+        for other, other_root in known:
+            if other_root != root and np.may_share_memory(other, leaf._array):
+                return "its results share memory, and are no views of one tensor"
+        if spec.input is None and _sharing([leaf, *given]) and leaf.size:
+            if any(isinstance(g, Tensor) and np.may_share_memory(g._array, leaf._array) for g in given):
+                return "a result shares memory with an argument of which it is no view"
+        if leaf._view is not None and leaf._view.creation is not CreationMeta.DEFAULT:
+            return "a result is a view that was taken under no_grad"
+        known.append((leaf._array, root))
+    return None
+
+
+@overload
+def compile(
+    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True
+) -> Compiled: ...
+@overload
+def compile(
+    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True
+) -> Callable[[Function], Compiled]: ...
+def compile(
+    f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True
+) -> Any:
+    """A function that is recorded when it is called, and compiled when it is called again, gradient included.
+
+    The first call for arguments of a kind (shapes, dtypes, what requires grad) runs as ever and is recorded. In the
+    record the loops are found again, and the program is written down with its gradient: as Python, or for Numba where
+    that is installed. What it returns is what the function returns, with one step for its history. Where a run could
+    differ from the recorded one, that is noticed, and the function runs as ever and is recorded anew. Where it cannot
+    be compiled, it runs as ever each time, and `explain()` says why.
+
+    Arguments:
+        f: a function of tensors, arrays and numbers, in trees of any nesting.
+        executor: "python" or "numba"; the fastest that is installed, where left out.
+        static: names of arguments whose numbers are part of the program.
+        check: whether the first compiled call for each kind of arguments is compared with the function itself.
+
+    Returns:
+        The compiled function, with methods `explain()` and `source()`; without `f`, a decorator.
+
+    Raises:
+        CompiledDifferenceError: by that function, where the comparison fails.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> def smoothed(x, alpha):
+        ...     y = vg.zeros(len(x))
+        ...     y[0] = x[0]
+        ...     for t in range(1, len(x)):
+        ...         y[t] = alpha * x[t] + (1 - alpha) * y[t - 1]
+        ...     return (y * y).sum()
+        >>> compiled = vg.compile(smoothed, executor="python")
+        >>> x, alpha = vg.ones(50), vg.Tensor(0.3, requires_grad=True)
+        >>> for _ in range(3):
+        ...     value = compiled(x, alpha)
+        >>> value
+        Tensor(50., grad_fn=<CompiledCallBackward>)
+    """
+    if f is None:
+        return functools.partial(compile, executor=executor, static=static, check=check)
+    return Compiled(f, executor, static, check)

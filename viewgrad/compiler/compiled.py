@@ -1,0 +1,157 @@
+"""A program, ready to be run: its kernels, its buffers, and its gradient."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..symbolic.graph import Graph
+from .adjoint import Adjoint, differentiated
+from .building import build
+from .executions import Executions
+from .executors import Executor
+from .kernels import Kernel
+from .lowering import lowered
+from .program import Base, Write, steps_of
+
+__all__ = ["CompiledProgram", "Run"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.define(eq=False)
+class Run:
+    """One run of a program: the buffers that its gradient needs."""
+
+    buffers: dict[str, Any]
+
+
+class CompiledProgram:
+    """A program, ready to be run.
+
+    Arguments:
+        graph: the graph that it was recorded as.
+        wanted: the numbers of the inputs with respect to which it is to be differentiated.
+        executor: what runs it.
+        limit: how many terms may be left when all loops are found.
+
+    Raises:
+        NotCompiledError: for a program that cannot be compiled.
+    """
+
+    def __init__(self, graph: Graph, wanted: Sequence[int], executor: Executor, limit: int = 3000) -> None:
+        self.executor = executor
+        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled))
+        self.recorded = stream.roller.taken
+        executions = Executions(self.program)
+        self.inputs: list[Base] = sorted(
+            (base for base in self.program.bases.values() if base.kind == "input"), key=lambda base: base.initial
+        )
+        self.wanted = [self.inputs[number] for number in wanted]
+        self.adjoint: Adjoint | None = None
+        if wanted:
+            self.adjoint = differentiated(self.program, [base.name for base in self.wanted], executions)
+        self.written = {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
+        self.forward_kernel: Kernel = executor.write(self.program, executions)
+        self.forward = executor.compiled(self.forward_kernel.source)
+        self.backward_kernel: Kernel | None = None
+        kernels = [self.forward_kernel]
+        if self.adjoint is not None:
+            self.backward_kernel = executor.write(self.adjoint.backward, executions, down=True)
+            self.backward = executor.compiled(self.backward_kernel.source)
+            kernels.append(self.backward_kernel)
+        self.arrays = {name for kernel in kernels for name in kernel.arrays}
+        tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
+        self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
+        self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
+        self.lock = threading.Lock()
+
+    @property
+    def tape_bytes(self) -> int:
+        """How much memory the tapes of one run take."""
+        return sum(8 * tape.entries for tape in self.tapes.values())
+
+    def source(self) -> str:
+        """The source of the program and of its gradient."""
+        parts = ["# forward", self.forward_kernel.source]
+        if self.backward_kernel is not None:
+            parts += ["# backward", self.backward_kernel.source]
+        return "\n".join(parts)
+
+    def run(self, arrays: Sequence[Array]) -> tuple[int, list[Array], Run]:
+        """Run the program.
+
+        Returns:
+            -1, or the number of the line where a value was another than when it was recorded; the results; what the
+            gradient needs.
+        """
+        executor = self.executor
+        program = self.program
+        buffers: dict[str, Any] = {}
+        for name, base in program.bases.items():
+            if base.kind == "input":
+                buffers[name] = executor.buffer(self._flat(arrays[base.initial], base), name in self.arrays)
+            elif base.kind == "made":
+                buffers[name] = executor.buffer(filled(base), name in self.arrays)
+        for name, tape in self.tapes.items():
+            buffers[name] = executor.buffer(np.empty(tape.entries), bool(tape.sizes))
+        failed = self._call(self.forward, self.forward_kernel, buffers)
+        results = []
+        if failed < 0:
+            for result in program.results:
+                base = program.bases[result.base]
+                size = int(np.prod(result.shape, dtype=int))
+                part = executor.array(buffers[result.base][result.offset : result.offset + size], base.dtype)
+                results.append(part.reshape(result.shape).copy())
+        return failed, results, Run(buffers)
+
+    def gradients(self, run: Run, seeds: Sequence[Array | None]) -> list[Array | None]:
+        """The gradients of the inputs that are wanted, from those of the results."""
+        adjoint = self.adjoint
+        assert adjoint is not None and self.backward_kernel is not None
+        executor = self.executor
+        buffers = dict(run.buffers)
+        for base in adjoint.gradients.values():
+            if base.kind != "register":
+                buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
+        for seed, given in zip(adjoint.seeds, seeds):
+            if seed is not None:
+                flat = np.zeros(seed.size) if given is None else np.array(given, float).reshape(-1)
+                buffers[seed.name] = executor.buffer(flat, seed.name in self.arrays)
+        self._call(self.backward, self.backward_kernel, buffers)
+        found: list[Array | None] = []
+        for base in self.wanted:
+            gradient = adjoint.gradients.get(base.name)
+            found.append(None if gradient is None else executor.array(buffers[gradient.name], base.dtype))
+        return found
+
+    def _call(self, function: Any, kernel: Kernel, buffers: dict[str, Any]) -> int:
+        arguments = [
+            self.tables[name] if name in self.tables else buffers[name] for name in kernel.parameters
+        ]
+        return int(function(*arguments))
+
+    def _flat(self, array: Array, base: Base) -> Array:
+        flat = np.ascontiguousarray(array).reshape(-1)
+        if base.name in self.written or not flat.flags.writeable or base.name in self._kept():
+            flat = flat.copy() if np.shares_memory(flat, array) else flat
+        return flat
+
+    def _kept(self) -> set[str]:
+        """The inputs that the gradient reads: their owner may write to them in the meantime."""
+        if self.backward_kernel is None:
+            return set()
+        return {base.name for base in self.inputs if base.name in self.backward_kernel.parameters}
+
+
+def filled(base: Base) -> Array:
+    """The elements of a buffer at the start."""
+    if isinstance(base.initial, np.ndarray):
+        return base.initial.copy()
+    if not base.initial:
+        return np.zeros(base.size, base.dtype)
+    return np.full(base.size, base.initial, base.dtype)

@@ -1,0 +1,133 @@
+"""What runs a program: Python over lists of floats, or Numba over arrays."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import linecache
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from .functions import FUNCTIONS, MATH
+from .kernels import Kernel, write_kernel
+from .vectors import VECTOR_FUNCTIONS, write_vectors
+
+__all__ = ["Executor", "chosen_executor"]
+
+Array = np.ndarray[Any, Any]
+_numbers: Final = itertools.count()
+
+
+class Executor(Protocol):
+    """What runs a program."""
+
+    name: str
+    write: Callable[..., Kernel]  # a program as source
+
+    def compiled(self, source: str) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+
+    def buffer(self, array: Array, as_array: bool) -> Any:
+        """A buffer with the elements of an array, which nobody else holds and is taken over.
+
+        Arguments:
+            array: the array.
+            as_array: whether windows with dimensions are taken of it.
+        """
+
+    def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
+        """The elements of a buffer, as an array."""
+
+
+class PythonExecutor:
+    """Runs programs over lists of Python's floats. Where NumPy would give inf or nan, it raises."""
+
+    name = "python"
+    write = staticmethod(write_vectors)
+
+    def compiled(self, source: str) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+        space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, "zeros": lambda n: [0.0] * n, "array_zeros": np.zeros}
+        space.update({function.__name__: function for function in FUNCTIONS})
+        return _executed(source, space)
+
+    def buffer(self, array: Array, as_array: bool) -> Any:
+        """The array itself, or a list of its elements."""
+        return array if as_array else array.tolist()
+
+    def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
+        """The elements of a buffer."""
+        return buffer if isinstance(buffer, np.ndarray) else np.array(buffer, dtype)
+
+
+class NumbaExecutor:
+    """Runs programs over arrays, compiled by Numba."""
+
+    name = "numba"
+    write = staticmethod(write_kernel)
+
+    def compiled(self, source: str) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+        from_numba = _numba()
+        space: dict[str, Any] = {**MATH, **_compiled_functions(), "empty": np.empty, "zeros": np.zeros}
+        function = _executed(source, space)
+        return from_numba.njit(nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
+
+    def buffer(self, array: Array, as_array: bool) -> Any:
+        """The array itself."""
+        return array
+
+    def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
+        """The buffer itself."""
+        found: Array = buffer
+        return found
+
+
+def chosen_executor(name: str | None) -> Executor:
+    """The executor of a name; where none is given, the fastest that is installed.
+
+    Raises:
+        ValueError: for another name.
+        ModuleNotFoundError: for "numba" where it is not installed.
+    """
+    if name is None:
+        name = "numba" if importlib.util.find_spec("numba") is not None else "python"
+    if name == "python":
+        return PythonExecutor()
+    if name == "numba":
+        if importlib.util.find_spec("numba") is None:
+            raise ModuleNotFoundError("executor='numba' needs Numba: pip install 'viewgrad[compile]'")
+        return NumbaExecutor()
+    raise ValueError(f"there is no executor {name!r}; there are 'python' and 'numba'")
+
+
+def _executed(source: str, space: dict[str, Any]) -> Callable[..., int]:
+    name = f"<viewgrad compiled {next(_numbers)}>"
+    exec(compile(source, name, "exec"), space)
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    found: Callable[..., int] = space["kernel"]
+    return found
+
+
+@functools.cache
+def _numba() -> types.ModuleType:
+    return importlib.import_module("numba")
+
+
+@functools.cache
+def _compiled_functions() -> dict[str, Any]:
+    """The functions of programs, compiled by Numba."""
+    jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
+    space: dict[str, Any] = {"math": MODULE}
+    for function in FUNCTIONS:
+        copied = types.FunctionType(function.__code__, space, function.__name__)
+        space[function.__name__] = jit(copied)
+    return {function.__name__: space[function.__name__] for function in FUNCTIONS}
+
+
+MODULE: Final = importlib.import_module("math")
+Buffers = Sequence[Any]

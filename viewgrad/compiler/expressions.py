@@ -1,0 +1,129 @@
+"""What steps compute, as expressions: of the operators, and of their derivatives.
+
+An expression is Python source in which `{0}`, `{1}`, ... are the operands; that of a derivative has `{grad}` and
+`{result}` too. The derivatives are read from the declarations of the operators, for real numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any, Final
+
+from ..operators.define import OPERATORS
+from ..operators.language.declaration import Operator
+
+__all__ = ["FORWARD", "LOGICAL", "STEPLESS", "derivative"]
+
+# Of operators whose operands are broadcast against each other.
+FORWARD: Final[dict[str, str]] = {
+    "positive": "{0}", "neg": "-{0}", "neg_": "-{0}", "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}",
+    "div": "{0} / {1}",
+    "square": "{0} * {0}", "reciprocal": "1.0 / {0}", "sqrt": "sqrt({0})", "fabs": "abs({0})", "abs": "abs({0})",
+    "sign": "sign({0})", "conj": "{0}", "pow": "power({0}, {1})", "lerp": "{0} + {2} * ({1} - {0})", "clone": "{0}",
+    "exp": "exp({0})", "expm1": "expm1({0})", "log": "log({0})", "log2": "log2({0})",
+    "log10": "log10({0})", "log1p": "log1p({0})", "logaddexp": "logaddexp({0}, {1})",
+    "sin": "sin({0})", "cos": "cos({0})", "tan": "tan({0})", "arcsin": "asin({0})", "arccos": "acos({0})",
+    "arctan": "atan({0})", "sinh": "sinh({0})", "cosh": "cosh({0})", "tanh": "tanh({0})", "arcsinh": "asinh({0})",
+    "arccosh": "acosh({0})", "arctanh": "atanh({0})", "arctan2": "atan2({0}, {1})", "hypot": "hypot({0}, {1})",
+    "deg2rad": "{0} * 0.017453292519943295", "rad2deg": "{0} * 57.29577951308232",
+    "sigmoid": "1.0 / (1.0 + exp(-{0}))", "relu": "maximum({0}, 0.0)",
+    "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
+    "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "fmax": "fmax({0}, {1})", "fmin": "fmin({0}, {1})",
+    "where": "{1} if {0} else {2}", "masked_fill": "{2} if {1} else {0}",
+    "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}", "greater_equal": "{0} >= {1}", "logical_and": "{0} and {1}", "logical_or": "{0} or {1}",
+    "logical_xor": "bool({0}) != bool({1})", "logical_not": "not {0}", "isnan": "{0} != {0}",
+}
+# Of these the result is a bool.
+LOGICAL: Final = frozenset({
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "isnan",
+})
+# Of these the operands must be bools.
+OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+# Functions of formulas that are functions of the generated source too.
+KNOWN: Final = frozenset({
+    "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",
+    "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1", "abs", "exp2",
+})
+STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "sign"})  # their derivative is 0
+# The derivatives, for one element, of what is no operator by itself.
+OTHERS: Final[dict[str, str]] = {"sum": "{grad}", "greatest": "", "finite_or_zero": "", "detach": "", "": ""}
+
+
+@functools.cache
+def derivative(name: str, number: int) -> str | None:
+    """The gradient of operand `number` of an operator, "" where it is 0, and None where it is not known here."""
+    if name in OTHERS:
+        return OTHERS[name]
+    name = "neg" if name == "neg_" else name
+    operator = OPERATORS.get(name)
+    if operator is None or name not in FORWARD:
+        return None
+    if name in STEPLESS:
+        return ""
+    argument = operator.signature.tensors[number].name
+    for formula in operator.formulas:
+        if argument in formula.inputs:
+            if len(formula.inputs) > 1 or not formula.is_implemented:
+                return None
+            try:
+                return ast.unparse(_Rewritten(operator).visit(_copied(formula.tree)))
+            except _Unknown:
+                return None
+    return ""
+
+
+class _Unknown(Exception):
+    """A formula calls what is not known here."""
+
+
+class _Rewritten(ast.NodeTransformer):
+    """Rewrites a formula for real numbers, with places in the place of names."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.places = {argument.name: f"{{{i}}}" for i, argument in enumerate(operator.signature.tensors)}
+        self.places |= {"grad": "{grad}", operator.signature.outputs[0]: "{result}", "result": "{result}"}
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        """An argument, the gradient or the result."""
+        if node.id not in self.places:
+            raise _Unknown
+        return ast.Name(self.places[node.id], ast.Load())
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        """A number, which adapts to the dtype of floats."""
+        return ast.Constant(float(node.value)) if type(node.value) is int else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        """Anything of an array but its value is not known here."""
+        raise _Unknown
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A function: one of the generated source, or one that is an expression of real numbers."""
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            raise _Unknown
+        name = node.func.id
+        arguments = [self.visit(argument) for argument in node.args]
+        if name == "conj":
+            return arguments[0]
+        if name == "square":
+            if isinstance(arguments[0], ast.Name):
+                return ast.BinOp(arguments[0], ast.Mult(), arguments[0])
+            return ast.Call(ast.Name("square", ast.Load()), arguments, [])
+        if name == "where":
+            return ast.IfExp(*arguments)
+        if name == "masked_fill":
+            return ast.IfExp(arguments[1], arguments[2], arguments[0])
+        if name == "logical_not":
+            return ast.UnaryOp(ast.Not(), arguments[0])
+        if name == "zeros_like":
+            return ast.Constant(0.0)
+        if name not in KNOWN:
+            raise _Unknown
+        return ast.Call(ast.Name(name, ast.Load()), arguments, [])
+
+
+def _copied(tree: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(tree), mode="eval").body

@@ -1,0 +1,146 @@
+"""The functions that the source of programs calls, for numbers; with Numba they are compiled as well."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+__all__ = ["FUNCTIONS", "MATH"]
+
+# What Python's `math` has; it raises where NumPy gives inf or nan, and then the program is run by NumPy.
+MATH: Final = {
+    name: getattr(math, name)
+    for name in (
+        "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+        "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "inf", "nan",
+    )
+}
+BLOCK: Final = 128  # so many numbers are summed up by eight running sums, as NumPy does it
+
+
+def floor(a: float) -> float:
+    return float(math.floor(a))
+
+
+def ceil(a: float) -> float:
+    return float(math.ceil(a))
+
+
+def trunc(a: float) -> float:
+    return float(math.trunc(a))
+
+
+def square(a: float) -> float:
+    return a * a
+
+
+def sign(a: float) -> float:
+    if a > 0.0:
+        return 1.0
+    if a < 0.0:
+        return -1.0
+    return a if a != a else 0.0
+
+
+def maximum(a: float, b: float) -> float:
+    return a if a >= b or a != a else b
+
+
+def minimum(a: float, b: float) -> float:
+    return a if a <= b or a != a else b
+
+
+def fmax(a: float, b: float) -> float:
+    return a if a >= b or b != b else b
+
+
+def fmin(a: float, b: float) -> float:
+    return a if a <= b or b != b else b
+
+
+def power(a: float, b: float) -> float:
+    if b == 2.0:
+        return a * a
+    return math.pow(a, b)
+
+
+def exp2(a: float) -> float:
+    return math.pow(2.0, a)
+
+
+def logaddexp(a: float, b: float) -> float:
+    if a == b:
+        return a + 0.6931471805599453
+    if a > b:
+        return a + math.log1p(math.exp(b - a))
+    if a < b:
+        return b + math.log1p(math.exp(a - b))
+    return a + b
+
+
+def sigmoid(a: float) -> float:
+    return 1.0 / (1.0 + math.exp(-a))
+
+
+def floor_divide(a: float, b: float) -> float:
+    return float(a // b)
+
+
+def nonzero_or_one(a: float) -> float:
+    return 1.0 if a == 0.0 else a
+
+
+def finite_or_zero(a: float) -> float:
+    return a if a - a == 0.0 else 0.0
+
+
+def over_square(a: float, b: float) -> float:
+    length = nonzero_or_one(math.hypot(a, b))
+    return a / length / length
+
+
+def power_slope(base: float, exponent: float) -> float:
+    if exponent == 2.0:
+        return 2.0 * base
+    if exponent == 0.0 and base == 0.0:
+        return 0.0
+    return exponent * math.pow(base, exponent - 1.0)
+
+
+def power_log(base: float, exponent: float) -> float:
+    return 0.0 if base == 0.0 and exponent >= 0.0 else math.log(base)
+
+
+def pairwise_sum(values: Any, start: int, count: int) -> Any:
+    if count <= 8:
+        total = 0.0
+        for i in range(start, start + count):
+            total += values[i]
+        return total
+    if count <= 128:
+        a0, a1, a2, a3 = values[start], values[start + 1], values[start + 2], values[start + 3]
+        a4, a5, a6, a7 = values[start + 4], values[start + 5], values[start + 6], values[start + 7]
+        end = start + count - count % 8
+        for i in range(start + 8, end, 8):
+            a0 += values[i]
+            a1 += values[i + 1]
+            a2 += values[i + 2]
+            a3 += values[i + 3]
+            a4 += values[i + 4]
+            a5 += values[i + 5]
+            a6 += values[i + 6]
+            a7 += values[i + 7]
+        total = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+        for i in range(end, start + count):
+            total += values[i]
+        return total
+    half = count // 2
+    half -= half % 8
+    return pairwise_sum(values, start, half) + pairwise_sum(values, start + half, count - half)
+
+
+# In an order in which each calls only those before it.
+FUNCTIONS: Final = (
+    floor, ceil, trunc, square, sign, maximum, minimum, fmax, fmin, power, exp2, logaddexp, sigmoid, floor_divide,
+    nonzero_or_one, finite_or_zero, over_square, power_slope, power_log, pairwise_sum,
+)

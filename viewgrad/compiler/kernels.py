@@ -1,0 +1,542 @@
+"""Programs written down as one function of buffers, for Numba: single numbers and fused loops over elements.
+
+The steps of a block that run over the same ranges become one loop nest, as long as no element is read after it was
+written that was to be read before, or the other way round. What is used outside of its nest goes to a buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .building import out_sizes
+from .executions import Executions
+from .integers import ONE, Integer
+from .program import (
+    Add,
+    Base,
+    Block,
+    Check,
+    Choose,
+    Compute,
+    Item,
+    Number,
+    Operand,
+    Pop,
+    Program,
+    Push,
+    Read,
+    Repeat,
+    Step,
+    Table,
+    Value,
+    Write,
+    bodies_of,
+    steps_of,
+)
+
+__all__ = ["Kernel", "Writer", "flat", "parenthesised", "plus", "write_kernel"]
+
+SUM_IN_PAIRS: Final = "pairwise_sum"
+
+
+@attrs.define(eq=False)
+class Kernel:
+    """The source of a program.
+
+    Arguments:
+        source: a function `kernel(...)`, which returns -1, or the number of the line where a check failed.
+        parameters: the names of its parameters.
+        arrays: the bases among them that are arrays, where others may be lists.
+        tables: the arrays among these that are known.
+        tapes: those that are tapes.
+    """
+
+    source: str
+    parameters: list[str]
+    arrays: Any
+    tables: dict[str, np.ndarray[Any, Any]]
+    tapes: list[str]
+
+
+def write_kernel(program: Program, executions: Executions, *, down: bool = False) -> Kernel:
+    """A program as the source of one function.
+
+    Arguments:
+        program: the program, or its gradient.
+        executions: of the program, also where its gradient is written.
+        down: whether it is the gradient, in which loops and counters run down.
+    """
+    return Writer(program, executions, down).kernel()
+
+
+@attrs.define(eq=False)
+class Nest:
+    """Steps that become one loop nest."""
+
+    sizes: tuple[Integer, ...]
+    steps: list[Step]
+
+
+class Writer:
+    """Writes a program as the source of one function."""
+
+    arrays: Any = frozenset()  # the bases that are arrays, where others are not
+
+    def __init__(self, program: Program, executions: Executions, down: bool) -> None:
+        self.program = program
+        self.executions = executions
+        self.down = down
+        self.lines: list[str] = []
+        self.tables: dict[str, Any] = {}
+        self.tapes: list[str] = []
+        self.buffers: dict[str, int] = {}
+        self.owner = {step: block for block, step in steps_of(program.block)}
+        self.users: dict[Step, list[Step]] = {}
+        for step in self.owner:
+            for value in step.operands:
+                if isinstance(value, Operand):
+                    self.users.setdefault(value.step, []).append(step)
+        self.nest_of: dict[Step, Nest] = {}
+        self.inlined: dict[Step, int] = {}
+        self.counted = {block for block in self._blocks(program.block) if self._is_counted(block)}
+        self.places: dict[Block, dict[Item, int]] = {}
+
+    def kernel(self) -> Kernel:
+        """The source and what it takes."""
+        self._block(self.program.block, "    ")
+        body = self.lines
+        head = []
+        used = "\n".join(body)
+        names = set(re.findall(r"[A-Za-z_]\w*", used))
+        parameters = []
+        for name, base in self.program.bases.items():
+            if base.kind == "register" and base.size == 1:
+                if name in names:
+                    head.append(f"    {name} = {'False' if base.dtype.kind == 'b' else '0.0'}")
+            elif base.kind == "register":
+                if name in names:
+                    head.append(f"    {name} = {'array_' * (name in self.arrays)}zeros({base.size})")
+            elif name in names:
+                parameters.append(name)
+        head += [f"    {name} = empty({size})" for name, size in self.buffers.items()]
+        for block in self._blocks(self.program.block):
+            if block in self.counted:
+                head.append(f"    {block.name} = {self._count(block) if self.down else 0}")
+                for item in block.items:
+                    if isinstance(item, (Push, Pop)) and any(n.value is None for n in item.sizes):
+                        total = self.executions.elements_named(block.name, item.sizes) if self.down else 0
+                        head.append(f"    o{item.tape} = {total}")
+        parameters += [*(table for table in self.tables if table in names), *self.tapes]
+        source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
+        return Kernel(source, parameters, self.arrays, self.tables, self.tapes)
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def _blocks(self, block: Block) -> list[Block]:
+        found = [block]
+        for item in block.items:
+            for inner in bodies_of(item):
+                found += self._blocks(inner)
+        return found
+
+    def _is_counted(self, block: Block) -> bool:
+        if block.tables:
+            return True
+        for item in block.items:
+            if isinstance(item, (Push, Pop)):
+                return True
+            if isinstance(item, Step) and any(isinstance(value, Table) for value in item.operands):
+                return True
+        return False
+
+    def _count(self, block: Block) -> int:
+        return self.executions.count_of(block.name)
+
+    def _block(self, block: Block, indent: str) -> None:
+        before = len(self.lines)
+        if block in self.counted and self.down:
+            self.lines.append(f"{indent}{block.name} -= 1")
+            self.lines += [f"{indent}{name} -= {size}" for name, size in self._moves(block)]
+        nest: Nest | None = None
+        for item in block.items:
+            if isinstance(item, Step) and item.sizes:
+                if self._dimensional(block, item, indent):
+                    continue
+                if type(item) is Read and self._is_inlined(block, item):
+                    continue
+                if nest is not None and self._joins(block, nest, item):
+                    nest.steps.append(item)
+                else:
+                    self._nest(nest, indent)
+                    nest = Nest(item.sizes, [item])
+                self.nest_of[item] = nest
+                continue
+            if nest is not None and not (isinstance(item, Step) and self._passes(nest, item)):
+                self._nest(nest, indent)
+                nest = None
+            if isinstance(item, Repeat):
+                span = f"range({item.count})"
+                if self.down:
+                    span = f"range({item.count - ONE}, -1, -1)"
+                self.lines.append(f"{indent}for {item.variable} in {span}:")
+                self._block(item.body, indent + "    ")
+            elif isinstance(item, Choose):
+                self._choose(item, indent)
+            else:
+                self._scalar(block, item, indent)
+        self._nest(nest, indent)
+        if block in self.counted and not self.down:
+            self.lines.append(f"{indent}{block.name} += 1")
+            self.lines += [f"{indent}{name} += {size}" for name, size in self._moves(block)]
+        if len(self.lines) == before:
+            self.lines.append(f"{indent}pass")
+
+    def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
+        """Write a step that has dimensions by itself; whether that was done."""
+        return False
+
+    def _choose(self, item: Choose, indent: str) -> None:
+        """A loop whose iterations run one of several bodies."""
+        self.tables[item.table] = item.kinds
+        count = len(item.kinds)
+        span = f"range({count - 1}, -1, -1)" if self.down else f"range({count})"
+        self.lines.append(f"{indent}for {item.variable} in {span}:")
+        self.lines.append(f"{indent}    kind = {item.table}[{item.variable}]")
+        for number, body in enumerate(item.bodies):
+            self.lines.append(f"{indent}    {'el' if number else ''}if kind == {number}:")
+            for table, values in body.tables.items():
+                self.tables[table] = values
+            self._block(body, indent + "        ")
+
+    def _passes(self, nest: Nest, step: Step) -> bool:
+        """Whether a step without dimensions may come before a nest that was begun before it."""
+        if any(isinstance(value, Operand) and value.step in nest.steps for value in step.operands):
+            return False
+        if isinstance(step, (Read, Write)):
+            return not any(
+                step.base is base for each in nest.steps for base in [*self._read_bases(each), *self._written(each)]
+            )
+        return not isinstance(step, (Check, Push, Pop))
+
+    def _written(self, step: Step) -> list[Base]:
+        return [step.base] if isinstance(step, Write) else []
+
+    def _read_bases(self, step: Step) -> list[Base]:
+        reads = [value.step for value in step.operands if isinstance(value, Operand) and type(value.step) is Read]
+        return [read.base for read in [*reads, step] if type(read) is Read]
+
+    # -- steps without dimensions --------------------------------------------------------------------------------------
+
+    def _scalar(self, block: Block, step: Step, indent: str) -> None:
+        line = self._statement(block, step, {})
+        self.lines.append(indent + line)
+
+    def _statement(self, block: Block, step: Step, at: dict[int, str]) -> str:
+        """A step as a statement, where the labels have the variables `at`."""
+        if isinstance(step, Compute):
+            expression = self._expression(step, at)
+            return f"{step.name} = {expression}"
+        if isinstance(step, Read):
+            return f"{step.name} = {self._place(step, at)}"
+        if isinstance(step, Write):
+            sign = "+=" if type(step) is Add else "="
+            return f"{self._place(step, at)} {sign} {self._value(step.value, at)}"
+        if isinstance(step, Push):
+            return f"{self._tape(step.tape, block, step, at)} = {self._value(step.value, at)}"
+        if isinstance(step, Pop):
+            return f"{step.name} = {self._tape(step.tape, block, step, at)}"
+        assert isinstance(step, Check)
+        return f"if {self._value(step.value, at)} != {self._value(step.expected, at)}: return {max(step.location, 0)}"
+
+    def _expression(self, step: Compute, at: dict[int, str]) -> str:
+        return step.expression.format(*[self._value(value, at) for value in step.taken])
+
+    def _value(self, value: Value, at: dict[int, str]) -> str:
+        if isinstance(value, Number):
+            return literal(value.value)
+        if isinstance(value, Table):
+            self.tables[value.name] = value.values
+            owner = value.block
+            return f"{value.name}[{owner.name}]"
+        step = value.step
+        dims = out_sizes(step)
+        if not dims:
+            return step.name
+        places = ["0" if label < 0 else at[label] for label in value.labels]
+        if step in self.inlined:
+            assert isinstance(step, Read)
+            return self._element(step, places)
+        if step in self.current and value.labels == tuple(range(len(dims))):
+            return step.name
+        return self._buffered(step, places)
+
+    def _buffered(self, step: Step, places: Sequence[str]) -> str:
+        """The element of the buffer of a step's value."""
+        name = f"b{step.name}"
+        dims = out_sizes(step)
+        if name not in self.buffers:
+            self.buffers[name] = self.executions.largest_named(self.owner[step].name, dims)
+        return f"{name}[{flat(places, _row(dims))}]"
+
+    def _element(self, step: Read | Write, places: Sequence[str]) -> str:
+        base = step.base
+        if base.kind == "register" and base.size == 1 and not step.sizes:
+            return base.name
+        if step.places is not None:
+            self.tables[step.places.name] = step.places.array
+            return f"{base.name}[{plus(step.offset)}{step.places.name}[{flat(places, step.strides)}]]"
+        return f"{base.name}[{flat(places, step.strides, step.offset)}]"
+
+    def _place(self, step: Read | Write, at: dict[int, str]) -> str:
+        base = step.base
+        if base.kind == "register" and base.size == 1:
+            return base.name
+        return self._element(step, [at[label] for label in range(len(step.sizes))])
+
+    def _tape(self, tape: str, block: Block, step: Step, at: dict[int, str]) -> str:
+        if tape not in self.tapes:
+            self.tapes.append(tape)
+        if not step.sizes:
+            return f"{tape}[{block.name}]"
+        size = ONE
+        for n in step.sizes:
+            size = size * n
+        within = flat([at[label] for label in range(len(step.sizes))], _row(step.sizes))
+        if size.value is None:
+            return f"{tape}[o{tape} + {within}]"
+        return f"{tape}[{block.name} * {parenthesised(size)} + {within}]"
+
+    def _moves(self, block: Block) -> list[tuple[str, Integer]]:
+        """The tapes of a block whose entries differ in size: what says where they are, and the size."""
+        found = []
+        for item in block.items:
+            if isinstance(item, (Push, Pop)):
+                size = ONE
+                for n in item.sizes:
+                    size = size * n
+                if size.value is None:
+                    found.append((f"o{item.tape}", size))
+        return found
+
+    # -- nests ---------------------------------------------------------------------------------------------------------
+
+    current: Any = frozenset()
+
+    def _is_inlined(self, block: Block, read: Read) -> bool:
+        """Whether a window can be read by its users: it is not written between here and there."""
+        users = self.users.get(read, [])
+        at = self._positions(block)
+        last = max([self._position_in(block, user) for user in users], default=-1)
+        for item in block.items[at[read] + 1 : last]:
+            for step in steps_in(item):
+                if isinstance(step, Write) and step.base is read.base and not self._apart(read, step):
+                    return False
+        final = block.items[last] if last >= 0 else None
+        if final is not None and not isinstance(final, Step):
+            for step in steps_in(final):
+                if isinstance(step, Write) and step.base is read.base:
+                    return False
+        self.inlined[read] = 1
+        return True
+
+    def _positions(self, block: Block) -> dict[Any, int]:
+        found = self.places.get(block)
+        if found is None:
+            found = self.places[block] = {item: i for i, item in enumerate(block.items)}
+        return found
+
+    def _position_in(self, block: Block, step: Step) -> int:
+        """Where in a block a step stands, or the loop in which it stands."""
+        positions = self._positions(block)
+        if step in positions:
+            return positions[step]
+        for i, item in enumerate(block.items):
+            if not isinstance(item, Step) and any(inner is step for inner in steps_in(item)):
+                return i
+        raise AssertionError(step)
+
+    def _joins(self, block: Block, nest: Nest, step: Step) -> bool:
+        """Whether a step can be part of a nest."""
+        if step.sizes != nest.sizes or isinstance(step, Check):
+            return False
+        identity = tuple(range(len(step.sizes)))
+        for value in step.operands:
+            if isinstance(value, Operand) and value.step in nest.steps:
+                inner = value.step
+                if value.labels != identity or (isinstance(inner, Compute) and inner.out != identity):
+                    return False
+        mine = self._windows(step)
+        for other in nest.steps:
+            for there, writes_there in self._windows(other):
+                for here, writes in mine:
+                    if here.base is not there.base or not (writes or writes_there):
+                        continue
+                    if type(here) is Add and type(there) is Add:
+                        continue
+                    same = here.strides == there.strides and here.offset == there.offset
+                    same = same and here.places is None and there.places is None
+                    labels = self._labels(step, here) == self._labels(other, there) == identity
+                    if not (same and labels and here.sizes == there.sizes) and not self._apart(here, there):
+                        return False
+        return True
+
+    def _labels(self, step: Step, window: Read | Write) -> tuple[int, ...]:
+        if step is window:
+            return tuple(range(len(step.sizes)))
+        for value in step.operands:
+            if isinstance(value, Operand) and value.step is window:
+                return value.labels
+        raise AssertionError
+
+    def _windows(self, step: Step) -> list[tuple[Any, bool]]:
+        """The windows that a step reads and writes."""
+        found: list[tuple[Any, bool]] = [
+            (value.step, False) for value in step.operands
+            if isinstance(value, Operand) and value.step in self.inlined
+        ]
+        if isinstance(step, Read):
+            found.append((step, False))
+        elif isinstance(step, Write):
+            found.append((step, True))
+        return found
+
+    def _apart(self, first: Any, second: Any) -> bool:
+        """Whether two windows have no element in common, in any execution."""
+        return self.executions.are_apart(
+            (self.owner[first].name, first), (self.owner[second].name, second)
+        )
+
+    def _nest(self, nest: Nest | None, indent: str) -> None:
+        if nest is None:
+            return
+        block = self.owner[nest.steps[0]]
+        inside = set(nest.steps)
+        at = {label: f"e{label}" for label in range(len(nest.sizes))}
+        body: list[str] = []
+        after: list[str] = []
+        before: list[str] = []
+        self.current = inside
+        deep = indent + "    " * len(nest.sizes)
+        for step in nest.steps:
+            if isinstance(step, Compute) and step.summed:
+                self._sum(step, at, indent, deep, before, body, after)
+                continue
+            body.append(deep + self._statement(block, step, at))
+            if isinstance(step, (Compute, Read, Pop)) and any(
+                user not in inside or not self._is_direct(user, step) for user in self.users.get(step, [])
+            ):
+                labels = step.out if isinstance(step, Compute) else tuple(range(len(step.sizes)))
+                places = ["0" if label < 0 else at[label] for label in labels]
+                body.append(f"{deep}{self._buffered(step, places)} = {step.name}")
+        self.lines += before
+        for label, size in enumerate(nest.sizes):
+            self.lines.append(f"{indent}{'    ' * label}for {at[label]} in range({size}):")
+        self.lines += body + after
+        self.current = frozenset()
+
+    def _is_direct(self, user: Step, step: Step) -> bool:
+        identity = tuple(range(len(user.sizes)))
+        return all(
+            value.labels == identity for value in user.operands if isinstance(value, Operand) and value.step is step
+        )
+
+    def _sum(
+        self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
+        after: list[str],
+    ) -> None:
+        """A sum, at the end of the nest."""
+        expression = self._expression(step, at)
+        if step.operator == "greatest":
+            self._greatest(step, at, indent, deep, before, body, expression)
+            return
+        if not step.out:
+            if step.operator == "sum" or step.operator == "":
+                name = f"q{step.name}"
+                self.buffers[name] = self.executions.largest_named(self.owner[step].name, step.sizes)
+                body.append(f"{deep}{name}[{flat(list(at.values()), _row(step.sizes))}] = {expression}")
+                size = ONE
+                for n in step.sizes:
+                    size = size * n
+                after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({name}, 0, {size})")
+            else:
+                before.append(f"{indent}{step.name} = 0.0")
+                body.append(f"{deep}{step.name} += {expression}")
+            return
+        dims = out_sizes(step)
+        size = ONE
+        for n in dims:
+            size = size * n
+        places = ["0" if label < 0 else at[label] for label in step.out]
+        target = self._buffered(step, places)
+        before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = 0.0"]
+        body.append(f"{deep}{target} += {expression}")
+
+    def _greatest(
+        self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
+        expression: str,
+    ) -> None:
+        """A maximum, at the end of the nest."""
+        if not step.out:
+            before.append(f"{indent}{step.name} = -inf")
+            body.append(f"{deep}{step.name} = maximum({step.name}, {expression})")
+            return
+        size = ONE
+        for n in out_sizes(step):
+            size = size * n
+        target = self._buffered(step, ["0" if label < 0 else at[label] for label in step.out])
+        before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = -inf"]
+        body.append(f"{deep}{target} = maximum({target}, {expression})")
+
+
+def steps_in(item: Item) -> list[Step]:
+    """A step itself, or those of a loop."""
+    if isinstance(item, Step):
+        return [item]
+    return [step for body in bodies_of(item) for _, step in steps_of(body)]
+
+
+def flat(places: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:
+    """The number of an element."""
+    parts = [] if offset is None or (offset.value == 0 and places) else [str(offset)]
+    for place, stride in zip(places, strides):
+        fixed = stride.value
+        if fixed == 0 or place == "0":
+            continue
+        parts.append(place if fixed == 1 else f"{place}*{parenthesised(stride)}")
+    return " + ".join(parts) or "0"
+
+
+def plus(integer: Integer) -> str:
+    """An integer as the first term of a sum."""
+    return "" if integer.value == 0 else f"{integer} + "
+
+
+def parenthesised(integer: Integer) -> str:
+    """An integer as a factor."""
+    text = str(integer)
+    return text if (integer.value is not None and integer.value >= 0) or text.isidentifier() else f"({text})"
+
+
+def literal(value: Any) -> str:
+    """A number in the source."""
+    if type(value) is bool:
+        return repr(value)
+    if value != value:
+        return "nan"
+    if value in (np.inf, -np.inf):
+        return "inf" if value > 0 else "(-inf)"
+    text = repr(float(value))
+    return f"({text})" if text.startswith("-") else text
+
+
+def _row(sizes: Sequence[Integer]) -> tuple[Integer, ...]:
+    strides, step = [], ONE
+    for n in reversed(sizes):
+        strides.append(step)
+        step = step * n
+    return tuple(reversed(strides))

@@ -1,0 +1,334 @@
+"""Programs: blocks of steps and loops, with integers that are known from the loops' variables.
+
+A step computes a value from values, reads a window of a base, or writes one. All is said by labels: a step runs over
+the product of ranges, one for each label; each of its operands, and its result, has a label for each of its
+dimensions (-1: a dimension of length 1, which does not take part). Where a label is not one of the result's, its
+range is summed over. So an elementwise operator, a sum and a product of matrices are one kind of step.
+
+What a step computes is an expression, in which `{0}`, `{1}`, ... stand for the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .integers import Integer
+
+__all__ = [
+    "Add",
+    "Base",
+    "Block",
+    "Check",
+    "Choose",
+    "Compute",
+    "Item",
+    "Number",
+    "Operand",
+    "Places",
+    "Pop",
+    "Program",
+    "Push",
+    "Read",
+    "Repeat",
+    "Step",
+    "Table",
+    "Write",
+    "bodies_of",
+    "items_of",
+    "steps_of",
+]
+
+Labels = tuple[int, ...]
+Sizes = tuple[Integer, ...]
+FLOAT: Final = np.dtype(float)
+
+
+@attrs.define(eq=False)
+class Base:
+    """A buffer.
+
+    Arguments:
+        name: in the source.
+        size: how many elements it has.
+        dtype: of its elements.
+        kind: "input" (its content is handed in), "made" (it is made by the program), or "register" (a variable of the
+            program; with a size, a buffer for one).
+        initial: what is in it at first: an array of its size, or one number; of an input, its number.
+    """
+
+    name: str
+    size: int
+    dtype: np.dtype[Any]
+    kind: str
+    initial: Any = 0.0
+
+
+@attrs.frozen(eq=False)
+class Number:
+    """A number that is the same each time."""
+
+    value: Any
+    labels: Labels = ()
+
+
+@attrs.frozen(eq=False)
+class Table:
+    """A number that is another each time: those of all executions of the block, in order."""
+
+    name: str
+    values: np.ndarray[Any, Any]
+    block: Block
+    labels: Labels = ()
+
+
+@attrs.frozen(eq=False)
+class Operand:
+    """What another step gives.
+
+    Arguments:
+        step: the step, before this one in its block, or in a block around it.
+        labels: along which of the labels of the step that takes it each of its dimensions runs.
+    """
+
+    step: Step
+    labels: Labels = ()
+
+
+Value = Number | Table | Operand
+
+
+@attrs.define(eq=False)
+class Step:
+    """What gives a value, or does something with one.
+
+    Arguments:
+        name: of its value in the source.
+        sizes: the ranges of its labels.
+        location: the number of the line that it comes from.
+    """
+
+    name: str
+    sizes: Sizes
+    location: int
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values it takes."""
+        return ()
+
+
+@attrs.define(eq=False)
+class Compute(Step):
+    """A value computed from others.
+
+    Arguments:
+        operator: the name of the operator, or "" where it is a part of a gradient.
+        expression: what it computes.
+        taken: the values it takes.
+        out: the labels of the result's dimensions.
+        dtype: of the result.
+        options: of the operator.
+    """
+
+    operator: str
+    expression: str
+    taken: tuple[Value, ...]
+    out: Labels
+    dtype: np.dtype[Any] = FLOAT
+    options: Any = ()
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values it takes."""
+        return self.taken
+
+    @property
+    def summed(self) -> Labels:
+        """The labels that are summed over."""
+        return tuple([label for label in range(len(self.sizes)) if label not in self.out])
+
+
+@attrs.frozen(eq=False)
+class Places:
+    """The elements that an index by arrays picks from a base, counted from an offset.
+
+    Arguments:
+        name: of the table in the source.
+        array: the numbers of the elements, in row order; strides and labels lead into this array.
+    """
+
+    name: str
+    array: np.ndarray[Any, Any]
+
+
+@attrs.define(eq=False)
+class Read(Step):
+    """A window of a base, as it is now. Its labels are its dimensions, and so they are of writes."""
+
+    base: Base
+    strides: Sizes
+    offset: Integer
+    places: Places | None = attrs.field(default=None, kw_only=True)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its elements."""
+        return self.base.dtype
+
+
+@attrs.define(eq=False)
+class Write(Step):
+    """A value written over a window of a base.
+
+    Arguments:
+        silent: whether the history of the base does not know of it, so that its gradient passes.
+    """
+
+    base: Base
+    strides: Sizes
+    offset: Integer
+    value: Value
+    places: Places | None = attrs.field(default=None, kw_only=True)
+    silent: bool = attrs.field(default=False, kw_only=True)
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The value it writes."""
+        return (self.value,)
+
+
+@attrs.define(eq=False)
+class Add(Write):
+    """A value added to a window of a base; along labels that have stride 0 it is summed."""
+
+
+@attrs.define(eq=False)
+class Check(Step):
+    """A value that has steered the program: where it is another than it was, the program is another."""
+
+    value: Value
+    expected: Value
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The value, and what it was."""
+        return (self.value, self.expected)
+
+
+@attrs.define(eq=False)
+class Push(Step):
+    """A value kept for the backward program, once for each execution of its block."""
+
+    value: Operand
+    tape: str
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The value it keeps."""
+        return (self.value,)
+
+
+@attrs.define(eq=False)
+class Pop(Step):
+    """The value that was kept in the same execution of the block."""
+
+    tape: str
+    dtype: np.dtype[Any] = FLOAT
+
+
+@attrs.define(eq=False)
+class Repeat:
+    """A loop.
+
+    Arguments:
+        variable: its name; it runs from 0.
+        count: how often.
+        body: what is repeated.
+        down: whether it runs down to 0.
+    """
+
+    variable: str
+    count: Integer
+    body: Block
+    down: bool = False
+
+
+@attrs.define(eq=False)
+class Choose:
+    """A loop each of whose iterations runs one of several bodies.
+
+    Arguments:
+        variable: its name; it runs from 0.
+        kinds: for each iteration, the number of the body.
+        table: the name of these in the source.
+        bodies: the bodies.
+        down: whether it runs down to 0.
+    """
+
+    variable: str
+    kinds: np.ndarray[Any, Any]
+    table: str
+    bodies: list[Block]
+    down: bool = False
+
+
+Item = Step | Repeat | Choose
+
+
+@attrs.define(eq=False)
+class Block:
+    """Steps and loops, one after the other.
+
+    Arguments:
+        items: these.
+        name: the name of the counter of its executions.
+        tables: integers that are others in each execution, by the names of the tables.
+    """
+
+    items: list[Item]
+    name: str
+    tables: dict[str, np.ndarray[Any, Any]] = attrs.Factory(dict)
+
+
+@attrs.define(eq=False)
+class Program:
+    """A program.
+
+    Arguments:
+        block: what it does.
+        bases: the buffers, by name.
+        results: what it gives: windows of bases at the end.
+        locations: the source lines that its steps come from.
+    """
+
+    block: Block
+    bases: dict[str, Base]
+    results: list[Any]
+    locations: list[tuple[str, int]] = attrs.Factory(list)
+
+
+def items_of(block: Block) -> Iterator[tuple[Block, Item]]:
+    """All steps and loops, each with the block that it stands in."""
+    for item in block.items:
+        yield block, item
+        for inner in bodies_of(item):
+            yield from items_of(inner)
+
+
+def bodies_of(item: Item) -> list[Block]:
+    """The blocks inside of a step or loop."""
+    if isinstance(item, Repeat):
+        return [item.body]
+    return item.bodies if isinstance(item, Choose) else []
+
+
+def steps_of(block: Block) -> Iterator[tuple[Block, Step]]:
+    """All steps, each with the block that it stands in."""
+    for owner, item in items_of(block):
+        if isinstance(item, Step):
+            yield owner, item
+

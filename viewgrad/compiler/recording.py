@@ -1,0 +1,113 @@
+"""A run that is recorded as far as it can be, and goes on as ever where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+
+from ..errors import TraceError
+from ..func.tree import Structure, unflatten
+from ..symbolic.graph import Graph, Node, Value
+from ..symbolic.trace import Binder, argument_names, observing
+from ..symbolic.tracer import Tracer
+from ..symbolic.types import TensorType
+from ..tensor.tensor import Tensor
+
+__all__ = ["Recording", "recorded"]
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@attrs.frozen(eq=False)
+class Recording:
+    """A run that was recorded.
+
+    Arguments:
+        result: what the function has returned.
+        graph: what it did; None where that could not be recorded.
+        closures: the tensors that it found elsewhere.
+        refusal: why it could not.
+    """
+
+    result: Any
+    graph: Graph | None
+    closures: list[Tensor]
+    refusal: Exception | None
+
+
+def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], limit: int) -> Recording:
+    """Run a function as ever, and record it where that is possible.
+
+    Arguments:
+        f: the function.
+        structure, leaves: its arguments `(args, keywords)`, taken apart.
+        limit: how many operations may be recorded.
+    """
+    tracer = QuietTracer("guard", limit=limit)
+    binder = None
+    try:
+        binder = Binder(tracer, leaves, structure, argument_names(f))
+    except TraceError as error:
+        tracer.refusal = error
+    args, keywords = unflatten(structure, leaves)
+    if tracer.refusal is not None:
+        return Recording(f(*args, **keywords), None, [], tracer.refusal)
+    with observing(tracer):
+        result = f(*args, **keywords)
+        if tracer.refusal is None:
+            try:
+                assert binder is not None
+                tracer.graph.signature = binder.signature(structure, leaves, result)
+            except TraceError as error:
+                tracer.refusal = error
+    if tracer.refusal is not None:
+        return Recording(result, None, [], tracer.refusal)
+    return Recording(result, tracer.graph, [tensor for tensor, _ in tracer.closures], None)
+
+
+def quietly(method: C) -> C:
+    """Let a method of the tracer do nothing more once something could not be recorded, rather than raise."""
+
+    def quiet(self: Any, *args: Any, **keywords: Any) -> Any:
+        if self.refusal is None:
+            try:
+                return method(self, *args, **keywords)
+            except TraceError as error:
+                self.refusal = error
+        return self.nothing
+
+    return quiet  # type: ignore[return-value]
+
+
+class QuietTracer(Tracer):
+    """A tracer that gives up where another raises, so that the run goes on as if nobody watched.
+
+    Attributes:
+        refusal: why it has given up; None as long as it has not.
+    """
+
+    def __init__(self, escapes: str = "error", *, limit: int | None = None) -> None:
+        super().__init__(escapes, limit=limit)
+        self.refusal: Exception | None = None
+        self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
+
+    value_of = quietly(Tracer.value_of)
+    write = quietly(Tracer.write)
+    made = quietly(Tracer.made)
+    detached = quietly(Tracer.detached)
+    left = quietly(Tracer.left)
+    indexed = quietly(Tracer.indexed)
+    refuse = quietly(Tracer.refuse)
+    add = quietly(Tracer.add)
+
+    def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
+        """Write down one node."""
+        if self.refusal is None:
+            try:
+                return super().node(kind, inputs, attributes, types, location)
+            except TraceError as error:
+                self.refusal = error
+        return Node(kind, (), None, types)

@@ -1,0 +1,145 @@
+"""A recorded graph run again by the operators of the library, on tensors: what higher derivatives are taken of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import NotCompiledError
+from ..operators.define import OPERATORS
+from ..symbolic.attributes import thawed
+from ..symbolic.graph import Graph, Node, Value
+from ..symbolic.types import TensorType, Window
+from ..tensor.creation import full
+from ..tensor.tensor import Tensor
+
+__all__ = ["replayed"]
+
+
+def replayed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The outputs of a graph, recorded as any computation.
+
+    Arguments:
+        graph: the graph, of which no value is used after it was overwritten.
+        inputs: a tensor for each of its inputs; they are not written to.
+    """
+    return _Replay(graph, inputs).run()
+
+
+class _Replay:
+    def __init__(self, graph: Graph, inputs: Sequence[Tensor]) -> None:
+        self.graph = graph
+        self.values: dict[Value, Tensor] = dict(zip(graph.inputs, inputs, strict=True))
+        self.buffers: dict[Value, Tensor] = {}  # of values whose memory is looked at: all of it, flat
+
+    def run(self) -> list[Tensor]:
+        """The outputs."""
+        for node in self.graph.block:
+            self._run(node)
+        return [self._value(value).clone() for value in self.graph.outputs if value is not None]
+
+    def _run(self, node: Node) -> None:
+        kind = node.kind
+        if kind == "guard":
+            return
+        if kind == "read":
+            self.values[node.output] = window_of(self._buffer(node.inputs[0]), node.attributes).clone()
+        elif kind == "overwrite":
+            base, value = node.inputs
+            assert base is not None and value is not None
+            given = self._value(value)
+            buffer = self._buffer(base)
+            window_of(buffer.detach(), node.attributes).copy_(given.detach())
+            self.buffers[node.output] = buffer
+        elif kind == "write":
+            base, value = node.inputs
+            assert base is not None and value is not None
+            given = self._value(value)
+            buffer = self._buffer(base)
+            window_of(buffer, node.attributes).copy_(given)
+            self.buffers[node.output] = buffer
+        elif kind == "gather_at":
+            assert node.inputs[0] is not None
+            self.values[node.output] = self._value(node.inputs[0])[index_of(node.attributes[0])]
+        elif kind == "put_at":
+            base, value = node.inputs
+            assert base is not None and value is not None
+            given = self._value(value)
+            buffer = self._buffer(base)
+            window, pattern = node.attributes
+            window_of(buffer, window)[index_of(pattern)] = given
+            self.buffers[node.output] = buffer
+        elif kind == "constant":
+            self.values[node.output] = Tensor(node.attributes[0].array)
+        elif kind == "full":
+            shape, fill, dtype = node.attributes
+            self.values[node.output] = full(shape, fill, dtype=dtype)
+        elif kind == "detach":
+            assert node.inputs[0] is not None
+            self.values[node.output] = self._value(node.inputs[0]).detach().clone()
+        else:
+            self._call(node)
+
+    def _call(self, node: Node) -> None:
+        operator = OPERATORS.get(node.kind.removesuffix("_"))
+        if operator is None:
+            raise NotCompiledError(f"{node.kind} cannot be run again ({self.graph.where(node)})")
+        options = iter(node.attributes or ())
+        given = [None if value is None else self._value(value) for value in node.inputs]
+        spare = len(given) - len(operator.signature.tensors) + 1
+        args: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for argument in operator.signature.arguments:
+            value: Any
+            if argument.kind == "plain":
+                value = thawed(next(options))
+            elif argument.kind == "tensors":
+                value, given = given[:spare], given[spare:]
+            else:
+                value = given.pop(0)
+            if argument.keyword_only:
+                keywords[argument.name] = value
+            else:
+                args.append(value)
+        results = operator.function(*args, **keywords)
+        for output, result in zip(node.outputs, results if type(results) is tuple else (results,), strict=True):
+            silent = result.requires_grad and not output.type.requires_grad  # under no_grad
+            self.values[output] = result.detach() if silent else result
+
+    def _value(self, value: Value) -> Tensor:
+        """The tensor that a value is."""
+        buffer = self.buffers.get(value)
+        if buffer is None:
+            return self.values[value]
+        kind = value.type
+        assert type(kind) is TensorType
+        return buffer.reshape(kind.shape).clone()  # type: ignore[no-any-return]
+
+    def _buffer(self, value: Value | None) -> Tensor:
+        """The memory of a value, flat and our own."""
+        assert value is not None
+        buffer = self.buffers.get(value)
+        if buffer is None:
+            buffer = self.buffers[value] = self.values[value].reshape(-1).clone()
+        return buffer
+
+
+def index_of(pattern: Any) -> tuple[Any, ...]:
+    """The index that a pattern without computed arrays means."""
+    return tuple([thawed(item) for item in pattern])
+
+
+def window_of(buffer: Tensor, window: Window) -> Any:
+    """A window of a flat tensor."""
+    if 0 in window.sizes:
+        return buffer[:0].reshape(window.sizes)
+    offset = window.offset
+    turned = []
+    for size, stride in zip(window.sizes, window.strides, strict=True):
+        turned.append(stride < 0)
+        if stride < 0:
+            offset += (size - 1) * stride
+    view = buffer.as_strided(window.sizes, tuple([abs(stride) for stride in window.strides]), offset)
+    if any(turned):
+        view = view[tuple([slice(None, None, -1 if turn else None) for turn in turned])]
+    return view

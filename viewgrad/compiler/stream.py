@@ -1,0 +1,218 @@
+"""The stream of instructions that a record becomes, rolled up as it comes.
+
+Every value is named by the place that it comes from and by its number among the values of that place. An instruction
+names an operand by the place and the age, which mostly is the same in each iteration of a loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..symbolic.types import row_strides
+from .loops import Roller, interned
+from .program import Base, Places
+
+__all__ = ["Result", "Stream", "Named"]
+
+Shape = tuple[int, ...]
+
+
+class Named(NamedTuple):
+    """A value: the place that it comes from, its number there, and its shape."""
+
+    place: int
+    number: int
+    shape: Shape
+
+
+class Result(NamedTuple):
+    """What a program gives: a window of a base at the end of it."""
+
+    base: str
+    shape: Shape
+    strides: Shape
+    offset: int
+
+
+class Stream:
+    """Instructions, rolled up as they come.
+
+    Arguments:
+        locations: the source lines that they come from.
+        limit: how many terms may be left when all is rolled up.
+        spilled: the keys of the places whose values go through memory: each has a place of its own in a buffer.
+    """
+
+    def __init__(
+        self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: frozenset[Any] = frozenset()
+    ) -> None:
+        self.locations = locations
+        self.roller = Roller(limit)
+        self.bases: list[Base] = []
+        self.results: list[Result] = []
+        self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
+        self.place_locations: list[int] = []
+        self._counts: list[int] = []  # of the values of each place
+        self._numbers: dict[Any, int] = {}  # of the places
+        self._by_structure: dict[int, int] = {}
+        self.spilled = spilled
+        self.keys: list[Any] = []  # of the places
+        self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
+        self.tables: list[Places] = []
+        self._tables: dict[Any, int] = {}
+
+    def base(self, size: int, dtype: Any, kind: str, initial: Any = 0.0) -> int:
+        """One more buffer; returns its number."""
+        self.bases.append(Base(f"m{len(self.bases)}", size, np.dtype(dtype), kind, initial))
+        return len(self.bases) - 1
+
+    def op(
+        self, name: str, expression: str, options: Any, location: int, dtype: str, sizes: Shape, out: Shape,
+        operands: Sequence[tuple[Named | float | int | bool, Shape]],
+    ) -> Named:
+        """A computed value.
+
+        Arguments:
+            name, expression, options: the operator, and what it computes.
+            location: the number of the source line.
+            dtype: of the value.
+            sizes: the range of each label.
+            out: the labels of the dimensions of the value.
+            operands: values or numbers, each with the labels of its dimensions.
+        """
+        ages: list[int] = []
+        constants: list[Any] = []
+        taken: list[tuple[Any, Any]] = []
+        operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
+        for operand, labels in operands:
+            if type(operand) is Named:
+                taken.append((operand.place, labels))
+                ages.append(self._counts[operand.place] - 1 - operand.number)
+            else:
+                taken.append(("c", type(operand) is bool))
+                constants.append(operand)
+        shape = tuple([1 if label < 0 else sizes[label] for label in out])
+        place = self._place((location, name, dtype, len(out)), dtype, shape, location)
+        structure = interned(
+            ("op", name, options, location, dtype, out, expression, len(sizes), tuple(taken))
+        )
+        self._by_structure[structure] = place
+        self.roller.take(structure, (*sizes, *ages), tuple(constants))
+        return self._new(place, shape, location)
+
+    def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> Named:
+        """The value of a window."""
+        dtype = self.bases[base].dtype.char
+        place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
+        structure = interned(("read", base, location, len(sizes)))
+        self._by_structure[structure] = place
+        self.roller.take(structure, (*sizes, *strides, offset))
+        return self._new(place, sizes, location)
+
+    def write(
+        self, base: int, sizes: Shape, strides: Shape, offset: int, value: Named | float, labels: Shape, location: int,
+        silent: bool = False,
+    ) -> None:
+        """A value written over a window."""
+        value = self._fetched(value, location)
+        if type(value) is Named:
+            structure = interned(("write", base, location, len(sizes), (value.place, labels), silent))
+            age = self._counts[value.place] - 1 - value.number
+            self.roller.take(structure, (*sizes, *strides, offset, age))
+        else:
+            structure = interned(("write", base, location, len(sizes), ("c", False), silent))
+            self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
+
+    def gather(self, base: int, places: Any, offset: int, location: int) -> Named:
+        """The values at places of a base, which are an array of the shape of the value."""
+        shape = places.shape
+        number = self._table(places)
+        dtype = self.bases[base].dtype.char
+        place = self._place((location, "gather", base, len(shape)), dtype, shape, location)
+        structure = interned(("gather", base, location, shape, number))
+        self._by_structure[structure] = place
+        self.roller.take(structure, (offset,))
+        return self._new(place, shape, location)
+
+    def scatter(self, base: int, places: Any, offset: int, value: Named | float, labels: Shape, location: int) -> None:
+        """A value written to places of a base, none of which is there twice."""
+        number = self._table(places)
+        value = self._fetched(value, location)
+        if type(value) is Named:
+            structure = interned(("scatter", base, location, places.shape, number, (value.place, labels)))
+            self.roller.take(structure, (offset, self._counts[value.place] - 1 - value.number))
+        else:
+            structure = interned(("scatter", base, location, places.shape, number, ("c", False)))
+            self.roller.take(structure, (offset,), (value,))  # type: ignore[arg-type]
+
+    def _table(self, places: Any) -> int:
+        """The number of an array of places."""
+        key = (places.shape, places.tobytes())
+        number = self._tables.get(key)
+        if number is None:
+            number = self._tables[key] = len(self.tables)
+            self.tables.append(Places(f"P{number}", np.ascontiguousarray(places).reshape(-1)))
+        return number
+
+    def check(self, value: Named, expected: Any, location: int) -> None:
+        """A value without dimensions that was looked at: where it is another, the program is another."""
+        value = self._fetched(value, location)
+        age = self._counts[value.place] - 1 - value.number
+        if type(expected) is bool:
+            self.roller.take(interned(("check", location, (value.place, ()), expected)), (age,))
+        else:
+            self.roller.take(interned(("check", location, (value.place, ()), None)), (age,), (expected,))
+
+    def place_of(self, structure: int) -> int | None:
+        """The place of the values that instructions of a structure give, if they give any."""
+        return self._by_structure.get(structure)
+
+    def where(self, location: int) -> str:
+        """A source line, as `file:line`."""
+        if not 0 <= location < len(self.locations):
+            return "an unknown line"
+        return "{}:{}".format(*self.locations[location])
+
+    def _place(self, key: Any, dtype: str, shape: Shape, location: int) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.places)
+            self.places.append((math.prod(shape), dtype, shape))
+            self.place_locations.append(location)
+            self._counts.append(0)
+            self.keys.append(key)
+        elif self.places[number][2] != shape:
+            size = max(self.places[number][0], math.prod(shape))
+            self.places[number] = (size, dtype, None)
+        return number
+
+    def _new(self, place: int, shape: Shape, location: int) -> Named:
+        number = self._counts[place]
+        self._counts[place] = number + 1
+        value = Named(place, number, shape)
+        if self.keys[place] in self.spilled:
+            self._spill(value, location)
+        return value
+
+    def _spill(self, value: Named, location: int) -> None:
+        """Write a value to its place in memory."""
+        if value.place not in self._spills:
+            self._spills[value.place] = (self.base(0, self.places[value.place][1], "made"), [])
+        base, offsets = self._spills[value.place]
+        offset = self.bases[base].size
+        offsets.append(offset)
+        self.bases[base].size += math.prod(value.shape)
+        labels = tuple(range(len(value.shape)))
+        structure = interned(("write", base, location, len(labels), (value.place, labels), False))
+        self.roller.take(structure, (*value.shape, *row_strides(value.shape), offset, 0))
+
+    def _fetched(self, value: Any, location: int) -> Any:
+        """A value, read again where it is in memory."""
+        if type(value) is not Named or value.place not in self._spills:
+            return value
+        base, offsets = self._spills[value.place]
+        return self.read(base, value.shape, row_strides(value.shape), offsets[value.number], location)

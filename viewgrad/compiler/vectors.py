@@ -1,0 +1,317 @@
+"""Programs written down as Python: single numbers as floats in lists, and what has dimensions as NumPy's calls."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..operators.codegen.compile import ARRAY_FUNCTIONS
+from .building import out_sizes
+from .executions import Executions
+from .integers import ONE, Integer
+from .kernels import Kernel, Writer, flat, parenthesised, plus
+from .program import Add, Block, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
+
+__all__ = ["VECTOR_FUNCTIONS", "write_vectors"]
+
+Array = np.ndarray[Any, Any]
+PREFIX: Final = "np_"
+ALIASES: Final = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
+    "atan2": "arctan2",
+}
+
+
+def write_vectors(program: Program, executions: Executions, *, down: bool = False) -> Kernel:
+    """A program as the source of one Python function; see `write_kernel`."""
+    return VectorWriter(program, executions, down).kernel()
+
+
+class VectorWriter(Writer):
+    """Writes a program with NumPy's calls for what has dimensions."""
+
+    def __init__(self, program: Program, executions: Executions, down: bool) -> None:
+        super().__init__(program, executions, down)
+        self.arrays = array_bases(program)
+
+    def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
+        """Write a step that has dimensions."""
+        self.lines += [indent + line for line in self._lines_of(block, step)]
+        return True
+
+    def _lines_of(self, block: Block, step: Step) -> list[str]:
+        if type(step) is Read:
+            text = self._window(step)
+            if step.places is None and not self._is_inlined(block, step):
+                text += ".copy()"
+            return [f"{step.name} = {text}"]
+        if isinstance(step, Write):
+            return self._written_window(step)
+        if isinstance(step, Compute):
+            return [f"{step.name} = {self._computed(step)}"]
+        if isinstance(step, Push):
+            start, stop = self._entry(block, step)
+            return [f"{step.tape}[{start}:{stop}] = {self._whole(step.value.step)}.reshape(-1)"]
+        assert isinstance(step, Pop)
+        start, stop = self._entry(block, step)
+        if step.tape not in self.tapes:
+            self.tapes.append(step.tape)
+        return [f"{step.name} = {step.tape}[{start}:{stop}].reshape({_tuple(step.sizes)})"]
+
+    def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
+        """Where on its tape the value of this execution is."""
+        if step.tape not in self.tapes:
+            self.tapes.append(step.tape)
+        size = _product(step.sizes)
+        if size.value is None:
+            return f"o{step.tape}", f"o{step.tape} + {parenthesised(size)}"
+        return f"{block.name} * {size}", f"({block.name} + 1) * {size}"
+
+    # -- windows -------------------------------------------------------------------------------------------------------
+
+    def _window(self, step: Read | Write) -> str:
+        name = step.base.name
+        if step.places is not None:
+            self.tables[step.places.name] = step.places.array
+            return f"{name}[{plus(step.offset)}{step.places.name}].reshape({_tuple(step.sizes)})"
+        if len(step.sizes) == 1 and (step.strides[0].value or 0) > 0:
+            size, stride = step.sizes[0], step.strides[0]
+            if stride == ONE:
+                return f"{name}[{step.offset}:{step.offset + size}]"
+            return f"{name}[{step.offset}:{step.offset + size * stride}:{stride}]"
+        return f"window({name}, {step.offset}, {_tuple(step.sizes)}, {_tuple(step.strides)})"
+
+    def _written_window(self, step: Write) -> list[str]:
+        value = self._aligned(step.value, len(step.sizes))
+        if step.places is not None:
+            self.tables[step.places.name] = step.places.array
+            index = f"({plus(step.offset)}{step.places.name}).reshape({_tuple(step.sizes)})"
+            if type(step) is Add:
+                return [f"add_at({step.base.name}, {index}, {value})"]
+            return [f"{step.base.name}[{index}] = {value}"]
+        if type(step) is not Add:
+            return [f"{self._window(step)}[...] = {value}"]
+        if not _is_one_to_one(step):
+            where = f"{step.offset}, {_tuple(step.sizes)}, {_tuple(step.strides)}"
+            return [f"add_overlapping({step.base.name}, {where}, {value})"]
+        return [f"w = {self._window(step)}", f"w += {value}"]
+
+    def _place(self, step: Read | Write, at: dict[int, str]) -> str:
+        base = step.base
+        if base.name in self.arrays and type(step) is Read and not (base.kind == "register" and base.size == 1):
+            if step.places is None:
+                return f"{base.name}.item({flat((), (), step.offset)})"
+        return super()._place(step, at)
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def _value(self, value: Value, at: dict[int, str]) -> str:
+        if isinstance(value, Operand) and out_sizes(value.step):  # of one element, in a step without dimensions
+            return f"{value.step.name}.item(0)"
+        return super()._value(value, at)
+
+    def _whole(self, step: Step) -> str:
+        return step.name
+
+    def _aligned(self, value: Value, count: int) -> str:
+        """A value with its dimensions along the labels of the step that takes it."""
+        if isinstance(value, (Number, Table)):
+            return super()._value(value, {})
+        step = value.step
+        dims = len(out_sizes(step))
+        if not dims or value.labels == tuple(range(count)):
+            return step.name
+        text = step.name
+        if -1 in value.labels:
+            text += "[" + ", ".join("0" if label < 0 else ":" for label in value.labels) + "]"
+        labels = [label for label in value.labels if label >= 0]
+        if labels != sorted(labels):
+            order = sorted(range(len(labels)), key=labels.__getitem__)
+            text += f".transpose({order})"
+            labels.sort()
+        if not labels:
+            return text
+        index = [":" if label in labels else "None" for label in range(labels[0], count)]
+        return text if set(index) == {":"} else f"{text}[{', '.join(index)}]"
+
+    def _computed(self, step: Compute) -> str:
+        count = len(step.sizes)
+        if step.summed and step.expression == "{0} * {1}":
+            text = self._product(step)
+            if text is not None:
+                return text
+        values = [self._aligned(value, count) for value in step.taken]
+        expression = vectorised(step.expression).format(*values)
+        spans = any(
+            isinstance(value, Operand) and set(value.labels) >= set(range(count)) for value in step.taken
+        )
+        if not spans:
+            expression = f"broadcast_to({expression}, {_tuple(step.sizes)})"
+            if not step.summed:
+                expression += ".copy()"
+        elif step.expression == "{0}" and not step.summed:
+            expression += ".copy()"
+        kept = [label for label in range(count) if label in step.out]
+        if step.summed:
+            function = "greatest" if step.operator == "greatest" else "add_reduce"
+            axes = f"({', '.join(map(str, step.summed))},)"
+            expression = f"{function}({expression}, {axes})"
+            if not step.out:
+                return f"float({expression})"
+        out = [label for label in step.out if label >= 0]
+        if out != kept:
+            expression = f"({expression}).transpose({[kept.index(label) for label in out]})"
+        if -1 in step.out:
+            expression = f"({expression}).reshape({_tuple(out_sizes(step))})"
+        return expression
+
+    def _product(self, step: Compute) -> str | None:
+        """A sum of products as a product of matrices, where it is one."""
+        if len(step.summed) != 1 or -1 in step.out:
+            return None
+        (k,) = step.summed
+        sides: list[tuple[str, list[int]]] = []
+        for number, value in enumerate(step.taken):
+            if not isinstance(value, Operand) or not 1 <= len(value.labels) <= 2 or k not in value.labels:
+                return None
+            labels = list(value.labels)
+            name = value.step.name
+            if -1 in labels or len(set(labels)) < len(labels):
+                return None
+            if labels[0 if number else -1] != k:
+                name, labels = f"{name}.T", labels[::-1]
+            sides.append((name, [label for label in labels if label != k]))
+        (first, left), (second, right) = sides
+        if set(left) & set(right):
+            return None
+        text = f"{first} @ {second}"
+        if not step.out:
+            return f"float({text})"
+        if list(step.out) == left + right:
+            return text
+        return f"({text}).T" if list(step.out) == right + left else None
+
+
+def array_bases(program: Program) -> set[str]:
+    """The names of the bases that are arrays, since windows with dimensions are taken of them."""
+    found = set()
+    stack: list[Block] = [program.block]
+    while stack:
+        block = stack.pop()
+        for item in block.items:
+            if isinstance(item, (Read, Write)):
+                if item.sizes or item.places is not None:
+                    found.add(item.base.name)
+            elif not isinstance(item, Step):
+                stack += [item.body] if hasattr(item, "body") else item.bodies
+    return found
+
+
+@functools.cache
+def vectorised(expression: str) -> str:
+    """An expression of numbers as one of arrays."""
+    marked = expression.replace("{", "_place_").replace("}", "_")
+    tree = _Vectorised().visit(ast.parse(marked, mode="eval").body)
+    text = ast.unparse(tree)
+    parts = text.split("_place_")
+    return parts[0] + "".join("{" + part.replace("_", "}", 1) for part in parts[1:])
+
+
+class _Vectorised(ast.NodeTransformer):
+    """Puts NumPy's functions in the place of Python's choices and of functions of numbers."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """A choice between values."""
+        return _call("where", [self.visit(node.test), self.visit(node.body), self.visit(node.orelse)])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """And, or."""
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        return _call(name, [self.visit(value) for value in node.values])
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """Not."""
+        operand = self.visit(node.operand)
+        return _call("logical_not", [operand]) if isinstance(node.op, ast.Not) else ast.UnaryOp(node.op, operand)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A function of numbers."""
+        assert isinstance(node.func, ast.Name)
+        return _call(node.func.id, [self.visit(argument) for argument in node.args])
+
+
+def _call(name: str, arguments: list[Any]) -> ast.Call:
+    return ast.Call(ast.Name(PREFIX + name, ast.Load()), arguments, [])
+
+
+def _tuple(integers: Sequence[Integer]) -> str:
+    return f"({', '.join(map(str, integers))}{',' * (len(integers) == 1)})"
+
+
+def _product(integers: Sequence[Integer]) -> Integer:
+    size = ONE
+    for n in integers:
+        size = size * n
+    return size
+
+
+def _is_one_to_one(step: Write) -> bool:
+    """Whether no two elements of a window are known to lie apart."""
+    dims = []
+    for n, stride in zip(step.sizes, step.strides):
+        if n.value is None or stride.value is None:
+            return len(step.sizes) == 1 and stride.value not in (None, 0)
+        if n.value > 1:
+            dims.append((abs(stride.value), n.value))
+    reach = 0
+    for stride_value, extent in sorted(dims):
+        if stride_value <= reach:
+            return False
+        reach += stride_value * (extent - 1)
+    return True
+
+
+# -- what the source calls ---------------------------------------------------------------------------------------------
+
+
+def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """A window of a flat array."""
+    if 0 in sizes:
+        return np.empty(sizes, base.dtype)
+    itemsize = base.itemsize
+    return np.ndarray(sizes, base.dtype, base, offset * itemsize, tuple([stride * itemsize for stride in strides]))
+
+
+def add_overlapping(
+    base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], value: Any
+) -> None:
+    """Add to a window that may overlap itself: what comes to one place adds up."""
+    if 0 in sizes:
+        return
+    np.add.at(base, window(np.arange(base.size), offset, sizes, strides), value)
+
+
+def _vector_functions() -> dict[str, Callable[..., Any]]:
+    found: dict[str, Any] = {}
+    for name in (
+        "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+        "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "abs", "floor", "ceil", "trunc",
+        "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide", "where",
+        "logical_and", "logical_or", "logical_not",
+    ):
+        found[name] = getattr(np, ALIASES.get(name, name))
+    for name in ("sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log"):
+        found[name] = getattr(ARRAY_FUNCTIONS, name)
+    found["finite_or_zero"] = lambda a: np.where(np.isfinite(a), a, 0.0)
+    found["bool"] = lambda a: np.asarray(a, bool)
+    return {PREFIX + name: function for name, function in found.items()} | {
+        "window": window, "add_overlapping": add_overlapping, "add_at": np.add.at, "add_reduce": np.add.reduce,
+        "greatest": np.maximum.reduce, "broadcast_to": np.broadcast_to,
+    }
+
+
+VECTOR_FUNCTIONS: Final = _vector_functions()
