@@ -86,7 +86,7 @@ def _step(engine: Backend | Functional, x: Array, wanted: Array, initial: Sequen
                 for parameter in parameters:
                     parameter -= RATE * parameter.grad
                     parameter.grad = None
-            return loss.item()
+            return loss.detach().item()
 
     return step
 

@@ -149,7 +149,7 @@ class Objective:
         loss = mean_squared_error(self.co2, point)
         loss.backward()
         self.seconds.append(time.perf_counter() - start)
-        return loss.item(), np.array(point.grad)
+        return loss.detach().item(), np.array(point.grad)
 
 
 def fit(objective: Objective, start: Floats, iterations: int) -> OptimizeResult:

@@ -7,14 +7,14 @@ added by the files that they belong to.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from ..errors import AutogradError, DifferentiabilityError, ForeignTypeError, LostHistoryWarning, UnknownFunctionError
+from ..errors import AutogradError, DifferentiabilityError, ForeignTypeError, UnknownFunctionError
 from .known import share
+from .lost_history import conversion_refused, is_drawn, warn_of_lost_number
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
 from .observers import OBSERVER
@@ -283,7 +283,10 @@ class Tensor:
         return window
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        window = self.numpy()
+        traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
+        if traced and not is_drawn():
+            raise AutogradError(conversion_refused("requires grad" if self.requires_grad else "has a tangent"))
+        window = (self.detach() if traced else self).numpy()
         if dtype is not None and np.dtype(dtype) != window.dtype:
             if copy is False:
                 raise ValueError(f"a copy is needed to convert {window.dtype} to {np.dtype(dtype)}")
@@ -291,14 +294,16 @@ class Tensor:
         return window.copy() if copy else window
 
     def item(self, *args: Any) -> Any:
-        """The only element (or the one at the given index) as a Python number."""
+        """The only element (or the one at the given index) as a Python number; warns where a history is lost."""
+        self._warn_of_lost_history("item()")
         value = self._array.item(*args)
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "item()", value if not args else self._array)
         return value
 
     def tolist(self) -> Any:
-        """The elements as nested Python lists."""
+        """The elements as nested Python lists; warns where a history is lost."""
+        self._warn_of_lost_history("tolist()")
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "tolist()", self._array)
         return self._array.tolist()
@@ -375,13 +380,20 @@ class Tensor:
     def __repr__(self) -> str:
         return tensor_repr(self)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """The value's hash for NumPy's scalars and whole numbers, and one of its identity for arrays."""
+        array = self._array
+        if not isinstance(array, ndarray) or (not array.ndim and array.dtype.kind in "biu"):
+            return hash(array.item())
+        return object.__hash__(self)
 
     def __copy__(self) -> Tensor:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        self._refuse_non_leaf("copied by copy.copy or copy.deepcopy")
+        if not self.is_leaf:  # it goes on having its history
+            memo[id(self)] = clone = self.clone()
+            return clone  # type: ignore[no-any-return]
         out = Tensor(self._array, requires_grad=self.requires_grad)
         memo[id(self)] = out
         grad = self.grad
@@ -397,12 +409,7 @@ class Tensor:
         """Warn where Python, or NumPy in assigning to an element of an array, makes a plain number of this tensor."""
         mode = current_mode()
         if (mode & GRAD and self.requires_grad) or (mode & FORWARD and has_tangent(self)):
-            warnings.warn(
-                f"{by} of a tensor that requires grad gives a plain number, through which no gradient flows (as does "
-                "assigning the tensor to an element of a NumPy array); use item() where that is what you want",
-                LostHistoryWarning,
-                stacklevel=3,
-            )
+            warn_of_lost_number(by)
 
     def _refuse_to_lose_history(self, what: str) -> None:
         if self.requires_grad or (current_mode() & FORWARD and has_tangent(self)):
@@ -415,8 +422,7 @@ class Tensor:
     def _refuse_non_leaf(self, what: str) -> None:
         if not self.is_leaf:
             raise AutogradError(
-                f"only leaf tensors can be {what}, and this one was made by {self.grad_fn!r}: "
-                "use detach() first, or clone() to keep the history"
+                f"only leaf tensors can be {what}, and this one was made by {self.grad_fn!r}: use detach() first"
             )
 
     if TYPE_CHECKING:  # the operators attach these; see operators/derivatives

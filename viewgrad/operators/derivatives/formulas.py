@@ -57,7 +57,7 @@ def power_slope(base: Any, exponent: Any) -> Any:
     """The derivative of `base ** exponent` with respect to the base; that of the zeroth power is 0 also at 0."""
     if exponent.dtype.kind == "b":
         exponent = exponent.astype(base.dtype)
-    if exponent.size == 1 and exponent.item() != 0:
+    if exponent.size == 1 and (exponent != 0).all():
         return exponent * base ** (exponent - 1.0)
     return exponent * base ** np.where((base == 0) & (exponent == 0), 1, exponent - 1.0)
 
