@@ -1,0 +1,51 @@
+"""`viewgrad.math` is `math`, and takes tensors."""
+
+import math as python
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+import viewgrad.math as math
+from viewgrad.autograd import gradcheck
+
+
+def test_every_name_is_there():
+    assert [name for name in dir(python) if not name.startswith("_") and not hasattr(math, name)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in math.NAMED if hasattr(python, name)])
+def test_functions_of_numbers_and_of_tensors(name):
+    function, plain = getattr(math, name), getattr(python, name)
+    value = 1.3 if name == "acosh" else 0.4
+    arguments = (value, 0.7) if name in ("atan2", "copysign", "fmod", "pow") else (value,)
+    assert function(*arguments) == plain(*arguments)
+    leaves = [vg.Tensor(argument, requires_grad=True) for argument in arguments]
+    assert function(*leaves).detach().item() == pytest.approx(plain(*arguments), rel=1e-12)
+    assert gradcheck(function, leaves)
+
+
+def test_the_rest():
+    x = vg.Tensor(0.7, requires_grad=True)
+    for function in (
+        lambda x: math.log(x),
+        lambda x: math.log(x, 2),
+        lambda x: math.hypot(x, 2.0, x),
+        lambda x: math.dist([x, 1], [0, x * x]),
+        lambda x: math.fsum([x, x * x, 1.0]),
+        lambda x: math.prod([x, x, 3.0]),
+        lambda x: math.modf(x * 3)[0],
+    ):
+        assert gradcheck(function, x)
+    assert math.floor(x) == 0 and math.ceil(x) == 1 and math.isclose(x, 0.7)
+    assert math.pi == python.pi
+
+
+def test_errors_are_pythons():
+    for function, value in ((math.sqrt, -1.0), (math.log, 0.0), (math.acos, 2.0)):
+        with pytest.raises(ValueError):
+            function(vg.Tensor(value))
+    with pytest.raises(OverflowError):
+        math.exp(vg.Tensor(1000.0))
+    with pytest.raises(TypeError, match="one element"):
+        math.sin(vg.Tensor(np.ones(2)))

@@ -1,0 +1,222 @@
+"""Python's `math` for tensors: what takes a tensor gives one, with its history; what does not is `math`'s own."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from .numpy.functions import lost
+from .operators.define import OPERATORS
+from .tensor.creation import as_operand, holds_tensor
+from .tensor.tensor import Tensor, current_edge
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+# Functions of `math` that are an operator under the same name, or under another.
+NAMED: Final = {
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "cbrt": "cbrt",
+    "copysign": "copysign",
+    "cos": "cos",
+    "cosh": "cosh",
+    "degrees": "rad2deg",
+    "erf": "erf",
+    "erfc": "erfc",
+    "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "fabs": "fabs",
+    "fmod": "fmod",
+    "gamma": "gamma",
+    "lgamma": "gammaln",
+    "log10": "log10",
+    "log1p": "log1p",
+    "log2": "log2",
+    "pow": "pow",
+    "radians": "deg2rad",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+# Where Python raises an error, and NumPy gives a NaN or an infinity.
+DOMAIN: Final[dict[str, Callable[[float], bool]]] = {
+    "sqrt": lambda x: x < 0,
+    "log": lambda x: x <= 0,
+    "log2": lambda x: x <= 0,
+    "log10": lambda x: x <= 0,
+    "log1p": lambda x: x <= -1,
+    "acos": lambda x: abs(x) > 1,
+    "asin": lambda x: abs(x) > 1,
+    "acosh": lambda x: x < 1,
+    "atanh": lambda x: abs(x) >= 1,
+}
+# Functions whose answers are whole numbers or truth values, which have no derivative.
+CONSTANT: Final = frozenset(
+    {
+        "ceil",
+        "floor",
+        "trunc",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "isclose",
+        "comb",
+        "factorial",
+        "gcd",
+        "isqrt",
+        "lcm",
+        "perm",
+    }
+)
+
+
+def _scalar(value: Any) -> Any:
+    tensor = as_operand(value)
+    if tensor.size != 1:
+        raise TypeError("only tensors of one element can be taken for numbers; use viewgrad.numpy for arrays")
+    return tensor.reshape(()) if tensor.ndim else tensor
+
+
+def _number(value: Any) -> Any:
+    return value.detach().item() if isinstance(value, Tensor) else value
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    plain = getattr(math, name)
+    operator = OPERATORS[NAMED[name]].function
+    refused = DOMAIN.get(name)
+
+    @functools.wraps(plain)
+    def function(*args: Any) -> Any:
+        if not any(isinstance(arg, Tensor) for arg in args):
+            return plain(*args)
+        scalars = [_scalar(arg) for arg in args]
+        if refused is not None and refused(_number(scalars[0])):
+            raise ValueError("math domain error")
+        result = operator(*(scalar if scalar.dtype.kind == "f" else scalar.astype(float) for scalar in scalars))
+        if not math.isfinite(_number(result)) and all(math.isfinite(_number(scalar)) for scalar in scalars):
+            plain(*map(_number, scalars))  # raises what Python does, where it does
+        return result
+
+    return function
+
+
+def _constant(name: str) -> Callable[..., Any]:
+    plain = getattr(math, name)
+
+    @functools.wraps(plain)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return plain(*map(_number, args), **{key: _number(value) for key, value in kwargs.items()})
+
+    return function
+
+
+def _other(name: str) -> Callable[..., Any]:
+    plain = getattr(math, name)
+
+    @functools.wraps(plain)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(arg, Tensor) and current_edge(arg) is not None for arg in args):
+            raise lost(f"math.{name}")
+        return plain(*map(_number, args), **kwargs)
+
+    return function
+
+
+def log(x: Any, *base: Any) -> Any:
+    """The logarithm, natural or to a given base."""
+    if not isinstance(x, Tensor) and not any(isinstance(each, Tensor) for each in base):
+        return math.log(x, *base)
+    if _number(x) <= 0:
+        raise ValueError("math domain error")
+    logarithm = OPERATORS["log"].function(_scalar(x) * 1.0)
+    return logarithm / OPERATORS["log"].function(_scalar(base[0]) * 1.0) if base else logarithm
+
+
+def hypot(*coordinates: Any) -> Any:
+    """The length of a vector, by its coordinates."""
+    if not any(isinstance(each, Tensor) for each in coordinates):
+        return math.hypot(*coordinates)
+    return np.stack([_scalar(each) * 1.0 for each in coordinates]).vector_norm()  # type: ignore[attr-defined]
+
+
+def dist(p: Any, q: Any) -> Any:
+    """The distance between two points, by their coordinates."""
+    if not holds_tensor((p, q)):
+        return math.dist(p, q)
+    return hypot(*(_scalar(a) - _scalar(b) for a, b in zip(p, q, strict=True)))
+
+
+def fsum(seq: Iterable[Any]) -> Any:
+    """The sum of numbers; of tensors in the order given."""
+    items = list(seq)
+    return sum(items[1:], items[0]) if holds_tensor(items) else math.fsum(items)
+
+
+def prod(iterable: Iterable[Any], *, start: Any = 1) -> Any:
+    """The product of numbers."""
+    items = list(iterable)
+    if not holds_tensor(items):
+        return math.prod(items, start=start)
+    for item in items:
+        start = start * item
+    return start
+
+
+def sumprod(p: Any, q: Any, /) -> Any:
+    """The sum of the products of pairs."""
+    return sum(a * b for a, b in zip(p, q, strict=True))
+
+
+def modf(x: Any) -> Any:
+    """The fractional and the integer part; the gradient goes to the fractional one."""
+    if not isinstance(x, Tensor):
+        return math.modf(x)
+    whole = math.modf(_number(x))[1]
+    return x - whole, whole
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """What division leaves, to the nearest multiple."""
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        return math.remainder(x, y)
+    return x - y * round((_number(x) - math.remainder(_number(x), _number(y))) / _number(y))
+
+
+def ldexp(x: Any, i: Any) -> Any:
+    """A number times a power of two."""
+    return x * 2.0 ** _number(i) if isinstance(x, Tensor) else math.ldexp(x, _number(i))
+
+
+def fma(x: Any, y: Any, z: Any) -> Any:
+    """The product of the first two, plus the third."""
+    return x * y + z
+
+
+_HERE: Final = {"log", "hypot", "dist", "fsum", "prod", "sumprod", "modf", "remainder", "ldexp", "fma"}
+__all__ = sorted({name for name in dir(math) if not name.startswith("_")})
+for _name in __all__:
+    if _name in _HERE:
+        continue
+    _value = getattr(math, _name)
+    if _name in NAMED and NAMED[_name] in OPERATORS:
+        globals()[_name] = _operator(_name)
+    elif _name in CONSTANT:
+        globals()[_name] = _constant(_name)
+    else:
+        globals()[_name] = _other(_name) if callable(_value) else _value
