@@ -7,6 +7,7 @@ tensor raises `viewgrad.errors.UnknownFunctionError`, and says what to use in it
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -53,3 +54,7 @@ __version__ = numpy.__version__
 __array_namespace_info__ = getattr(numpy, "__array_namespace_info__", None)
 __all__ = [name for name in numpy.__all__ if not isinstance(getattr(numpy, name), types.ModuleType)]
 polynomial.fill(sys.modules[__name__])
+# Modules that stay NumPy's can be imported from here as well: `from viewgrad.numpy.typing import NDArray`.
+for _name in ("char", "dtypes", "exceptions", "rec", "strings", "typing"):
+    _module = importlib.import_module(f"numpy.{_name}")
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _module

@@ -15,37 +15,23 @@ from .values import NESTED, as_argument, as_tensors, carries_history, plain_valu
 
 __all__ = ["LISTS", "adapted", "lost"]
 
-# Functions whose first argument is a sequence of arrays, which are not to be joined before the function is called.
-LISTS: Final = frozenset(
-    getattr(np, name)
-    for name in (
-        "block",
-        "choose",
-        "column_stack",
-        "concat",
-        "concatenate",
-        "dstack",
-        "hstack",
-        "lexsort",
-        "row_stack",
-        "ravel_multi_index",
-        "select",
-        "stack",
-        "vstack",
-        "histogramdd",
-        "piecewise",
-        "einsum",
-        "ix_",
-        "savez",
-        "savez_compressed",
-        "shape",
-        "size",
-        "ndim",
-        "isscalar",
-        "iterable",
-    )
-    if hasattr(np, name)
-) | {np.linalg.multi_dot}
+# Functions that take sequences of arrays, with the places of those arguments: the arrays are not to be joined before.
+LISTS: Final[dict[Any, tuple[int, ...]]] = {
+    **{
+        getattr(np, name): (0,)
+        for name in (
+            "column_stack", "concat", "concatenate", "dstack", "hstack", "lexsort", "stack", "vstack",
+            "ravel_multi_index", "histogramdd", "shape", "size", "ndim",
+        )
+        if hasattr(np, name)
+    },
+    np.choose: (1,),
+    np.linalg.multi_dot: (0,),
+    np.piecewise: (1, 2),
+    np.select: (0, 1),
+}  # fmt: skip
+# Functions that look into nested lists by themselves.
+LOOKING: Final = frozenset({np.block, np.einsum})
 
 
 def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Callable[..., Any]:
@@ -59,7 +45,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
         name: what it is called in messages.
         way_out: what to use in its place where tensors have a history.
     """
-    takes_list = function in LISTS
+    lists, looks = LISTS.get(function, ()), function in LOOKING
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -67,7 +53,11 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             return as_tensors(function(*args, **kwargs), args)
         handler = FUNCTIONS.get(function)
         if handler is not None:
-            given = (_each(args[0]), *map(as_argument, args[1:])) if takes_list and args else map(as_argument, args)
+            given: Any = args
+            if lists:
+                given = [_each(arg) if place in lists else as_argument(arg) for place, arg in enumerate(args)]
+            elif not looks:
+                given = map(as_argument, args)
             options = {key: as_argument(value) for key, value in kwargs.items()}
             try:
                 return handler(*given, **options)

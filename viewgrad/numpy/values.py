@@ -33,8 +33,7 @@ def plain_values(value: Any) -> Any:
             array.flags.writeable = False
         return array
     if isinstance(value, NESTED):
-        items = [plain_values(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return _rebuilt(value, [plain_values(item) for item in value])
     return {key: plain_values(item) for key, item in value.items()} if type(value) is dict else value
 
 
@@ -52,9 +51,15 @@ def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
             return from_array(value)
         return from_numpy(value)
     if isinstance(value, NESTED):
-        items = [as_tensors(item, given) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return _rebuilt(value, [as_tensors(item, given) for item in value])
     return value
+
+
+def _rebuilt(value: Any, items: list[Any]) -> Any:
+    """Other items in a list, a tuple or a named tuple; what is more than that stays as it is."""
+    if type(value) in NESTED:
+        return type(value)(items)
+    return value._make(items) if hasattr(value, "_make") and type(value).__init__ is tuple.__init__ else value
 
 
 def as_argument(value: Any) -> Any:

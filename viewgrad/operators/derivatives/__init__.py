@@ -24,6 +24,7 @@ from . import (
     reductions,
     sampled_functions,
     scattering,
+    scipy_functions,
     selection,
     special_functions,
     statistics,

@@ -7,6 +7,7 @@ order that `numpy.einsum_path` finds.
 from __future__ import annotations
 
 import math
+import string
 from typing import Any, Final
 
 import numpy as np
@@ -96,12 +97,24 @@ def contracted(subscripts: str, first: Array, second: Array) -> Any:
     return np.einsum(subscripts, first, second, optimize=math.prod(sizes.values()) > LARGE)
 
 
+def written_out(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Arguments `(a, (0, 1), b, (1, 2), (0, 2))` of `einsum`, with its subscripts as text."""
+
+    def text(numbers: Any) -> str:
+        return "".join("..." if number is ... else string.ascii_letters[int(number)] for number in numbers)
+
+    pairs = len(arguments) // 2
+    left = ",".join(text(arguments[2 * i + 1]) for i in range(pairs))
+    return left + ("->" + text(arguments[-1]) if len(arguments) % 2 else ""), arguments[: 2 * pairs : 2]
+
+
 @composite(np.einsum, method=False)
-def einsum(subscripts: str, *operands: Any, optimize: Any = None) -> Any:
+def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Any:
     """The sum of products of tensors that `subscripts` says, as `numpy.einsum`.
 
     Arguments:
         subscripts: `"ij,jk->ik"`; without an arrow, the letters that appear once, in order, are those of the result.
+            Or the first tensor, where lists of numbers follow the tensors: `einsum(a, (0, 1), b, (1, 2), (0, 2))`.
         operands: the tensors.
         optimize: for NumPy's sake; the order of the products is always looked for.
 
@@ -113,7 +126,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = None) -> Any:
                 [15., 22.]])
     """
     if not isinstance(subscripts, str):
-        raise TypeError("einsum of tensors takes its subscripts as a string first, as in einsum('ij,jk->ik', a, b)")
+        subscripts, operands = written_out((subscripts, *operands))
     tensors = [as_operand(operand) for operand in operands]
     inputs, output = parsed_subscripts(subscripts, [tensor.ndim for tensor in tensors])
     if len(tensors) == 1:

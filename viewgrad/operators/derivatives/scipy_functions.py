@@ -1,0 +1,177 @@
+"""The derivatives of further functions of `scipy.special`, where SciPy is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.creation import as_operand
+from ...tensor.tensor import UFUNCS, Tensor
+from ..codegen.compile import formula_function
+from ..define import OPERATORS, row
+from ..operands import plain_option
+from ..samples import case, draws
+from .scattering import in_precision_of
+
+special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
+
+__all__: list[str] = []
+
+AUTO: Final = "auto_element_wise"
+TWO_OVER_ROOT_PI: Final = "1.1283791670955126"
+
+
+def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
+    function = getattr(special, name)
+    row(
+        f"{name}(self)", lambda x: in_precision_of(function(x), x), {"self": gradient}, forward_derivative=AUTO,
+        elementwise=True, inplace=True, numpy=[function], doc=doc, **options,
+    )  # fmt: skip
+
+
+def _of_order(name: str, gradient: str, doc: str) -> None:
+    function = getattr(special, name)
+    row(
+        f"{name}(v, self)",
+        lambda v, x: in_precision_of(function(v, x), x),
+        {"self": gradient},
+        forward_derivative=AUTO,
+        method=False,
+        numpy=[function],
+        samples=draws(case(2, (3, 4)), case(1, (4,)), case(3, ()), domain=(0.5, 4)),
+        reference=function,
+        doc=doc,
+    )
+
+
+@formula_function
+def beta_density(a: Any, b: Any, x: Any) -> Any:
+    """The density of the beta distribution."""
+    from_a, from_b = np.log(x) * (a - 1), np.log1p(-x) * (b - 1)
+    return np.exp(from_a + from_b - _weak(special.betaln(a, b)))
+
+
+@formula_function
+def student_density(df: Any, t: Any) -> Any:
+    """The density of Student's distribution."""
+    scale = np.exp(special.gammaln((df + 1) / 2) - special.gammaln(df / 2)) / np.sqrt(df * np.pi)
+    return _weak(scale) * np.exp(np.log1p(t * t / df) * (-(df + 1) / 2))
+
+
+def _weak(value: Any) -> Any:
+    """A number that takes the precision of what it is combined with."""
+    return value if np.ndim(value) else float(value)
+
+
+def _broadcast(name: str) -> None:
+    """Let the parameters of a distribution function be arrays beside which the value is broadcast."""
+    operator = OPERATORS[name].function
+
+    def of_arrays(*args: Any, out: Any = None) -> Any:
+        *parameters, x = args
+        x = as_operand(x)
+        options = [plain_option(name, "a parameter", each) if isinstance(each, Tensor) else each for each in parameters]
+        shape = np.broadcast_shapes(x.shape, *(np.shape(option) for option in options))
+        result = operator(*options, x if x.shape == shape else x.broadcast_to(shape))
+        return result if out is None else out.copy_(result)
+
+    UFUNCS[getattr(special, name), "__call__"] = of_arrays
+
+
+if special is not None:
+    _unary("erfcinv", "grad * exp(square(result)) * -0.8862269254527579", "The inverse of erfc.", domain=(0.2, 1.8))
+    _unary("erfi", f"grad * exp(square(self)) * {TWO_OVER_ROOT_PI}", "The imaginary error function.", domain=(-1, 1))
+    _unary("gammasgn", "zeros_like(grad)", "The sign of the gamma function.", domain=(0.3, 3))
+    _unary("y0", "-grad * y1(self)", "The Bessel function of the second kind of order 0.", domain=(0.5, 5))
+    _unary("y1", "grad * (y0(self) - y1(self) / self)", "The Bessel function of the second kind of order 1.",
+           domain=(0.5, 5))  # fmt: skip
+    _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kind of order 0.", domain=(0.5, 3))
+    _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.",
+           domain=(0.5, 3))  # fmt: skip
+    _unary("ellipk", "grad * (ellipe(self) / (1 - self) - result) / (2 * self)",
+           "The complete elliptic integral of the first kind.", domain=(0.1, 0.9))  # fmt: skip
+    _unary("ellipe", "grad * (result - ellipk(self)) / (2 * self)",
+           "The complete elliptic integral of the second kind.", domain=(0.1, 0.9))  # fmt: skip
+    _of_order("yn", "grad * (yn(v - 1, self) - yn(v + 1, self)) / 2", "The Bessel function of the second kind.")
+    _of_order("kn", "grad * (kn(v - 1, self) + kn(v + 1, self)) / -2", "The modified Bessel function, second kind.")
+    row(
+        "beta(self, other)", lambda a, b: in_precision_of(special.beta(a, b), a * b),
+        {
+            "self": "grad * result * (digamma(self) - digamma(self + other))",
+            "other": "grad * result * (digamma(other) - digamma(self + other))",
+        },
+        forward_derivative=(
+            "result * (self_t * (digamma(self_p) - digamma(self_p + other_p)) "
+            "+ other_t * (digamma(other_p) - digamma(self_p + other_p)))"
+        ),
+        elementwise=True, domain=(0.5, 3), numpy=[special.beta], doc="The beta function.",
+    )  # fmt: skip
+    row(
+        "betainc(a, b, self)", lambda a, b, x: special.betainc(a, b, x),
+        {"self": "grad * beta_density(a, b, self)"},
+        forward_derivative="self_t * beta_density(a, b, self_p)",
+        method=False, numpy=[special.betainc],
+        samples=draws(case(2.0, 1.5, (3, 4)), case(0.5, 3.0, (4,)), domain=(0.1, 0.9)),
+        doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
+    )  # fmt: skip
+    row(
+        "stdtr(df, self)", lambda df, t: special.stdtr(df, t),
+        {"self": "grad * student_density(df, self)"},
+        forward_derivative="self_t * student_density(df, self_p)",
+        method=False, numpy=[special.stdtr],
+        samples=draws(case(2.0, (3, 4)), case(5.5, (4,))),
+        doc="Student's distribution function; no gradient flows to the degrees of freedom.",
+    )  # fmt: skip
+    _broadcast("betainc")
+    _broadcast("stdtr")
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+signal: Any = importlib.import_module("scipy.signal") if importlib.util.find_spec("scipy") else None
+
+
+@formula_function
+def reversed_in_time(x: Any) -> Any:
+    """The samples in reverse order."""
+    return x[..., ::-1]
+
+
+@formula_function
+def lagged_products(x: Any, y: Any, lags: int) -> Any:
+    """For each lag the sum of the products of `x` with the conjugate of `y`, that many samples earlier."""
+    count = x.shape[-1]
+    sums = [(x[..., lag:] * np.conjugate(y[..., : count - lag])).sum() if lag < count else x.sum() * 0
+            for lag in range(lags)]  # fmt: skip
+    return np.stack(sums)
+
+
+@formula_function
+def all_pole_response(coefficients: Any, y: Any) -> Any:
+    """The samples convolved with coefficients, as many as there were."""
+    count = y.shape[-1]
+    total = y * coefficients[0]
+    for lag in range(1, min(coefficients.shape[0], count)):
+        late = y[..., : count - lag] * coefficients[lag]
+        total = total + np.concatenate([np.zeros_like(y[..., :lag]), late], axis=-1)
+    return total
+
+
+if signal is not None:
+    row(
+        "all_pole(self, a)",
+        lambda x, a: signal.lfilter(np.ones(1, a.dtype), a, x, axis=-1),
+        {
+            "self": "reversed_in_time(all_pole(reversed_in_time(grad), conj(a)))",
+            "a": "-lagged_products(reversed_in_time(all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
+        },
+        forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
+        samples=lambda rng: [
+            ((rng.standard_normal((2, 6)), np.array([1.0, -0.5, 0.25])), {}),
+            ((rng.standard_normal(5), np.array([2.0, 0.3])), {}),
+        ],
+        reference=lambda x, a: signal.lfilter([1.0], a, x),
+        doc="The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension.",
+    )

@@ -1,0 +1,33 @@
+"""SciPy's functions for tensors: `from viewgrad.scipy import linalg, special, stats`.
+
+A function that has an operator is differentiable. Any other is SciPy's own: it runs on tensors without history, and
+gives tensors. On others it raises `viewgrad.errors.UnknownFunctionError`, and says what to use in its place.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from . import fft, fftpack, integrate, interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
+
+# Modules that stay SciPy's: numbers, files, and what takes plain arrays alone and refuses tensors with a history.
+PLAIN = ("cluster", "constants", "io", "odr", "sparse")
+for _name in (*PLAIN, "cluster.hierarchy", "cluster.vq", "sparse.csgraph", "sparse.linalg"):
+    _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
+    if _name in PLAIN:
+        globals()[_name] = _module
+
+__all__ = [
+    "fft",
+    "fftpack",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "spatial",
+    "special",
+    "stats",
+]

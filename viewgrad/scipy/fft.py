@@ -1,0 +1,75 @@
+"""`scipy.fft` for tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.fft  # type: ignore[import-untyped]
+
+from ..numpy import fft as transforms
+from ..numpy.namespace import filled, public_names
+from ..numpy.values import as_tensors
+from ..tensor.creation import as_operand, holds_tensor
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    function = getattr(transforms, name)
+
+    def transform(
+        x: Any, *args: Any, overwrite_x: bool = False, workers: Any = None, plan: Any = None, **kw: Any
+    ) -> Any:
+        return function(x, *args, **kw)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
+    return transform
+
+
+MADE: dict[str, Any] = {
+    name: _transform(name)
+    for name in public_names(np.fft)
+    if hasattr(scipy.fft, name) and not name.endswith("freq") and "shift" not in name
+}
+MADE |= {name: getattr(transforms, name) for name in ("fftfreq", "rfftfreq", "fftshift", "ifftshift")}
+
+
+def _cosines(name: str) -> Callable[..., Any]:
+    """A discrete cosine or sine transform: the product with its matrix, which SciPy gives for the unit vectors."""
+    function = getattr(scipy.fft, name)
+
+    def transform(x: Any, type: int = 2, n: Any = None, axis: int = -1, norm: Any = None, **options: Any) -> Any:
+        if not holds_tensor(x):
+            return as_tensors(function(x, type, n, axis, norm, **options))
+        x = as_operand(x)
+        count = x.shape[axis]
+        length = count if n is None else int(n)
+        matrix = function(np.eye(count, dtype=x.dtype), type, length, 1, norm)
+        return np.moveaxis(np.tensordot(x, matrix, ((axis,), (0,))), -1, axis)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
+    return transform
+
+
+MADE |= {name: _cosines(name) for name in ("dct", "idct", "dst", "idst")}
+FROM_SCIPY = frozenset(
+    {
+        "get_workers",
+        "next_fast_len",
+        "prev_fast_len",
+        "register_backend",
+        "set_backend",
+        "set_global_backend",
+        "set_workers",
+        "skip_backend",
+    }
+)
+
+globals().update(filled(scipy.fft, MADE, FROM_SCIPY, {}))
+__all__ = public_names(scipy.fft)

@@ -1,0 +1,402 @@
+"""`scipy.ndimage` for tensors: linear filters, and interpolation at given places."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import scipy.ndimage  # type: ignore[import-untyped]
+
+from ..numpy.namespace import filled, public_names
+from ..numpy.values import as_argument, as_tensors, plain_values
+from ..tensor.creation import as_operand, holds_tensor
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+MADE: dict[str, Any] = {}
+# What NumPy calls the ways to go on beyond the edge.
+MODES: Final = {
+    "reflect": "symmetric",
+    "grid-mirror": "symmetric",
+    "mirror": "reflect",
+    "nearest": "edge",
+    "wrap": "wrap",
+    "grid-wrap": "wrap",
+    "constant": "constant",
+    "grid-constant": "constant",
+}
+
+
+def made(function: Any) -> Any:
+    """Make a function the counterpart of SciPy's of the same name, which runs where no argument is a tensor."""
+    name = function.__name__
+    scipys = getattr(scipy.ndimage, name)
+
+    signature = inspect.signature(scipys)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
+            return as_tensors(scipys(*args, **kwargs))
+        arguments = signature.bind(*args, **kwargs).arguments
+        output = arguments.pop("output", None)
+        result = function(**arguments)
+        if output is None:
+            return result
+        if isinstance(output, type | np.dtype | str):
+            return result.astype(output)
+        return output.copy_(result)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = function.__doc__
+    MADE[name] = call
+    return call
+
+
+def _image(value: Any) -> Any:
+    return as_operand(as_argument(value))
+
+
+def _each(value: Any, count: int) -> list[Any]:
+    """One value for each dimension."""
+    return list(value) if isinstance(value, (list, tuple)) else [value] * count
+
+
+def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> Any:
+    """The sums of products of weights with the windows around each element."""
+    modes, origins = _each(mode, image.ndim), _each(origin, image.ndim)
+    dtype = image.dtype
+    for dim, (size, way, shift) in enumerate(zip(weights.shape, modes, origins)):
+        margin = [(0, 0)] * image.ndim
+        before = size // 2 + int(shift)
+        margin[dim] = (before, size - 1 - before)
+        options = {"constant_values": cval} if MODES[way] == "constant" else {}
+        image = np.pad(image, margin, MODES[way], **options)  # type: ignore[call-overload]
+    windows = image
+    for dim, size in enumerate(weights.shape):
+        windows = windows.unfold(dim, size)
+    ndim = weights.ndim
+    found = np.tensordot(windows, weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
+    return found.astype(dtype) if dtype.kind in "iu" else found
+
+
+@made
+def correlate(
+    input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
+) -> Any:
+    """The correlation of an image with weights."""
+    return _filtered(_image(input), _image(weights), mode, cval, origin)
+
+
+@made
+def convolve(
+    input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
+) -> Any:
+    """The convolution of an image with weights."""
+    weights = _image(weights)
+    shifts = [-shift - (1 - size % 2) for shift, size in zip(_each(origin, weights.ndim), weights.shape)]
+    reversed_weights = weights[(slice(None, None, -1),) * weights.ndim]
+    return _filtered(_image(input), reversed_weights, mode, cval, shifts)
+
+
+def _along(image: Any, weights: Any, axis: int, mode: Any, cval: float, origin: int) -> Any:
+    shape = [1] * image.ndim
+    shape[axis] = -1
+    modes = ["nearest"] * image.ndim
+    modes[axis] = mode
+    origins = [0] * image.ndim
+    origins[axis] = origin
+    return _filtered(image, weights.reshape(shape), modes, cval, origins)
+
+
+@made
+def correlate1d(
+    input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The correlation with weights along one dimension."""
+    return _along(_image(input), _image(weights), axis, mode, cval, origin)
+
+
+@made
+def convolve1d(
+    input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The convolution with weights along one dimension."""
+    weights = _image(weights)
+    return _along(_image(input), weights[::-1], axis, mode, cval, -origin - (1 - weights.size % 2))
+
+
+@made
+def uniform_filter1d(
+    input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The mean over windows along one dimension."""
+    return _along(_image(input), _image(np.full(int(size), 1.0 / int(size))), axis, mode, cval, origin)
+
+
+@made
+def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
+    """The mean over windows."""
+    image = _image(input)
+    for axis, (extent, way, shift) in enumerate(
+        zip(_each(size, image.ndim), _each(mode, image.ndim), _each(origin, image.ndim))
+    ):
+        if extent > 1:
+            image = MADE["uniform_filter1d"](image, extent, axis, mode=way, cval=cval, origin=shift)
+    return image
+
+
+def _bell(sigma: Any, order: int, radius: int) -> Any:
+    """The samples of a Gaussian, or of its derivative, whose sum is 1; gradients flow to its width."""
+    places = np.arange(-radius, radius + 1)
+    width = as_operand(sigma) * 1.0
+    weights = np.exp(-0.5 / (width * width) * as_operand(places.astype(float) ** 2))
+    weights = weights / weights.sum()
+    if order == 0:
+        return weights
+    # The derivatives are the bell times polynomials, each the derivative of the last plus the slope of the exponent.
+    variance = width * width
+    coefficients: list[Any] = [1.0]
+    for _ in range(order):
+        fresh: list[Any] = [0.0] * (len(coefficients) + 1)
+        for power, coefficient in enumerate(coefficients):
+            fresh[power + 1] = fresh[power + 1] - coefficient / variance
+            if power:
+                fresh[power - 1] = fresh[power - 1] + power * coefficient
+        coefficients = fresh
+    return weights * builtins.sum(
+        coefficient * places.astype(float) ** power for power, coefficient in enumerate(coefficients)
+    )
+
+
+@made
+def gaussian_filter1d(
+    input: Any,
+    sigma: Any,
+    axis: int = -1,
+    order: int = 0,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+) -> Any:
+    """The correlation with a Gaussian, or a derivative of it, along one dimension; gradients flow to its width."""
+    reach = int(truncate * float(plain_values(as_operand(sigma))) + 0.5) if radius is None else int(radius)
+    return _along(_image(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
+
+
+@made
+def gaussian_filter(
+    input: Any,
+    sigma: Any,
+    order: Any = 0,
+    mode: Any = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+) -> Any:
+    """The correlation with a Gaussian along every dimension; gradients flow to its widths."""
+    image = _image(input)
+    dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in _each(axes, 1)]
+    count = len(dims)
+    for dim, width, degree, way, reach in zip(
+        dims, _each(sigma, count), _each(order, count), _each(mode, count), _each(radius, count)
+    ):
+        if float(plain_values(as_operand(width))) > 1e-15:
+            image = MADE["gaussian_filter1d"](
+                image, width, dim, degree, mode=way, cval=cval, truncate=truncate, radius=reach
+            )
+    return image
+
+
+@made
+def sobel(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
+    """The slope along one dimension, smoothed along the others."""
+    return _slope(_image(input), axis, mode, cval, [1.0, 2.0, 1.0])
+
+
+@made
+def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
+    """The slope along one dimension, averaged along the others."""
+    return _slope(_image(input), axis, mode, cval, [1.0, 1.0, 1.0])
+
+
+def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -> Any:
+    ways = _each(mode, image.ndim)
+    axis %= image.ndim
+    found = _along(image, _image(np.array([-1.0, 0.0, 1.0])), axis, ways[axis], cval, 0)
+    for dim in range(image.ndim):
+        if dim != axis:
+            found = _along(found, _image(np.array(across)), dim, ways[dim], cval, 0)
+    return found
+
+
+@made
+def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
+    """The sum of the second differences along all dimensions."""
+    image = _image(input)
+    dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in _each(axes, 1)]
+    parts = [_along(image, _image(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
+    return builtins.sum(parts[1:], parts[0])
+
+
+# -- interpolation -----------------------------------------------------------------------------------------------------
+
+
+def _folded(places: Any, size: int, mode: str) -> Any:
+    """Whole places outside of a dimension as the places inside that have the same value."""
+    if mode in ("grid-wrap",):
+        return places % size
+    if mode == "mirror":
+        period = max(2 * (size - 1), 1)
+        places = np.abs(places) % period
+        return np.where(places >= size, period - places, places)
+    if mode in ("reflect", "grid-mirror"):
+        places = places % (2 * size)
+        return np.where(places >= size, 2 * size - 1 - places, places)
+    return np.clip(places, 0, size - 1)
+
+
+@made
+def map_coordinates(
+    input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
+) -> Any:
+    """The values of an image between its elements; up to order 1 differentiable in the coordinates as well."""
+    image, places = _image(input), _image(coordinates) * 1.0
+    if order == 0:
+        order, places = 1, np.floor(places + 0.5)
+    if order > 1 or mode == "wrap":
+        return _by_splines(image, places, order, mode, cval, prefilter)
+    lower = np.floor(plain_values(places)).astype(int)
+    total: Any = 0.0
+    for corner in itertools.product((0, 1), repeat=image.ndim):
+        weight: Any = 1.0
+        index, inside = [], np.ones(lower.shape[1:], bool)
+        for dim, step in enumerate(corner):
+            share = places[dim] - lower[dim]
+            weight = weight * (share if step else 1.0 - share)
+            spot = lower[dim] + step
+            inside &= (spot >= 0) & (spot < image.shape[dim])
+            index.append(_folded(spot, image.shape[dim], mode))
+        values = image[tuple(index)]
+        total = total + weight * (np.where(inside, values, cval) if mode == "grid-constant" else values)
+    if mode == "constant":
+        outside = np.zeros(lower.shape[1:], bool)
+        for dim in range(image.ndim):
+            at = plain_values(places[dim])
+            outside |= (at < 0) | (at > image.shape[dim] - 1)
+        total = np.where(outside, cval, total)
+    return total
+
+
+def _by_splines(image: Any, places: Any, order: int, mode: str, cval: float, prefilter: bool) -> Any:
+    """Interpolation by splines, which is linear in the image; the places must have no history."""
+    plain_places = plain_values(places.detach())
+    if places.requires_grad:
+        raise TypeError("map_coordinates is differentiable in the coordinates for order 0 and 1; pass detach() of them")
+
+    def interpolated(values: Any) -> Any:
+        return scipy.ndimage.map_coordinates(
+            values, plain_places, order=order, mode=mode, cval=0.0, prefilter=prefilter
+        )
+
+    constant = scipy.ndimage.map_coordinates(
+        np.zeros(image.shape), plain_places, order=order, mode=mode, cval=cval, prefilter=prefilter
+    )
+    return _linear(interpolated, image) + constant
+
+
+def _linear(function: Callable[[Any], Any], image: Any) -> Any:
+    """A linear function of an image, by its values for each element alone."""
+    size = image.size
+    columns = [function(row.reshape(image.shape)) for row in np.eye(size)]
+    matrix = np.stack([np.asarray(column).reshape(-1) for column in columns], 1)
+    return (as_operand(matrix) @ image.reshape(-1)).reshape(np.asarray(columns[0]).shape)
+
+
+@made
+def shift(
+    input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
+) -> Any:
+    """The image moved."""
+    image = _image(input)
+    moves = _each(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
+    grid = np.indices(image.shape).astype(float)
+    places = np.stack([as_operand(axis) - move for axis, move in zip(grid, moves)])
+    return MADE["map_coordinates"](image, places, order=order, mode=mode, cval=cval, prefilter=prefilter)
+
+
+@made
+def zoom(
+    input: Any,
+    zoom: Any,
+    order: int = 3,
+    mode: str = "constant",
+    cval: float = 0.0,
+    prefilter: bool = True,
+    *,
+    grid_mode: bool = False,
+) -> Any:
+    """The image with more or fewer elements."""
+    image = _image(input)
+    factors = [float(factor) for factor in _each(plain_values(as_argument(zoom)), image.ndim)]
+
+    def zoomed(values: Any) -> Any:
+        return scipy.ndimage.zoom(
+            values, factors, order=order, mode=mode, cval=0.0, prefilter=prefilter, grid_mode=grid_mode
+        )
+
+    constant = scipy.ndimage.zoom(
+        np.zeros(image.shape), factors, order=order, mode=mode, cval=cval, grid_mode=grid_mode
+    )
+    return _linear(zoomed, image) + constant
+
+
+_ORDERED = {
+    "maximum_filter": np.max,
+    "minimum_filter": np.min,
+    "median_filter": np.median,
+}
+
+
+def _ordered(name: str, choose: Callable[..., Any]) -> None:
+    def filter(
+        input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
+    ) -> Any:
+        image = _image(input)
+        shape = tuple(int(n) for n in _each(size, image.ndim)) if footprint is None else np.shape(footprint)
+        chosen = np.ones(shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
+        ways, shifts = _each(mode, image.ndim), _each(origin, image.ndim)
+        for dim, (extent, way, offset) in enumerate(zip(shape, ways, shifts)):
+            margin = [(0, 0)] * image.ndim
+            before = extent // 2 + int(offset)
+            margin[dim] = (before, extent - 1 - before)
+            options = {"constant_values": cval} if MODES[way] == "constant" else {}
+            image = np.pad(image, margin, MODES[way], **options)  # type: ignore[call-overload]
+        windows = image
+        for dim, extent in enumerate(shape):
+            windows = windows.unfold(dim, extent)
+        elements = windows.reshape((*windows.shape[: len(shape)], -1))[..., chosen.reshape(-1)]
+        if name == "median_filter":
+            return np.take(np.sort(elements, -1), elements.shape[-1] // 2, -1)
+        return choose(elements, -1)
+
+    filter.__name__ = name
+    filter.__doc__ = f"`scipy.ndimage.{name}` for tensors; the gradient goes to the elements that are chosen."
+    made(filter)
+
+
+for _name, _choose in _ORDERED.items():
+    _ordered(_name, _choose)  # type: ignore[arg-type]
+
+globals().update(filled(scipy.ndimage, MADE, frozenset(), {}))
+__all__ = public_names(scipy.ndimage)

@@ -1,0 +1,343 @@
+"""`scipy.signal` for tensors: convolutions and linear filters; windows and designs are SciPy's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.signal  # type: ignore[import-untyped]
+
+from ..numpy.namespace import filled, public_names
+from ..numpy.values import as_argument, as_tensors
+from ..operators.define import OPERATORS
+from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.tensor import from_array
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+MADE: dict[str, Any] = {}
+all_pole = OPERATORS["all_pole"].function
+
+
+def made(function: Any) -> Any:
+    """Make a function the counterpart of SciPy's of the same name, which runs where no argument is a tensor."""
+    name = function.__name__
+    scipys = getattr(scipy.signal, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
+            if kwargs.keys() >= {"axes"} or kwargs.keys() >= {"dot_axes"}:
+                return function(*args, **kwargs)
+            return as_tensors(scipys(*args, **kwargs))
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = function.__doc__
+    MADE[name] = call
+    return call
+
+
+def _signal(value: Any) -> Any:
+    tensor = as_operand(as_argument(value))
+    return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
+
+
+# -- convolutions ------------------------------------------------------------------------------------------------------
+
+
+def _sliding(x: Any, sizes: tuple[int, ...]) -> Any:
+    """The windows of given sizes over all dimensions, which come last."""
+    for dim, size in enumerate(sizes):
+        x = x.unfold(dim, size)
+    return x
+
+
+def _correlated(x: Any, weights: Any) -> Any:
+    """The sums of products of weights with each window that lies inside; the largest extents first."""
+    ndim = weights.ndim
+    return np.tensordot(_sliding(x, weights.shape), weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
+
+
+def _reversed(x: Any) -> Any:
+    return x[(slice(None, None, -1),) * x.ndim]
+
+
+def _convolved(a: Any, b: Any, mode: str) -> Any:
+    if a.ndim != b.ndim:
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    if not a.ndim:
+        return a * b
+    if a.ndim == 1:
+        full = np.convolve(a, b) if a.size and b.size else from_array(np.zeros(0))
+    else:
+        larger, smaller = (a, b) if a.size >= b.size else (b, a)
+        margin = [(n - 1, n - 1) for n in smaller.shape]
+        full = _correlated(np.pad(larger, margin), _reversed(smaller))
+    if mode == "full":
+        return full
+    if mode == "same":
+        extents = a.shape
+    elif mode == "valid":
+        first_larger = all(n >= m for n, m in zip(a.shape, b.shape))
+        if not first_larger and not all(m >= n for n, m in zip(a.shape, b.shape)):
+            raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+        extents = tuple(abs(n - m) + 1 for n, m in zip(a.shape, b.shape))
+    else:
+        raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
+    starts = [(whole - extent) // 2 for whole, extent in zip(full.shape, extents)]
+    return full[tuple(slice(start, start + extent) for start, extent in zip(starts, extents))].clone()  # type: ignore[union-attr]
+
+
+@made
+def convolve(
+    in1: Any, in2: Any, mode: str = "full", method: str = "auto", *, axes: Any = None, dot_axes: Any = None
+) -> Any:
+    """The convolution of two tensors of the same number of dimensions.
+
+    Arguments:
+        in1, in2: the tensors.
+        mode: "full", "same" (the middle, shaped like the first) or "valid" (where one lies inside of the other).
+        method: without influence.
+        axes: two lists of the dimensions to convolve over, one for each tensor; the other dimensions are combined, all
+            with all, and come first in the result. As `autograd.scipy.signal.convolve` has it.
+        dot_axes: two lists of dimensions that are multiplied element by element and summed.
+    """
+    a, b = _signal(in1), _signal(in2)
+    if axes is None and dot_axes is None:
+        return _convolved(a, b, mode)
+    over = axes if axes is not None else ([], [])
+    result = _convolved_over(a, b, over, dot_axes or ([], []), mode)
+    count = len(over[0])
+    return result.moveaxis(tuple(range(count)), tuple(range(-count, 0))) if count else result
+
+
+def _convolved_over(a: Any, b: Any, axes: Any, dots: Any, mode: str) -> Any:
+    """A convolution over some dimensions, a sum of products over others, and all pairs of the rest."""
+    of_a, of_b = ([dim % t.ndim for dim in dims] for dims, t in zip(axes, (a, b)))
+    dot_a, dot_b = ([dim % t.ndim for dim in dims] for dims, t in zip(dots, (a, b)))
+    free_a = [dim for dim in range(a.ndim) if dim not in (*of_a, *dot_a)]
+    free_b = [dim for dim in range(b.ndim) if dim not in (*of_b, *dot_b)]
+    count = len(of_a)
+    a, b = a.transpose([*of_a, *free_a, *dot_a]), b.transpose([*of_b, *free_b, *dot_b])
+    lengths, widths = a.shape[:count], b.shape[:count]
+    if mode == "valid" and any(n < m for n, m in zip(lengths, widths)):
+        swapped = _convolved_over(
+            b,
+            a,
+            (list(range(count)),) * 2,
+            ([b.ndim - 1 - i for i in range(len(dot_b))][::-1], [a.ndim - 1 - i for i in range(len(dot_a))][::-1]),
+            mode,
+        )
+        order = [*range(count), *range(count + len(free_b), count + len(free_b) + len(free_a)),
+                 *range(count, count + len(free_b))]  # fmt: skip
+        return swapped.transpose(order)
+    if mode != "valid":
+        a = np.pad(a, [(m - 1, m - 1) for m in widths] + [(0, 0)] * (a.ndim - count))
+    windows = a
+    for dim, size in enumerate(widths):
+        windows = windows.unfold(dim, size)
+    kernel = b[(slice(None, None, -1),) * count]
+    sums_a = [*range(a.ndim, a.ndim + count), *range(a.ndim - len(dot_a), a.ndim)]
+    sums_b = [*range(count), *range(b.ndim - len(dot_b), b.ndim)]
+    full = np.tensordot(windows, kernel, (sums_a, sums_b))
+    if mode == "same":
+        index = tuple(slice((m - 1) // 2, (m - 1) // 2 + n) for n, m in zip(lengths, widths))
+        return full[index].clone()  # type: ignore[attr-defined]
+    return full
+
+
+@made
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """The correlation of two tensors."""
+    a, b = _signal(in1), _signal(in2)
+    if mode == "valid" and all(m >= n for n, m in zip(a.shape, b.shape)) and a.shape != b.shape:
+        return _reversed(_convolved(b, _reversed(a.conj()), mode)).conj()
+    return _convolved(a, _reversed(b.conj()), mode)
+
+
+@made
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """The convolution of two tensors."""
+    if axes is not None:
+        raise TypeError("fftconvolve of tensors takes no axes; use viewgrad.scipy.signal.convolve")
+    return _convolved(_signal(in1), _signal(in2), mode)
+
+
+@made
+def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """The convolution of two tensors."""
+    return MADE["fftconvolve"](in1, in2, mode, axes)
+
+
+MODES = {"fill": "constant", "symm": "symmetric", "wrap": "wrap"}
+
+
+@made
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+    """The convolution of two matrices, with values beyond the boundary of the first."""
+    a, b = _signal(in1), _signal(in2)
+    if boundary == "fill" and fillvalue == 0:
+        return _convolved(a, b, mode)
+    margin = [(m - 1, m - 1) for m in b.shape]
+    options = {"constant_values": fillvalue} if boundary == "fill" else {}
+    whole = _correlated(np.pad(a, margin, MODES[boundary], **options), _reversed(b))  # type: ignore[call-overload]
+    if mode == "full":
+        return whole
+    extents = a.shape if mode == "same" else tuple(n - m + 1 for n, m in zip(a.shape, b.shape))
+    starts = [(n - m) // 2 for n, m in zip(whole.shape, extents)]
+    return whole[tuple(slice(start, start + extent) for start, extent in zip(starts, extents))].clone()
+
+
+@made
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
+    """The correlation of two matrices."""
+    a, weights = _signal(in1), _reversed(_signal(in2).conj())
+    if mode != "same":
+        return MADE["convolve2d"](a, weights, mode, boundary, fillvalue)
+    whole = MADE["convolve2d"](a, weights, "full", boundary, fillvalue)
+    return whole[tuple(slice(m // 2, m // 2 + n) for n, m in zip(a.shape, weights.shape))].clone()
+
+
+# -- recursive filters -------------------------------------------------------------------------------------------------
+
+
+@made
+def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """A linear filter: `sum(a[k] * y[n - k]) = sum(b[k] * x[n - k])`.
+
+    Arguments:
+        b, a: the coefficients of the numerator and of the denominator.
+        x: the samples.
+        axis: the dimension they lie along.
+        zi: the state at the start; where given, the state at the end comes back as well.
+    """
+    b, a, x = (np.atleast_1d(_signal(value)) for value in (b, a, x))
+    b, a = b / a[0], a / a[0]
+    order = max(a.size, b.size) - 1
+    b, a = (np.concatenate([each, np.zeros(order + 1 - each.size)]) for each in (b, a))
+    x = np.moveaxis(x, axis, -1)
+    count = x.shape[-1]
+    driven = _taps(b, x)
+    if zi is not None:
+        state = np.moveaxis(_signal(zi), axis, -1)
+        state = state.broadcast_to((*x.shape[:-1], order))
+        start = state[..., :count]
+        if count > order:
+            start = np.concatenate([start, np.zeros((*x.shape[:-1], count - order))], -1)
+        driven = driven + start
+    y = all_pole(driven, a) if a.size > 1 else driven
+    result = np.moveaxis(y, -1, axis)
+    if zi is None:
+        return result
+    final = []
+    for m in range(order):
+        total: Any = state[..., m + count] if m + count < order else x[..., 0] * 0.0
+        for k in range(m + 1, order + 1):
+            if 0 <= count - k + m < count:
+                total = total + b[k] * x[..., count - k + m] - a[k] * y[..., count - k + m]
+        final.append(total)
+    ending = np.stack(final, -1) if final else from_array(np.zeros((*x.shape[:-1], 0)))
+    return result, np.moveaxis(ending, -1, axis)  # type: ignore[type-var]
+
+
+def _taps(b: Any, x: Any) -> Any:
+    """The samples convolved with coefficients, as many as there were."""
+    padded = np.concatenate([np.zeros((*x.shape[:-1], b.size - 1)), x], -1)
+    return padded.unfold(-1, b.size) @ b[::-1]  # type: ignore[attr-defined]
+
+
+@made
+def lfilter_zi(b: Any, a: Any) -> Any:
+    """The state of a filter that has been fed with ones for ever."""
+    b, a = (np.atleast_1d(_signal(value)) for value in (b, a))
+    b, a = b / a[0], a / a[0]
+    size = max(a.size, b.size)
+    b, a = (np.concatenate([each, np.zeros(size - each.size)]) for each in (b, a))
+    below = np.eye(size - 2, size - 1)
+    companion = np.concatenate([-a[1:][None, :], below]).mT
+    return np.linalg.solve(np.eye(size - 1) - companion, b[1:] - a[1:] * b[0])
+
+
+@made
+def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+    """A cascade of filters of second order."""
+    sos, y = _signal(sos), _signal(x)
+    if zi is None:
+        for section in sos:
+            y = MADE["lfilter"](section[:3], section[3:], y, axis)
+        return y
+    states, zi = [], _signal(zi)
+    for section, state in zip(sos, zi):
+        y, ending = MADE["lfilter"](section[:3], section[3:], y, axis, state)
+        states.append(ending)
+    return y, np.stack(states)
+
+
+@made
+def filtfilt(
+    b: Any,
+    a: Any,
+    x: Any,
+    axis: int = -1,
+    padtype: Any = "odd",
+    padlen: Any = None,
+    method: str = "pad",
+    irlen: Any = None,
+) -> Any:
+    """A filter applied forwards and backwards, so that nothing is shifted."""
+    if method != "pad" or padtype not in ("odd", "even", "constant", None):
+        raise TypeError("filtfilt of tensors takes method='pad' and padtype 'odd', 'even', 'constant' or None")
+    b, a, x = (np.atleast_1d(_signal(value)) for value in (b, a, x))
+    x = np.moveaxis(x, axis, -1)
+    edge = 0 if padtype is None else 3 * max(a.size, b.size) if padlen is None else int(padlen)
+    if x.shape[-1] <= edge:
+        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
+    extended = x
+    if edge:
+        first, last = x[..., :1], x[..., -1:]
+        left, right = x[..., edge:0:-1], x[..., -2 : -(edge + 2) : -1]
+        if padtype == "odd":
+            left, right = 2 * first - left, 2 * last - right
+        elif padtype == "constant":
+            left, right = first.broadcast_to(left.shape), last.broadcast_to(right.shape)
+        extended = np.concatenate([left, x, right], -1)
+    state = MADE["lfilter_zi"](b, a)
+    y, _ = MADE["lfilter"](b, a, extended, -1, state * extended[..., :1])
+    y, _ = MADE["lfilter"](b, a, y[..., ::-1], -1, state * y[..., -1:])
+    y = y[..., ::-1]
+    return np.moveaxis(y[..., edge : y.shape[-1] - edge], -1, axis)
+
+
+@made
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
+    """The samples without their mean, or without the line that fits them best."""
+    data = np.moveaxis(_signal(data), axis, -1)
+    if type in ("constant", "c"):
+        return np.moveaxis(data - data.mean(-1, keepdims=True), -1, axis)
+    if np.ndim(bp) or bp:
+        raise TypeError("detrend of tensors takes no break points")
+    count = data.shape[-1]
+    base = np.stack([np.arange(1, count + 1) / count, np.ones(count)], 1)
+    return np.moveaxis(data - (data @ np.linalg.pinv(base).T) @ base.T, -1, axis)
+
+
+@made
+def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
+    """The analytic signal."""
+    x = _signal(x)
+    count = x.shape[axis] if N is None else int(N)
+    gains = np.zeros(count)
+    gains[0] = 1
+    gains[1 : (count + 1) // 2] = 2
+    if count % 2 == 0:
+        gains[count // 2] = 1
+    shape = [1] * x.ndim
+    shape[axis] = count
+    return np.fft.ifft(np.fft.fft(x, count, axis) * gains.reshape(shape), axis=axis)
+
+
+globals().update(filled(scipy.signal, MADE, frozenset(), {}))
+__all__ = public_names(scipy.signal)

@@ -1,0 +1,120 @@
+"""`scipy.spatial.distance` for tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import scipy.spatial.distance  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.namespace import filled, public_names
+from ...numpy.values import as_argument, as_tensors
+from ...tensor.creation import as_operand, holds_tensor
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+def _vectors(value: Any) -> Any:
+    return as_operand(as_argument(value)) * 1.0
+
+
+def _cosine(u: Any, v: Any) -> Any:
+    return 1.0 - (u * v).sum(-1) / (u.vector_norm(2, -1) * v.vector_norm(2, -1))
+
+
+def _correlation(u: Any, v: Any) -> Any:
+    return _cosine(u - u.mean(-1, keepdims=True), v - v.mean(-1, keepdims=True))
+
+
+# Of pairs of vectors, along the last dimension.
+METRICS: Final[dict[str, Callable[..., Any]]] = {
+    "euclidean": lambda u, v: (u - v).vector_norm(2, -1),
+    "sqeuclidean": lambda u, v: ((u - v) ** 2).sum(-1),
+    "cityblock": lambda u, v: np.abs(u - v).sum(-1),
+    "chebyshev": lambda u, v: np.abs(u - v).max(-1),
+    "cosine": _cosine,
+    "correlation": _correlation,
+    "canberra": lambda u, v: _canberra(u, v),
+    "braycurtis": lambda u, v: np.abs(u - v).sum(-1) / np.abs(u + v).sum(-1),
+    "minkowski": lambda u, v, p=2: (u - v).vector_norm(p, -1),
+    "seuclidean": lambda u, v, V: np.sqrt(((u - v) ** 2 / _vectors(V)).sum(-1)),
+    "mahalanobis": lambda u, v, VI: np.sqrt((((u - v) @ _vectors(VI)) * (u - v)).sum(-1)),
+}
+
+
+def _canberra(u: Any, v: Any) -> Any:
+    total = np.abs(u) + np.abs(v)
+    return (np.abs(u - v) / np.where(total == 0, 1.0, total)).sum(-1)
+
+
+def _metric(name: Any) -> Callable[..., Any]:
+    if callable(name):
+        return name  # type: ignore[no-any-return]
+    found = METRICS.get(name)
+    if found is None:
+        raise lost(f"scipy.spatial.distance: the metric {name!r}", "use one of " + ", ".join(METRICS))
+    return found
+
+
+def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
+    """The distances between every vector of one matrix and every vector of another."""
+    if not holds_tensor((XA, XB)):
+        return as_tensors(scipy.spatial.distance.cdist(XA, XB, metric, out=out, **options))
+    a, b = _vectors(XA), _vectors(XB)
+    if callable(metric):
+        return np.stack([np.stack([as_operand(metric(u, v, **options)) for v in b]) for u in a])
+    return _metric(metric)(a[:, None, :], b[None, :, :], **options)
+
+
+def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **options: Any) -> Any:
+    """The distances between all pairs of the vectors of a matrix, in one dimension."""
+    if not holds_tensor(X):
+        return as_tensors(scipy.spatial.distance.pdist(X, metric, out=out, **options))
+    x = _vectors(X)
+    first, second = np.triu_indices(x.shape[0], 1)
+    if callable(metric):
+        return np.stack([as_operand(metric(x[i], x[j], **options)) for i, j in zip(first, second)])
+    return _metric(metric)(x[first], x[second], **options)
+
+
+def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
+    """The distances of `pdist` as a symmetric matrix, and back."""
+    if not holds_tensor(X):
+        return as_tensors(scipy.spatial.distance.squareform(X, force, checks))
+    x = _vectors(X)
+    if x.ndim == 2:
+        first, second = np.triu_indices(x.shape[0], 1)
+        return x[first, second]
+    size = int(np.ceil(np.sqrt(x.size * 2)))
+    places = np.zeros((size, size), int)
+    places[np.triu_indices(size, 1)] = np.arange(x.size)
+    return x[places + places.T] * (1.0 - np.eye(size))
+
+
+def _of_two(name: str) -> Callable[..., Any]:
+    scipys = getattr(scipy.spatial.distance, name)
+
+    def distance(u: Any, v: Any, *args: Any, w: Any = None, **options: Any) -> Any:
+        if not holds_tensor((u, v, *args)):
+            return scipys(u, v, *args, **({} if w is None else {"w": w}), **options)
+        if w is not None:
+            raise lost(f"scipy.spatial.distance.{name}", "distances of tensors take no weights; multiply them in")
+        return METRICS[name](_vectors(u), _vectors(v), *args, **options)
+
+    distance.__name__ = distance.__qualname__ = name
+    distance.__doc__ = f"The {name} distance of two vectors."
+    return distance
+
+
+MADE: dict[str, Any] = {
+    "cdist": cdist,
+    "pdist": pdist,
+    "squareform": squareform,
+    **{name: _of_two(name) for name in METRICS},
+}
+globals().update(filled(scipy.spatial.distance, MADE, frozenset(), {}))
+__all__ = public_names(scipy.spatial.distance)

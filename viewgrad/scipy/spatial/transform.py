@@ -1,0 +1,208 @@
+"""`scipy.spatial.transform` for tensors: rotations, by their matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import scipy.spatial.transform  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.namespace import filled, public_names
+from ...numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ...tensor.creation import as_operand
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+AXES: Final = {"x": 0, "y": 1, "z": 2}
+
+
+def _about(axis: str, angle: Any) -> Any:
+    """The matrices of rotations about one of the axes."""
+    cosine, sine = np.cos(angle), np.sin(angle)
+    zero, one = cosine * 0.0, cosine * 0.0 + 1.0
+    place = AXES[axis]
+    rows = [[one, zero, zero], [zero, cosine, -sine], [zero, sine, cosine]]
+    turned = [[rows[(i - place) % 3][(j - place) % 3] for j in range(3)] for i in range(3)]
+    return np.stack([np.stack(row, -1) for row in turned], -2)
+
+
+class Rotation:
+    """A rotation in three dimensions, or a stack of them; gradients flow through what it is made of.
+
+    Arguments:
+        matrix: the orthogonal matrix, or a stack of them.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        self._matrix = as_operand(as_argument(matrix)) * 1.0
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one rotation."""
+        return bool(self._matrix.ndim == 2)
+
+    def __len__(self) -> int:
+        if self.single:
+            raise TypeError("Single rotation has no len().")
+        return int(self._matrix.shape[0])
+
+    def __getitem__(self, index: Any) -> Rotation:
+        return Rotation(self._matrix[index])
+
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> Rotation:
+        """The rotation with a given matrix, which must be orthogonal."""
+        return cls(matrix)
+
+    @classmethod
+    def identity(cls, num: int | None = None) -> Rotation:
+        """The rotation that moves nothing."""
+        return cls(np.eye(3) if num is None else np.tile(np.eye(3), (num, 1, 1)))
+
+    @classmethod
+    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
+        """The rotation by angles about axes: those that stay (lower case), or those that turn with it (upper case)."""
+        angles = as_operand(as_argument(angles)) * 1.0
+        if degrees:
+            angles = angles * (np.pi / 180)
+        if len(seq) == 1:
+            return cls(_about(seq.lower(), angles[:, 0] if angles.ndim == 2 else angles))
+        matrix: Any = None
+        for place, axis in enumerate(seq):
+            turn = _about(axis.lower(), angles[..., place])
+            matrix = turn if matrix is None else matrix @ turn if seq.isupper() else turn @ matrix
+        return cls(matrix)
+
+    @classmethod
+    def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
+        """The rotation of a quaternion, whose scalar part comes last, unless `scalar_first`."""
+        quat = as_operand(as_argument(quat)) * 1.0
+        quat = quat / quat.vector_norm(2, -1, True)
+        parts = [quat[..., place] for place in range(4)]
+        x, y, z, w = (*parts[1:], parts[0]) if scalar_first else parts
+        rows = [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+        return cls(np.stack([np.stack(row, -1) for row in rows], -2))
+
+    @classmethod
+    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
+        """The rotation about a vector, by the angle that its length is."""
+        vector = as_operand(as_argument(rotvec)) * 1.0
+        if degrees:
+            vector = vector * (np.pi / 180)
+        squared = (vector * vector).sum(-1)
+        small = squared < 1e-8
+        safe = np.where(small, 1.0, squared)
+        angle = np.sqrt(safe)
+        first = np.where(small, 1 - squared / 6, np.sin(angle) / angle)[..., None, None]
+        second = np.where(small, 0.5 - squared / 24, (1 - np.cos(angle)) / safe)[..., None, None]
+        x, y, z = (vector[..., place] for place in range(3))
+        zero = x * 0.0
+        rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
+        cross = np.stack([np.stack(row, -1) for row in rows], -2)
+        return cls(np.eye(3) + first * cross + second * (cross @ cross))
+
+    def as_matrix(self) -> Any:
+        """Its matrix."""
+        return self._matrix.clone()
+
+    def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
+        """Its quaternion; of its two signs, the one that SciPy gives to that of a matrix."""
+        matrix = self._matrix
+        wanted = scipy.spatial.transform.Rotation.from_matrix(plain_values(matrix)).as_quat(canonical)
+        # The largest part is a root, and the others are quotients by it.
+        parts = []
+        squares = [
+            1 + matrix[..., 0, 0] - matrix[..., 1, 1] - matrix[..., 2, 2],
+            1 - matrix[..., 0, 0] + matrix[..., 1, 1] - matrix[..., 2, 2],
+            1 - matrix[..., 0, 0] - matrix[..., 1, 1] + matrix[..., 2, 2],
+            1 + matrix[..., 0, 0] + matrix[..., 1, 1] + matrix[..., 2, 2],
+        ]
+        products = {
+            (0, 1): matrix[..., 0, 1] + matrix[..., 1, 0], (0, 2): matrix[..., 0, 2] + matrix[..., 2, 0],
+            (1, 2): matrix[..., 1, 2] + matrix[..., 2, 1], (0, 3): matrix[..., 2, 1] - matrix[..., 1, 2],
+            (1, 3): matrix[..., 0, 2] - matrix[..., 2, 0], (2, 3): matrix[..., 1, 0] - matrix[..., 0, 1],
+        }  # fmt: skip
+        largest = np.abs(wanted).argmax(-1)
+        for place in range(4):
+            found: Any = 0.0
+            for big in range(4):
+                chosen = largest == big
+                if not np.any(chosen):
+                    continue
+                root = np.sqrt(np.where(chosen, squares[big], 1.0))
+                top = squares[big] if place == big else products[min(place, big), max(place, big)]
+                found = np.where(chosen, top / (2 * root), found)
+            parts.append(found)
+        quat = np.stack(parts, -1)
+        sign = np.sign((plain_values(quat) * wanted).sum(-1, keepdims=True))
+        quat = quat * sign
+        return np.concatenate([quat[..., 3:], quat[..., :3]], -1) if scalar_first else quat
+
+    def as_rotvec(self, degrees: bool = False) -> Any:
+        """The vector about which it turns, as long as the angle."""
+        quat = self.as_quat(canonical=True)
+        imaginary = quat[..., :3]
+        length = imaginary.vector_norm(2, -1, True)
+        small = length < 1e-8
+        angle = 2 * np.arctan2(length, quat[..., 3:])
+        vector = imaginary * np.where(small, 2.0, angle / np.where(small, 1.0, length))
+        return vector * (180 / np.pi) if degrees else vector
+
+    def as_euler(self, seq: str, degrees: bool = False, **options: Any) -> Any:
+        """Its angles about three different axes."""
+        if len(set(seq.lower())) != 3:
+            if carries_history(self._matrix):
+                raise lost("Rotation.as_euler", "take the angles about three different axes, such as 'xyz'")
+            plain = scipy.spatial.transform.Rotation.from_matrix(plain_values(self._matrix))
+            return as_tensors(plain.as_euler(seq, degrees))
+        order = seq if seq.isupper() else seq[::-1]
+        i, j, k = (AXES[axis] for axis in order.lower())
+        sign = 1.0 if (i, j, k) in ((0, 1, 2), (1, 2, 0), (2, 0, 1)) else -1.0
+        m = self._matrix
+        middle = np.arcsin(np.clip(sign * m[..., i, k], -1.0, 1.0))
+        first = np.arctan2(-sign * m[..., j, k], m[..., k, k])
+        last = np.arctan2(-sign * m[..., i, j], m[..., i, i])
+        angles = np.stack([first, middle, last] if seq.isupper() else [last, middle, first], -1)
+        return angles * (180 / np.pi) if degrees else angles
+
+    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+        """The vectors, turned."""
+        vectors = as_operand(as_argument(vectors)) * 1.0
+        matrix = self._matrix.mT if inverse else self._matrix
+        return (matrix @ vectors[..., None])[..., 0]
+
+    def inv(self) -> Rotation:
+        """The rotation back."""
+        return Rotation(self._matrix.mT)
+
+    def magnitude(self) -> Any:
+        """The angle by which it turns."""
+        return self.as_rotvec().vector_norm(2, -1)
+
+    def __mul__(self, other: Rotation) -> Rotation:
+        return Rotation(self._matrix @ other._matrix)
+
+    @classmethod
+    def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
+        """Rotations one after the other."""
+        matrices = [each._matrix[None] if each.single else each._matrix for each in rotations]
+        return cls(np.concatenate(matrices))
+
+    @classmethod
+    def random(cls, num: int | None = None, rng: Any = None, **options: Any) -> Rotation:
+        """Rotations drawn at random."""
+        return cls(scipy.spatial.transform.Rotation.random(num, rng, **options).as_matrix())
+
+
+MADE: dict[str, Any] = {"Rotation": Rotation}
+globals().update(filled(scipy.spatial.transform, MADE, frozenset(), {}))
+__all__ = public_names(scipy.spatial.transform)

@@ -1,0 +1,152 @@
+"""`scipy.special` for tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.special  # type: ignore[import-untyped]
+
+from ..numpy.namespace import filled, public_names
+from ..numpy.values import as_tensors
+from ..operators.define import OPERATORS
+from ..tensor.creation import as_operand, holds_tensor
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+MADE: dict[str, Any] = {}
+
+
+def made(function: Any) -> Any:
+    """Make a function the counterpart of SciPy's of the same name."""
+    MADE[function.__name__] = function
+    return function
+
+
+@made
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log(sum(b * exp(a))), without overflow.
+
+    Arguments:
+        a: the exponents.
+        axis: the dimensions to sum over; all of them where left out.
+        b: factors, broadcast against `a`.
+        keepdims: whether the dimensions that are summed over stay, with length 1.
+        return_sign: whether to return the sign of the sum as well; then the logarithm is that of its absolute value.
+    """
+    if not holds_tensor((a, b)):
+        return as_tensors(scipy.special.logsumexp(a, axis, b, keepdims, return_sign))
+    exponents = as_operand(a)
+    axes = tuple(axis) if isinstance(axis, list) else axis
+    if b is None and not return_sign:
+        return exponents.logsumexp(axes, keepdims)
+    factors = as_operand(1.0 if b is None else b)
+    shape = np.broadcast_shapes(exponents.shape, factors.shape)
+    exponents, factors = exponents.broadcast_to(shape), factors.broadcast_to(shape)
+    greatest = exponents.detach().max(axes, keepdims=True)
+    greatest = np.where(np.isfinite(greatest), greatest, 0)
+    total = (factors * np.exp(exponents - greatest)).sum(axes, keepdims=True)
+    found = np.log(np.abs(total) if return_sign else total) + greatest
+    sign = np.sign(total)
+    if not keepdims:
+        dims = tuple(range(found.ndim)) if axes is None else axes
+        found, sign = found.squeeze(dims), sign.squeeze(dims)
+    return (found, sign) if return_sign else found
+
+
+@made
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / sum(exp(x))."""
+    x = as_operand(x)
+    return np.exp(x - logsumexp(x, axis, keepdims=True))
+
+
+@made
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """x - log(sum(exp(x)))."""
+    x = as_operand(x)
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+@made
+def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the multivariate gamma function."""
+    if not holds_tensor(a):
+        return as_tensors(scipy.special.multigammaln(a, d))
+    a, d = as_operand(a), int(d)
+    total = sum((scipy.special.gammaln(a - j / 2.0) for j in range(d)), a * 0)
+    return total + d * (d - 1) * 0.25 * math.log(math.pi)
+
+
+@made
+def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
+    """The factorial, as gamma(n + 1), for tensors with its derivative."""
+    if not holds_tensor(n):
+        return as_tensors(scipy.special.factorial(n, exact, **options))
+    n = as_operand(n)
+    return scipy.special.gamma(n + 1.0) if n.dtype.kind == "f" else as_operand(scipy.special.factorial(n._array))
+
+
+@made
+def binom(n: Any, k: Any) -> Any:
+    """The binomial coefficient, also of numbers that are not whole."""
+    if not holds_tensor((n, k)):
+        return as_tensors(scipy.special.binom(n, k))
+    n, k = as_operand(n) * 1.0, as_operand(k) * 1.0
+    return np.exp(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))
+
+
+@made
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """The number of ways to choose `k` of `N` things."""
+    if not holds_tensor((N, k)):
+        return as_tensors(scipy.special.comb(N, k, exact=exact, repetition=repetition))
+    return binom(as_operand(N) + as_operand(k) - 1 if repetition else N, k)
+
+
+@made
+def expn(n: Any, x: Any) -> Any:
+    """The generalized exponential integral; gradients flow to `x`, for orders from 2."""
+    if not holds_tensor(x):
+        return as_tensors(scipy.special.expn(n, x))
+    if int(n) < 1:
+        return np.exp(-x) / x
+    found = scipy.special.exp1(x)
+    for order in range(2, int(n) + 1):
+        found = (np.exp(-x) - x * found) / (order - 1)
+    return found
+
+
+@made
+def boxcox(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transform."""
+    if not holds_tensor((x, lmbda)):
+        return as_tensors(scipy.special.boxcox(x, lmbda))
+    x, power = as_operand(x), as_operand(lmbda)
+    near = power == 0  # type: ignore[comparison-overlap]
+    return np.where(near, np.log(x), np.expm1(np.where(near, 1.0, power) * np.log(x)) / np.where(near, 1.0, power))
+
+
+@made
+def exprel(x: Any) -> Any:
+    """(exp(x) - 1) / x, and 1 at 0."""
+    if not holds_tensor(x):
+        return as_tensors(scipy.special.exprel(x))
+    x = as_operand(x)
+    small = np.abs(x) < 1e-5
+    safe = np.where(small, 1.0, x)
+    return np.where(small, 1 + x / 2 + x * x / 6, np.expm1(safe) / safe)
+
+
+@made
+def polygamma(n: Any, x: Any) -> Any:
+    """The `n`-th derivative of the digamma function."""
+    return OPERATORS["polygamma"].function(int(n), x) if holds_tensor(x) else as_tensors(scipy.special.polygamma(n, x))
+
+
+globals().update(filled(scipy.special, MADE, frozenset(), {}))
+__all__ = public_names(scipy.special)
