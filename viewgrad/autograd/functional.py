@@ -105,8 +105,8 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
         create_graph, strict: see the module.
 
     Returns:
-        For each output and each input a tensor of shape `(*output.shape, *input.shape)`: a tuple, over the outputs, of
-        tuples, over the inputs, each level left out where there is one tensor instead of a tuple.
+        For each output and each input a tensor of shape `(*output.shape, *input.shape)`. They come in a tuple, over the
+        outputs, of tuples, over the inputs. Each level is left out where there is one tensor instead of a tuple.
 
     Raises:
         DifferentiabilityError: for inputs or outputs of integer or bool dtype, and for a complex output that is not

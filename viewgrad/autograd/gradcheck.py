@@ -1,7 +1,7 @@
 """`gradcheck` and `gradgradcheck`: gradients held against finite differences.
 
 Complex numbers are treated as pairs of real ones. A gradient `g` of a real `L` with respect to a complex `z = x + iy`
-is dL/dx + i dL/dy, so that dL is the real part of conj(g) dz; a gradient `v` given for a complex output `w` stands for
+is dL/dx + i dL/dy, so that dL is the real part of conj(g) dz. A gradient `v` given for a complex output `w` stands for
 the real function Re(conj(v) w). Real parts and imaginary parts of every output are checked against those of every
 input, which covers C to R, R to C and C to C.
 
@@ -45,7 +45,7 @@ def gradcheck(
     """Check the gradients of `fn` at `inputs` against central differences.
 
     `fn` is called with clones of the inputs, so it may write to them, and to views of them, as it likes. A clone has
-    the input's order of dimensions in memory, without gaps; what `fn` does to a strided window is checked by taking
+    the input's order of dimensions in memory, without gaps. What `fn` does to a strided window is checked by taking
     that window inside of `fn`.
 
     Arguments:

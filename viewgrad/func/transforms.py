@@ -1,6 +1,6 @@
 """The transforms: from a function to the function that computes its derivative.
 
-All of them hand copies of the arguments to the function, which may write to them, in place and through views; the
+All of them hand copies of the arguments to the function, which may write to them, in place and through views. The
 caller's tensors keep their values. Arguments and outputs are trees (see `func/tree.py`) of tensors; arrays and
 floating-point numbers stand for tensors. Transforms can be applied to each other's results, to any depth.
 
@@ -41,7 +41,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 
     Returns:
         A function of the same arguments. It returns a tree like the argument (a tuple of them where `argnums` is a
-        sequence) with the gradient in the place of each tensor, zeros where it was not used; with `has_aux` it returns
+        sequence) with the gradient in the place of each tensor, zeros where it was not used. With `has_aux` it returns
         `(gradient, aux)`.
 
     Raises:

@@ -56,7 +56,7 @@ class ModeSwitch:
     """Sets and clears bits of the mode, as a context manager or as a decorator.
 
     It is in force in the thread, and in the asynchronous task, that entered it. As a decorator of a generator (or of an
-    asynchronous one) it is in force while the generator's own code runs, and not while the generator is suspended.
+    asynchronous one) it is in force while the generator's own code runs. It is not while the generator is suspended.
 
     Arguments:
         on: the bits to be set.

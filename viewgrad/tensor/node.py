@@ -27,12 +27,13 @@ next_sequence_nr: Final = itertools.count(1).__next__
 class Node:
     """A step of the backward graph.
 
-    `edges` lead to the steps that made this step's inputs: a `Node`, an `Edge` where that node has several
+    `edges` lead to the steps that made this step's inputs. Each is a `Node`, an `Edge` where that node has several
     outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so that
     every edge leads to a smaller number.
 
-    A class of nodes has a slot `edges`; or, where all its nodes have one edge or two, slots for these (`ONE_EDGE` and
-    `TWO_EDGES` below), which saves a tuple. What Python's collector of cycles goes through is what a long graph costs.
+    A class of nodes has a slot `edges`. Where all its nodes have one edge or two, it has slots for these (`ONE_EDGE`
+    and `TWO_EDGES` below), which saves a tuple. What Python's collector of cycles goes through is what a long graph
+    costs.
     """
 
     __slots__ = ("__weakref__", "_metadata", "hooks", "sequence_nr")

@@ -1,9 +1,9 @@
 """Who else holds an object: the reference counts that the library relies on, and the probes that measure them.
 
-Several shortcuts are right only where nobody else can see an object: a gradient may be written over, and a saved window
-that no node holds any longer need not be preserved. Each such place compares the reference count of what it has found
-with one of the constants below. See Note [Reference counts] in docs/notes/reference_counts.md for what each proves, and
-why that is sound.
+Several shortcuts are right only where nobody else can see an object. A gradient may be written over then, and a saved
+window that no node holds any longer need not be preserved. Each such place compares the reference count of what it has
+found with one of the constants below. See Note [Reference counts] in docs/notes/reference_counts.md for what each
+proves, and why that is sound.
 
 With the environment variable VIEWGRAD_REFERENCE_COUNTS=0 no object ever counts as held by nobody else. So it is, too,
 where the interpreter does not count as the probes expect, and where it runs without its global lock.

@@ -4,9 +4,9 @@ A tangent is kept at the *root* of a tensor: the base of a view, or the tensor i
 view is that window of the root's tangent which the view is of the base, taken when somebody asks. So the two share
 memory, whichever of them was given a tangent first, and a write to either is seen by both.
 
-A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own: its root, and
-that of its views, is a `TangentRoot`. A write to memory that has several roots is told to all of them. See
-Note [Tangents live at roots] in docs/notes/forward_mode.md.
+A dual tensor, as `make_dual` makes it, looks at the memory of its primal but has a tangent of its own. Its root, and
+that of its views, is a `TangentRoot`. A write to memory that has several roots is told to all of them. See Note
+[Tangents live at roots] in docs/notes/forward_mode.md.
 """
 
 from __future__ import annotations

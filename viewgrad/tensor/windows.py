@@ -50,7 +50,7 @@ class SavedWindows:
     of the windows in a cell. A write that meets many cells of a dimension goes through those that are there, or through
     those that it meets, whichever are fewer.
 
-    The windows at one index of the first dimension, the usual case, are found by that index; all that save the same one
+    The windows at one index of the first dimension, the usual case, are found by that index. All that save the same one
     between two writes to it share what is saved.
 
     Attributes:

@@ -97,8 +97,8 @@ class CopySlices(Node):
     def consume(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """`apply`, after which the saved values are released.
 
-        Not where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that it saved:
-        it will run once more, on its own.
+        They are kept where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that
+        it saved. It will run once more then, on its own.
         """
         fn = self.fn
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)
@@ -254,7 +254,7 @@ def _write_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: No
 
 def interrupt_history(tensor: Tensor, writer: str, index: Any = None) -> None:
     """Let the history of `tensor`, or of `tensor[index]`, to which a write was not finished, refuse to be
-    differentiated; with an index the tensor is no view."""
+    differentiated. With an index the tensor is no view."""
     node: InterruptedWrite = new(InterruptedWrite)
     node.edge = current_edge(tensor)
     node.hooks = None

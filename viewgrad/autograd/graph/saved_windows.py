@@ -100,7 +100,7 @@ class forbid_mutation_on_saved_tensors(ModeSwitch):
 
     It is the way to find the writes that cost memory and time, or to hold a program to PyTorch's rule. The write
     raises, at its own line, and changes nothing. An operator may overwrite what only it has saved itself, as
-    `x.mul_(x)` does; and of a single element that was saved before the block a number was kept, which no write touches.
+    `x.mul_(x)` does. Of a single element that was saved before the block a number was kept, which no write touches.
 
     Raises:
         StrictMutationError: from such a write inside; it names the node that saved the value.

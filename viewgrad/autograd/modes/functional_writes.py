@@ -2,7 +2,7 @@
 
 The new value of a tensor is computed out of place, by operators that are recorded as any others. Where the tensor is a
 view, the new value of its base is that of the base with the window replaced, which the operator `overwritten` computes.
-The tensor object stays what it is, as do all others that look at the same memory; what changes is the array that they
+The tensor object stays what it is, as do all others that look at the same memory. What changes is the array that they
 hold, and their history. See Note [Writes that are not made] in docs/notes/functionalize.md.
 """
 

@@ -1,9 +1,9 @@
 """Forward mode: while a dual level is open, an operator computes the tangents of its outputs beside their values.
 
-Tangents are tensors, and are computed with operators: so they are recorded in grad mode (reverse over forward), and
+Tangents are tensors, and are computed with operators. So they are recorded in grad mode (reverse over forward), and
 have tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward
-pass inside the level computes those of the gradients (forward over reverse). See Note [Levels around levels] and
-Note [Tangents of writes in place] in docs/notes/forward_mode.md.
+pass inside the level computes those of the gradients (forward over reverse). See Note [Levels around levels] and Note
+[Tangents of writes in place] in docs/notes/forward_mode.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The checker: what a declaration must not say.
 
-It finds mistakes when the operator is defined which would otherwise show much later, or never: a gradient that is
+It finds mistakes when the operator is defined which would otherwise show much later, or never. A gradient that is
 silently ignored is a wrong gradient. See Note [What the checker is for] in docs/notes/declarations.md.
 """
 

@@ -223,7 +223,7 @@ _making: Final = threading.RLock()
 class Operator:
     """One operator: its declaration, and what was generated from it.
 
-    The library's own formulas are read, and code is generated from them, when the operator is first used: there are
+    The library's own formulas are read, and code is generated from them, when the operator is first used. There are
     hundreds of operators, and a program uses a few.
 
     Arguments:

@@ -1,6 +1,6 @@
 """How tangents are computed: the functions that forward-mode formulas are compiled to.
 
-A formula is specialised for each set of inputs that have a tangent: what is multiplied by a tangent that is zero is
+A formula is specialised for each set of inputs that have a tangent. What is multiplied by a tangent that is zero is
 left out, so that a constant costs nothing. What remains is compiled, as a function of tensors.
 """
 
