@@ -27,6 +27,7 @@ WRONG = operator(
 UNCONJUGATED = operator(
     "unconjugated", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad * self"}, elementwise=True
 )
+UNCONJUGATED.kinds = "fc"  # which is not so, and gradcheck is to find that
 SCATTERED = operator(
     "scattered", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad"}, elementwise=True
 )

@@ -33,6 +33,7 @@ __all__ = [
     "TreeError",
     "UnknownFunctionError",
     "UnreachableInputError",
+    "UnsupportedKindError",
     "ViewInPlaceError",
 ]
 
@@ -139,6 +140,10 @@ class UnknownFunctionError(AutogradError, TypeError):
 
 class ForeignTypeError(AutogradError, TypeError):
     """A value was given for a tensor that cannot be made one, or would lose what it means."""
+
+
+class UnsupportedKindError(AutogradError, TypeError):
+    """An operator was called with numbers of a kind that it has no derivative for: complex ones, for example."""
 
 
 class HookError(AutogradError, TypeError):

@@ -19,11 +19,13 @@ from .codegen.compile import (
     is_formula_function,
     unwritten,
 )
+from .kinds import check_samples
 from .language.checker import check_functions, check_signature, declaration_error, read_formulas
-from .language.declaration import Code, Formula, InPlace, Operator, Reading, Signature
+from .language.declaration import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature
 from .language.forward_formulas import read_tangents
 from .language.parsing import parse_signature
 from .numpy_dispatch import register
+from .samples import samples_in_each_kind
 
 __all__ = ["OPERATORS", "define_op", "row"]
 
@@ -44,7 +46,7 @@ def row(
     numpy: Sequence[Any] = (),
     doc: str = "",
     domain: tuple[float, float] = (-2.0, 2.0),
-    kinds: str = "f",
+    kinds: str | Mapping[str, str] = "f",
     samples: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
 ) -> Operator:
@@ -65,7 +67,8 @@ def row(
         numpy: the NumPy functions and ufuncs that mean this operator on tensors.
         doc: what it computes.
         domain: of an elementwise operator, the interval from which the tests draw its arguments.
-        kinds: "fc" where complex numbers make sense, "f" where they don't.
+        kinds: "fc" where the formulas are right for complex numbers, "f" where those are refused; by argument where
+            they differ.
         samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors;
             `samples.draws` writes it down shortly. Needed unless the operator is elementwise.
         reference: computes the same in another way from arrays; the first of `numpy` where left out.
@@ -235,10 +238,16 @@ def define_op(
     nondifferentiable_outputs: Sequence[str] = (),
     lists: Sequence[str] = (),
     doc: str = "",
+    kinds: str | Mapping[str, str] | None = None,
+    domain: tuple[float, float] = (-2.0, 2.0),
+    samples: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
 ) -> Operator:
     """Define an operator of one's own, which then behaves as a built-in one.
 
-    See `row` for the arguments. `elementwise` is inferred from an in-place variant where left out.
+    See `row` for the arguments. `elementwise` is inferred from an in-place variant where left out. What `kinds` claims
+    is checked on samples against finite differences; where it is left out, the formulas are tried on the first complex
+    number that comes, which is refused where they are wrong.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -254,7 +263,7 @@ def define_op(
         >>> x.grad
         Tensor([1.        , 0.78644773])
     """
-    return _declare(
+    operator = _declare(
         signature,
         forward,
         derivatives,
@@ -267,3 +276,6 @@ def define_op(
         user_defined=True,
         row=_place(signature),
     )
+    if kinds is not None:
+        check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])
+    return operator

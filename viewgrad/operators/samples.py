@@ -11,7 +11,7 @@ import numpy as np
 
 from .language.declaration import Operator
 
-__all__ = ["Sample", "case", "draws", "samples_of"]
+__all__ = ["Sample", "case", "draws", "samples_in_each_kind", "samples_of"]
 
 Array = np.ndarray[Any, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -47,21 +47,26 @@ class Sample:
         return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
 
     def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
-        """This call with its differentiable arguments in another dtype; imaginary parts are drawn."""
+        """The same call with its differentiable arguments in another dtype; imaginary parts are drawn.
 
-        def converted(array: Any) -> Any:
+        What may not be complex gets the real dtype of the same precision.
+        """
+
+        def converted(name: str, array: Any) -> Any:
             array = np.asarray(array)
+            if np.dtype(dtype).kind == "c" and not self.operator.accepts_complex(name):
+                return array.astype(np.empty(0, dtype).real.dtype)
             if np.dtype(dtype).kind == "c" and array.dtype.kind == "f":
                 array = array + 1j * rng.uniform(-1, 1, array.shape)
             return array.astype(dtype)
 
-        given = {name: value for name, value in self.bound().items() if name in self.differentiable()}
-        return self.replace(
-            **{
-                name: [converted(array) for array in value] if isinstance(value, list) else converted(value)
-                for name, value in given.items()
-            }
-        )
+        given = self.bound()
+        changed: dict[str, Any] = {}
+        for name in self.differentiable():
+            value = given[name]
+            is_list = isinstance(value, list)
+            changed[name] = [converted(name, array) for array in value] if is_list else converted(name, value)
+        return self.replace(**changed)
 
     def __str__(self) -> str:
         def short(value: Any) -> str:
@@ -119,6 +124,15 @@ def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
             raise ValueError(f"operator {operator.name!r} has several tensors or options: its row must give samples=")
         samples = draws(case(*[(3, 4)] * len(tensors)), domain=operator.domain)
     return [Sample(operator, args, kwargs) for args, kwargs in samples(rng)]
+
+
+def samples_in_each_kind(operator: Operator, seed: int = 0) -> list[Sample]:
+    """The same calls with real numbers and, where the operator takes them, with complex ones."""
+    samples = samples_of(operator, seed)
+    rng = np.random.default_rng([seed, 1])
+    if any(operator.accepts_complex(name) for name in operator.differentiable):
+        samples = samples + [sample.astype(np.complex128, rng) for sample in samples]
+    return samples
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -132,7 +132,7 @@ def function_of(operator: Operator) -> Function | None:
         SYMBOLS.get(operator.name, ""),
         ufunc if isinstance(reference, np.ufunc) and getattr(np, ufunc, None) is reference else "",
         operator.domain,
-        "c" in operator.kinds,
+        operator.kinds == "fc",
         operator.has_inplace,
         outputs=outputs,
         module="" if operator.user_defined else "vg.",

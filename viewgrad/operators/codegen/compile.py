@@ -32,7 +32,8 @@ from ...views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history
 from ...views.specs import match_spec
 from ...views.write_checks import check_write
 from ..features import run_special, run_special_inplace
-from ..language.declaration import Code, Operator
+from ..kinds import confirm_kinds, refuse_kinds
+from ..language.declaration import UNDECIDED, Code, Operator
 from ..language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function, set_meaning
 from ..operands import (
     HOLDERS,
@@ -82,11 +83,13 @@ INTERNAL: Final[dict[str, Any]] = {
     "RELEASED": RELEASED,
     "SavedTensor": SavedTensor,
     "TWO_EDGES": TWO_EDGES,
+    "UNDECIDED": UNDECIDED,
     "Tensor": Tensor,
     "as_operand": as_operand,
     "asarray": np.asarray,
     "check_write": check_write,
     "checked_gradient": checked_gradient,
+    "confirm_kinds": confirm_kinds,
     "match_spec": match_spec,
     "current_mode": current_mode,
     "float64": np.float64,
@@ -109,6 +112,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "plain_option": plain_option,
     "prepare_write": prepare_write,
     "rebase_history": rebase_history,
+    "refuse_kinds": refuse_kinds,
     "refuse_tensors": refuse_tensors,
     "run_special": run_special,
     "run_special_inplace": run_special_inplace,

@@ -12,7 +12,14 @@ from ..language.declaration import Formula, Operator
 from ..language.parsing import local_names
 from ..language.rewriting import Renamed, copied, formula_text
 
-__all__ = ["NodeWriter", "backward_name", "edge_slots", "grads_are_several", "needs_likes"]
+__all__ = [
+    "NodeWriter",
+    "backward_name",
+    "edge_slots",
+    "grads_are_several",
+    "keeps_precision",
+    "needs_likes",
+]
 
 
 class NodeWriter:
@@ -307,7 +314,14 @@ def needs_likes(operator: Operator) -> bool:
     tensors = operator.signature.tensors
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
         return True
+    if len(tensors) == 1 and not keeps_precision(operator.forward):
+        return operator.elementwise
     return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
+
+
+def keeps_precision(forward: Any) -> bool:
+    """Whether what is computed has the dtype of the operands; SciPy's functions compute float16 in another one."""
+    return not isinstance(forward, np.ufunc) or f"{'e' * forward.nin}->e" in forward.types
 
 
 def backward_name(name: str) -> str:

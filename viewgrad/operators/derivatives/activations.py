@@ -14,7 +14,8 @@ import numpy as np
 from ..codegen.compile import formula_function
 from ..define import row
 from ..samples import case, draws
-from .formulas import call
+from .formulas import call, conjugated
+from .scattering import in_precision_of
 from .special_functions import ndtr_forward, unary
 
 __all__: list[str] = []
@@ -97,7 +98,7 @@ def gelu_slope(x: Any, approximate: str) -> Any:
         t = np.tanh(x * (x * x * (GELU_CUBE * GELU_SCALE) + GELU_SCALE))
         return (t + 1) * 0.5 + x * (1 - t * t) * (x * x * (1.5 * GELU_CUBE * GELU_SCALE) + 0.5 * GELU_SCALE)
     density = np.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
-    return call("ndtr", x) + x * density
+    return (call("ndtr", x) + x * density).astype(x.dtype, copy=False)
 
 
 GELU_SCALE: Final = math.sqrt(2 / math.pi)
@@ -109,7 +110,7 @@ def gelu_forward(a: Any, *, approximate: str = "none") -> Any:
         return 0.5 * a * (1 + np.tanh(GELU_SCALE * (a + GELU_CUBE * a * a * a)))
     if approximate != "none":
         raise ValueError(f"gelu takes approximate='none' or 'tanh', not {approximate!r}")
-    return a * ndtr_forward(a)
+    return in_precision_of(a * ndtr_forward(a), a)
 
 
 unary(
@@ -154,11 +155,31 @@ unary(
 unary(
     "softsign",
     lambda a: a / (1 + np.abs(a)),
-    "grad / square(1 + abs(self))",
+    "softsign_gradient(grad, self)",
     "The value divided by one more than its magnitude.",
+    kinds="fc",
+    tangent="softsign_tangent(self_t, self_p)",
 )
-unary("tanhshrink", lambda a: a - np.tanh(a), "grad * square(tanh(self))", "The value less its tanh.")
+unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "The value less its tanh.", kinds="fc")
 unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
+
+
+@formula_function
+def softsign_gradient(grad: Any, x: Any) -> Any:
+    """The gradient of `softsign`, which of complex numbers changes with the magnitude, and so is not analytic."""
+    scale = 1 / (1 + np.abs(x))
+    if x.dtype.kind != "c":
+        return grad * (scale * scale)
+    return grad * scale - np.sign(x) * (conjugated(x) * grad).real * (scale * scale)
+
+
+@formula_function
+def softsign_tangent(tangent: Any, x: Any) -> Any:
+    """The tangent of `softsign`."""
+    scale = 1 / (1 + np.abs(x))
+    if x.dtype.kind != "c":
+        return tangent * (scale * scale)
+    return tangent * scale - x * (conjugated(np.sign(x)) * tangent).real * (scale * scale)
 
 
 @formula_function
@@ -174,9 +195,9 @@ ALONG = draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), dim=1), case(()), c
 
 
 def less_greatest(a: Any, dim: int) -> Any:
-    """The values less the greatest of them along a dimension, so that no exponential overflows."""
+    """The values less the greatest (real part) of them along a dimension, so that no exponential overflows."""
     a = a if a.dtype.kind in "fc" else a.astype(float)
-    return a - np.max(a, axis=dim, keepdims=True, initial=-np.inf)
+    return a - np.max(a.real, axis=dim, keepdims=True, initial=-np.inf)
 
 
 def softmax_forward(a: Any, dim: int = -1) -> Any:
@@ -194,8 +215,9 @@ def log_softmax_forward(a: Any, dim: int = -1) -> Any:
 row(
     "softmax(self, dim=-1)",
     softmax_forward,
-    {"self": "result * (grad - (grad * result).sum(dim, keepdims=True))"},
+    {"self": "conj(result) * (grad - (grad * conj(result)).sum(dim, keepdims=True))"},
     forward_derivative="result * (self_t - (self_t * result).sum(dim, keepdims=True))",
+    kinds="fc",
     samples=ALONG,
     reference=lambda a, dim=-1: np.exp(a) / np.exp(a).sum(dim, keepdims=True),
     doc="The exponentials, divided by their sum along a dimension.",
@@ -203,9 +225,10 @@ row(
 row(
     "log_softmax(self, dim=-1)",
     log_softmax_forward,
-    {"self": "grad - exp(result) * grad.sum(dim, keepdims=True)"},
+    {"self": "grad - conj(exp(result)) * grad.sum(dim, keepdims=True)"},
     forward_derivative="self_t - (exp(result) * self_t).sum(dim, keepdims=True)",
+    kinds="fc",
     samples=ALONG,
-    reference=lambda a, dim=-1: a - np.logaddexp.reduce(a, axis=dim, keepdims=True),
+    reference=lambda a, dim=-1: a - np.log(np.exp(a).sum(dim, keepdims=True)),
     doc="The logarithms of `softmax`.",
 )

@@ -270,6 +270,7 @@ row(
         "eigenvalues, eigenvectors": "eigh_tangents(self_t, eigenvalues, eigenvectors, UPLO)",
     },
     numpy=[np.linalg.eigh],
+    kinds="fc",
     samples=_hermitian_matrices,
     doc="The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, "
     "the lower or the upper, is read, and has a gradient.",
@@ -402,6 +403,7 @@ row(
     forward_derivative={
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
     },
+    kinds="fc",
     samples=draws(
         case((3, 3)),
         case((4, 2), full_matrices=False),

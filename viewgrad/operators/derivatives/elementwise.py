@@ -171,22 +171,22 @@ binary("maximum", np.maximum,
        ("masked_fill(where(self == other, grad / 2, grad), self < other, 0)",
         "masked_fill(where(self == other, grad / 2, grad), other < self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, where(self_p < other_p, other_t, self_t))",
-       "The greater of two; where they are equal, each gets half of the gradient.")
+       "The greater of two; where they are equal, each gets half of the gradient.", kinds="fc")
 binary("minimum", np.minimum,
        ("masked_fill(where(self == other, grad / 2, grad), self > other, 0)",
         "masked_fill(where(self == other, grad / 2, grad), other > self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, where(self_p > other_p, other_t, self_t))",
-       "The lesser of two; where they are equal, each gets half of the gradient.")
+       "The lesser of two; where they are equal, each gets half of the gradient.", kinds="fc")
 binary("fmax", np.fmax,
        ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
         "masked_fill(grad, first_chosen(self >= other, self, other), 0)"),
        "where(first_chosen(self_p >= other_p, self_p, other_p), self_t, other_t)",
-       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.")
+       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.", kinds="fc")
 binary("fmin", np.fmin,
        ("masked_fill(grad, logical_not(first_chosen(self <= other, self, other)), 0)",
         "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
        "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
-       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.")
+       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.", kinds="fc")
 binary("nextafter", np.nextafter, ("grad", STEP), "self_t",
        "The next number after the first, towards the second; differentiated as the identity in the first.")
 binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
@@ -215,7 +215,7 @@ row(
         "max": "masked_fill(grad, not_above(self, min, max), 0)",
     },
     forward_derivative="clip_tangent(self_p, min_p, max_p, self_t, min_t, max_t)",
-    elementwise=True, inplace=True, numpy=[np.clip],
+    elementwise=True, inplace=True, kinds="fc", numpy=[np.clip],
     samples=draws(
         case((3, 4), np.full((3, 4), -0.5), np.full((3, 4), 0.6)), case((3, 4), (3, 4), (3, 4)),
         case((3, 4), np.array(-0.5), np.array(0.6)), case((3, 4), min=np.array(0.1)), case((3, 4), max=np.array(0.1)),

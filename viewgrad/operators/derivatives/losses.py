@@ -51,7 +51,14 @@ def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[
 
 
 def pointwise(
-    signature: str, forward: Any, slopes: tuple[str, str], doc: str, *, domain: Any = None, samples: Any = None
+    signature: str,
+    forward: Any,
+    slopes: tuple[str, str],
+    doc: str,
+    *,
+    domain: Any = None,
+    samples: Any = None,
+    kinds: str = "f",
 ) -> None:
     """A row for a loss of each element, with the derivatives with respect to the prediction and to the target."""
     options = signature[signature.index("target") + 6 : -1]
@@ -69,8 +76,11 @@ def pointwise(
         signature,
         loss,
         {"self": f"{scale} * ({slopes[0]})", "target": f"{scale} * ({slopes[1]})"},
-        forward_derivative=f"reduced(self_t * ({of_self}) + target_t * ({of_target}), reduction)",
+        forward_derivative=f"reduced(self_t * ({of_self}) + target_t * ({of_target}), reduction)"
+        if kinds == "f"
+        else f"reduced((self_t * conj({of_self}) + target_t * conj({of_target})).real, reduction)",
         method=False,
+        kinds=kinds,
         samples=samples
         or draws(
             case((3, 4), (3, 4)), case((3, 4), (3, 4), reduction="sum"), case((3, 4), (3, 4), reduction="none"),
@@ -94,6 +104,7 @@ pointwise(
     lambda a, target: np.abs(a - target),
     ("sign(self - target)", "sign(target - self)"),
     "The absolute difference; gradient 0 where it is 0.",
+    kinds="fc",
 )
 pointwise(
     "huber_loss(self, target, reduction='mean', delta=1.0)",

@@ -63,6 +63,7 @@ row(
         case((5,), 2), case((3, 4), 3, 0), case((3, 4), 2, largest=False), case((3, 4), 0), case((), 1), case((0, 3), 2)
     ),
     reference=topk_plainly,
+    kinds="fc",
     doc="The `k` greatest (or least) values along a dimension, in order, and where they are.",
 )
 
@@ -107,6 +108,7 @@ row(
     forward_derivative={"values": "chosen_along(self_t, indices, dim, keepdim)"},
     samples=draws(case((5,), 2), case((3, 4), 3, 0), case((3, 4), 1, keepdim=True), case((), 1), case((0, 3), 2)),
     reference=kthvalue_plainly,
+    kinds="fc",
     doc="The `k`-th least value along a dimension, counted from 1, and where it is.",
 )
 
@@ -144,6 +146,7 @@ def running_extremum(name: str, accumulate: Any, doc: str) -> None:
             case((6,), 0), case((3, 4), 0), case((3, 4), -1), case((2, 5, 2), 1), case((), 0), case((0, 3), 0)
         ),
         reference=lambda a, dim: running_plainly(a, dim, accumulate),
+        kinds="fc",
         doc=doc,
     )
 

@@ -100,8 +100,9 @@ row(
 )
 row(
     "logsumexp(self, axis=None, keepdims=False)", logsumexp_forward,
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * exp_shares(self, result, axis, keepdims)"},
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(exp_shares(self, result, axis, keepdims))"},
     forward_derivative="sum(exp_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)", samples=REDUCED,
+    kinds="fc",
     reference=lambda self, axis=None, keepdims=False: np.log(np.sum(np.exp(self), axis=axis, keepdims=keepdims)),
     doc="log(sum(exp(self))), without overflow.",
 )
@@ -172,7 +173,7 @@ row(
     lambda self, axis=None, keepdims=False: maximum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-    samples=REDUCED, numpy=[np.max, np.amax, (np.maximum, "reduce")],
+    kinds="fc", samples=REDUCED, numpy=[np.max, np.amax, (np.maximum, "reduce")],
     doc="The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.",
 )
 row(
@@ -180,7 +181,7 @@ row(
     lambda self, axis=None, keepdims=False: minimum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-    samples=REDUCED, numpy=[np.min, np.amin, (np.minimum, "reduce")],
+    kinds="fc", samples=REDUCED, numpy=[np.min, np.amin, (np.minimum, "reduce")],
     doc="The least of all elements, or of those along `axis`; equal ones share the gradient equally.",
 )
 row(

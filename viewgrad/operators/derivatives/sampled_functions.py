@@ -334,6 +334,7 @@ row(
     },
     forward_derivative="interp_tangent(self_t, xp_t, fp_t, self_p, xp_p, fp_p, left, right)",
     numpy=[np.interp],
+    kinds={"fp": "fc"},
     samples=_knots,
     doc="The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at "
     "a knot the gradient is that of the segment to the right.",

@@ -50,7 +50,7 @@ row(
 )
 cast = row(
     "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
-    forward_derivative=LINEAR, method=False,
+    forward_derivative=LINEAR, method=False, kinds="fc",
     samples=draws(case((3, 4), np.dtype(np.float64)), case((3, 4), np.dtype(np.complex128))),
     doc="The values in another floating-point or complex dtype.",
 ).function
@@ -217,7 +217,7 @@ def put_along_axis(self: Any, indices: Any, values: Any, axis: int = -1) -> None
 row(
     "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
     {"self": "sort_gradient(grad, self, axis)"},
-    forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", numpy=[np.sort],
+    forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", kinds="fc", numpy=[np.sort],
     samples=draws(case((3, 4)), case((3, 4), axis=0), case((5,)), case((2, 3), axis=None), case((0,))),
     doc="The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs.",
 )

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 AUTO: Final = "auto_element_wise"
 
 
-def unary(name: str, forward: Any, gradient: str, doc: str, **options: Any) -> Operator:
+def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
     """A row of one tensor, element by element, with an in-place form."""
     if isinstance(forward, np.ufunc):
         options.setdefault("numpy", [forward])
@@ -33,7 +33,7 @@ def unary(name: str, forward: Any, gradient: str, doc: str, **options: Any) -> O
         name if "(" in name else f"{name}(self)",
         forward,
         {"self": gradient},
-        forward_derivative=AUTO,
+        forward_derivative=tangent,
         elementwise=True,
         inplace=True,
         doc=doc,
@@ -71,8 +71,9 @@ ndtr_forward: Final[Callable[..., Any]] = ndtr_plainly if special is None else s
 unary(
     "ndtr",
     ndtr_forward,
-    "grad * exp(square(self) * -0.5) * 0.3989422804014327",
+    "grad * conj(exp(square(self) * -0.5) * 0.3989422804014327)",
     "The probability that a normal variable is less than the value.",
+    kinds="f" if special is None else "fc",
     reference=ndtr_plainly,
 )
 
@@ -132,6 +133,7 @@ row(
     forward_derivative=AUTO,
     elementwise=True,
     inplace=True,
+    kinds="fc",
     samples=draws(case((3, 4)), case((4,), nan=1.0, neginf=-5.0), case(())),
     numpy=[np.nan_to_num],
     doc="The values, with other numbers for what is not a number or infinite, where the gradient is 0.",
@@ -182,14 +184,14 @@ def scipy_rows() -> None:
         domain=(0.1, 0.9),
     )  # fmt: skip
     scipy_unary(
-        "log_ndtr", f"grad * exp(square(self) * -0.5 - result) * {1 / math.sqrt(2 * math.pi)}",
-        "The logarithm of `ndtr`, exact also for small values.", domain=(-6, 3),
+        "log_ndtr", f"grad * conj(exp(square(self) * -0.5 - result) * {1 / math.sqrt(2 * math.pi)})",
+        "The logarithm of `ndtr`, exact also for small values.", domain=(-6, 3), kinds="fc",
     )  # fmt: skip
     scipy_unary("dawsn", "grad * conj(1 - 2 * self * result)", "Dawson's integral.", kinds="fc")
     scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).")
     scipy_unary("log_expit", "grad * expit(-self)", "The logarithm of `expit`.")
-    scipy_unary("exp1", "-grad * exp(-self) / self", "The exponential integral E1.", domain=(0.3, 3))
-    scipy_unary("expi", "grad * exp(self) / self", "The exponential integral Ei.", domain=(0.3, 3))
+    scipy_unary("exp1", "-grad * conj(exp(-self) / self)", "The exponential integral E1.", domain=(0.3, 3), kinds="fc")
+    scipy_unary("expi", "grad * conj(exp(self) / self)", "The exponential integral Ei.", domain=(0.3, 3), kinds="fc")
     scipy_unary("logit", "grad / (self * (1 - self))", "The inverse of `expit`.", domain=(0.1, 0.9))
     scipy_unary("entr", "-grad * (1 + log(self))", "-value * log(value), and 0 at 0.", domain=(0.1, 3))
 
@@ -211,14 +213,14 @@ def scipy_rows() -> None:
         "The logarithm of the absolute value of the beta function.", domain=(0.3, 4),
     )  # fmt: skip
     scipy_binary(
-        "xlogy", ("grad * log_beside(other, self)", "grad * ratio_beside(self, other)"),
+        "xlogy", ("grad * conj(log_beside(other, self))", "grad * conj(ratio_beside(self, other))"),
         "self_t * log_beside(other_p, self_p) + other_t * ratio_beside(self_p, other_p)",
-        "self * log(other), and 0 where the first value is 0.", domain=(0.3, 3),
+        "self * log(other), and 0 where the first value is 0.", domain=(0.3, 3), kinds="fc",
     )  # fmt: skip
     scipy_binary(
-        "xlog1py", ("grad * log_beside(other + 1, self)", "grad * ratio_beside(self, other + 1)"),
+        "xlog1py", ("grad * conj(log_beside(other + 1, self))", "grad * conj(ratio_beside(self, other + 1))"),
         "self_t * log_beside(other_p + 1, self_p) + other_t * ratio_beside(self_p, other_p + 1)",
-        "self * log1p(other), and 0 where the first value is 0.", domain=(0.3, 3),
+        "self * log1p(other), and 0 where the first value is 0.", domain=(0.3, 3), kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),
@@ -239,15 +241,20 @@ def scipy_rows() -> None:
             f"{name}e", f"grad * ((ive({order - 1}, self) + ive({order + 1}, self)) / 2 - sign(self) * result)",
             f"exp(-abs(value)) * {name}(value); at 0 the mean of the gradients from both sides.",
         )  # fmt: skip
-    of_order("jv", "grad * (jv(v - 1, self) - jv(v + 1, self)) / 2", "The Bessel function of the first kind.")
-    of_order("iv", "grad * (iv(v - 1, self) + iv(v + 1, self)) / 2", "The modified Bessel function of the first kind.")
+    of_order(
+        "jv", "grad * conj(jv(v - 1, self) - jv(v + 1, self)) / 2", "The Bessel function of the first kind.", kinds="fc"
+    )
+    of_order(
+        "iv", "grad * conj(iv(v - 1, self) + iv(v + 1, self)) / 2",
+        "The modified Bessel function of the first kind.", kinds="fc",
+    )  # fmt: skip
     of_order(
         "ive", "grad * ((ive(v - 1, self) + ive(v + 1, self)) / 2 - sign(self) * result)",
         "exp(-abs(value)) * iv(v, value); at 0 the mean of the gradients from both sides.",
     )  # fmt: skip
 
 
-def of_order(name: str, gradient: str, doc: str) -> None:
+def of_order(name: str, gradient: str, doc: str, kinds: str = "f") -> None:
     """A row for a family of functions of one argument, numbered by an order that is not differentiated."""
     function = getattr(special, name)
     orders = (0, 2, 1) if name not in ("gammainc", "gammaincc") else (1, 2.5, 0.5)
@@ -260,6 +267,7 @@ def of_order(name: str, gradient: str, doc: str) -> None:
         numpy=[function] if isinstance(function, np.ufunc) else [],
         samples=draws(case(orders[0], (3, 4)), case(orders[1], (4,)), case(orders[2], ()), domain=(0.5, 4)),
         reference=function,
+        kinds=kinds,
         doc=doc,
     )
 
@@ -282,7 +290,7 @@ def gamma_density(v: Any, x: Any) -> Any:
 @formula_function
 def log_beside(value: Any, factor: Any) -> Any:
     """The logarithm of a value, with 0 for what is not positive beside a factor that is 0."""
-    return np.log(np.where((factor == 0) & (value <= 0), 1, value))
+    return np.log(np.where((factor == 0) & (value == 0 if value.dtype.kind == "c" else value <= 0), 1, value))
 
 
 @formula_function

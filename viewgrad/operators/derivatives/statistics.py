@@ -45,6 +45,7 @@ row(
     {"self": "masked_fill(expand_reduced(grad, self.shape, axis, keepdims), isnan(self), 0)"},
     forward_derivative="masked_fill(self_t, isnan(self_p), 0).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nansum],
+    kinds="fc",
     samples=REDUCED,
     doc="The sum of the values that are numbers.",
 )
@@ -58,6 +59,7 @@ row(
     forward_derivative="(masked_fill(self_t, isnan(self_p), 0) / counts_beside(self_p, axis))"
     ".sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nanmean],
+    kinds="fc",
     samples=REDUCED,
     doc="The mean of the values that are numbers.",
 )
@@ -143,6 +145,7 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, 0, axis)"},
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, keepdims)",
         numpy=[_function],
+        kinds="fc",
         samples=REDUCED,
         doc="The value in the middle, or the mean of the two in the middle"
         + (", of those that are numbers." * _ignore or "."),
@@ -212,6 +215,7 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * ptp_weights(self, axis)"},
     forward_derivative="(self_t * ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.ptp],
+    kinds="fc",
     samples=REDUCED,
     doc="The greatest value less the least; equal ones share the gradient.",
 )

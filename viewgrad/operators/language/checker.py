@@ -277,6 +277,12 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
     indexed: set[int] = set()
     for formula in implemented:
         place = Place(name, formula.text, formula.inputs)
+        if not any(use.kind in ("grad", "grads", "grads[i]", "grad_NAME") for use in formula.uses):
+            raise place.error(
+                1,
+                "no incoming gradient is used, so what follows the operator would be ignored; multiply the derivative "
+                f"by grad, or, where it is zero, write 'zeros_like(grad)' or {NOT_DIFFERENTIABLE!r}",
+            )
         for use in formula.uses:
             if use.kind in ("grad", "grads", "grads[i]", "grad_NAME"):
                 first.setdefault("grads" if use.kind == "grads[i]" else use.kind, (use, place))

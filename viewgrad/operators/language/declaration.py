@@ -26,6 +26,7 @@ __all__ = [
 
 NOT_DIFFERENTIABLE: Final = "not_differentiable"
 NOT_IMPLEMENTED: Final = "not_implemented"
+UNDECIDED: Final = "?"
 
 
 @attrs.frozen
@@ -239,7 +240,8 @@ class Operator:
         user_defined: whether it is none of the library's; then what its formulas give is checked in every backward
             pass.
         domain: of an elementwise operator, the interval from which the tests draw its arguments.
-        kinds: the dtype kinds that it is for: "f", or "fc" where complex numbers make sense too.
+        kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument where
+            they differ. "?" of a user's operator that does not say so, until a complex number comes.
         samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
         reference: computes the same from arrays in another way; the tests compare with it.
         row: the name, and where it is declared, as generated code says it.
@@ -256,7 +258,7 @@ class Operator:
     doc: str = ""
     user_defined: bool = False
     domain: tuple[float, float] = (-2.0, 2.0)
-    kinds: str = "f"
+    kinds: str | Mapping[str, str] = "f"
     samples: Callable[..., Any] | None = None
     reference: Callable[..., Any] | None = None
     row: str = ""
@@ -319,6 +321,13 @@ class Operator:
     def name(self) -> str:
         """The operator's name."""
         return self.signature.name
+
+    def accepts_complex(self, argument: str) -> bool:
+        """Whether a tensor argument may be complex; what is not differentiated may always be."""
+        if argument not in self.differentiable:
+            return True
+        kinds = self.kinds if isinstance(self.kinds, str) else self.kinds.get(argument, "f")
+        return "c" in kinds or kinds == UNDECIDED
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
