@@ -270,9 +270,9 @@ def test_a_constant_costs_nothing():
     (from_self,) = functions(frozenset({"self"}))
     assert "return self_t * other_p\n" in from_self.source
     (from_numerator,) = OPERATORS["div"].tangents.functions(frozenset({"self"}))
-    assert "return self_t / other_p\n" in from_numerator.source
+    assert "return ops.flowing(self_t / other_p, self_t)\n" in from_numerator.source
     (from_denominator,) = OPERATORS["div"].tangents.functions(frozenset({"other"}))
-    assert "return -(other_t * result) / other_p\n" in from_denominator.source
+    assert "return -ops.flowing(other_t * (result / other_p), other_t)\n" in from_denominator.source
     (product,) = OPERATORS["matmul"].tangents.functions(frozenset({"other"}))
     assert "return _matmul_function(self_p, other_t)\n" in product.source
 
@@ -477,6 +477,14 @@ def test_a_tangent_is_updated_in_place_where_the_formula_is_one_call_of_the_oper
         x /= 2.0
         assert record.value._array is array
         np.testing.assert_allclose(unpack_dual(x).tangent.numpy(), -1.5 * V * np.stack([np.ones(4), A[0], A[0]]))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
+def test_a_tangent_that_is_zero_stays_so_where_it_is_divided_by_zero_in_place():
+    with dual_level():
+        x = make_dual(vg.Tensor([1.0, 0.0, 0.0]), vg.Tensor([2.0, 0.0, np.nan])) * 1.0
+        x /= vg.Tensor([4.0, 0.0, 0.0])
+        np.testing.assert_array_equal(unpack_dual(x).tangent.numpy(), [0.5, 0, np.nan])
 
 
 def test_a_write_that_fails_leaves_the_tangent():

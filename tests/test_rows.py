@@ -468,6 +468,39 @@ def test_small_shapes(operator, shape):
             check_second_order(small)
 
 
+# -- where nothing flows -----------------------------------------------------------------------------------------------
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, 6.0, np.pi / 2, -100.0, 1000.0])
+
+
+@over([operator for operator in DIFFERENTIABLE if operator.elementwise])
+@pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nothing_flows_from_nothing(operator, dtype):
+    """Where the incoming gradient is 0, so is the gradient, at edges of domains, poles and kinks too; to any order."""
+    sample = samples_of(operator)[0]
+    names = [name for name in sample.differentiable() if dtype is float or operator.accepts_complex(name)]
+    if not names:
+        return
+    points = np.meshgrid(*[SPECIAL] * min(len(names), 2))
+    given = {name: np.ravel(grid).astype(dtype) for name, grid in zip(names, points)}
+    count = len(given[names[0]])
+    arguments = {a.name: sample.bound().get(a.name) for a in operator.signature.tensors if a.name not in given}
+    others = {name: np.resize(value, count) for name, value in arguments.items() if value is not None}
+    sample = sample.replace(**given, **others)
+    leaves = {name: vg.Tensor(array, requires_grad=True) for name, array in given.items()}
+    (output,) = call(sample, leaves)
+    nothing = vg.zeros(output.shape, dtype=output.dtype).requires_grad_()
+    first = grad(output, flat(leaves), nothing, create_graph=True, materialize_grads=True)
+    connected = [g.sum() for g in first if g.requires_grad]
+    second = grad(connected, flat(leaves), materialize_grads=True) if connected else []
+    for found in (*first, *second, *grad(call(sample, leaves)[0], flat(leaves), nothing.detach())):
+        np.testing.assert_array_equal(found.detach().numpy(), 0, err_msg=str(sample))
+    with forward_ad.dual_level():
+        duals = dual_leaves(leaves_of(sample), {name: np.zeros(count, dtype) for name in given})
+        np.testing.assert_array_equal(tangent_or_zeros(call(sample, duals)[0]), 0, err_msg=str(sample))
+
+
 # -- in place ----------------------------------------------------------------------------------------------------------
 
 

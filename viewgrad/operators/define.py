@@ -49,6 +49,7 @@ def row(
     kinds: str | Mapping[str, str] = "f",
     samples: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
+    singular: bool = False,
 ) -> Operator:
     """Define an operator: one row of the table.
 
@@ -72,10 +73,14 @@ def row(
         samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors;
             `samples.draws` writes it down shortly. Needed unless the operator is elementwise.
         reference: computes the same in another way from arrays; the first of `numpy` where left out.
+        singular: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows there is
+            0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
 
     Returns:
         The operator, callable.
     """
+    if singular and derivatives is not None:
+        derivatives = {name: f"flowing({formula}, grad)" for name, formula in derivatives.items()}
     operator = _declare(
         signature,
         forward,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.creation import as_operand, from_number
+from ..tensor.modes import no_grad
 from ..tensor.observers import array_of
-from ..tensor.tensor import Tensor, current_edge, has_tangent
+from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
 from ..views.geometry import TensorGeometry
 from ..views.specs import Like, match_spec
+from .language.names import TENSOR_FUNCTIONS
 
 __all__ = [
     "HOLDERS",
@@ -29,6 +31,7 @@ __all__ = [
     "overwrite",
     "plain_option",
     "refuse_tensors",
+    "flowing_elements",
     "frozen_copy",
 ]
 
@@ -193,6 +196,23 @@ def refuse_tensors(operator: str, argument: str, value: Any) -> None:
             f"argument {argument!r} of operator {operator!r} is no tensor in its declaration; give it a formula, or "
             "'not_differentiable', or pass a number or an array"
         )
+
+
+def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor) -> Tensor:
+    """What a formula of an elementwise operator gives where something flows, and 0 elsewhere, with its history.
+
+    Where nothing flows and the formula gives no number, it is not computed at all: also its own derivatives might be
+    infinite there. See Note [Where nothing flows] in docs/notes/declarations.md.
+    """
+    with no_grad():
+        product = array_of(formula(grad, *tensors))
+    flows = ~(np.isnan(product) & (array_of(grad) == 0))
+    if flows.all():
+        return formula(grad, *tensors)  # type: ignore[no-any-return]
+    if not flows.any():
+        return from_array(np.zeros(product.shape, product.dtype))
+    chosen = [tensor.broadcast_to(flows.shape)[flows] for tensor in (grad, *tensors)]
+    return TENSOR_FUNCTIONS.scatter_into_zeros(formula(*chosen), np.nonzero(flows), flows.shape)  # type: ignore[no-any-return]
 
 
 def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:

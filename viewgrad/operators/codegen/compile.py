@@ -40,6 +40,7 @@ from ..operands import (
     MUTABLE,
     as_operand,
     checked_gradient,
+    flowing_elements,
     foreign_operand,
     frozen_copy,
     geometry_of,
@@ -52,6 +53,11 @@ from ..operands import (
 )
 from .function_writer import FunctionWriter, may_write_reals
 from .node_writer import LARGE, NodeWriter, backward_name
+
+try:  # what numpy.count_nonzero calls, without a look at what else it may mean, which costs as much again
+    from numpy._core.multiarray import count_nonzero
+except ImportError:
+    from numpy import count_nonzero
 
 __all__ = [
     "ARRAY_FUNCTIONS",
@@ -87,12 +93,16 @@ INTERNAL: Final[dict[str, Any]] = {
     "Tensor": Tensor,
     "as_operand": as_operand,
     "asarray": np.asarray,
+    "all_nonzero": np.logical_and.reduce,
+    "nonzeros": count_nonzero,
+    "errstate": np.errstate,
     "check_write": check_write,
     "checked_gradient": checked_gradient,
     "confirm_kinds": confirm_kinds,
     "match_spec": match_spec,
     "current_mode": current_mode,
     "float64": np.float64,
+    "flowing_elements": flowing_elements,
     "foreign_operand": foreign_operand,
     "owned_array": owned_array,
     "geometry_of": geometry_of,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...tensor.node import MANY, ONE
 from ..language.declaration import Formula, Operator
-from ..language.parsing import local_names
+from ..language.parsing import local_names, product_of
 from ..language.rewriting import Renamed, copied, formula_text
 
 __all__ = [
@@ -154,16 +154,16 @@ class NodeWriter:
                     else:
                         lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
             targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
-            assignment = f"{targets} = {self._formula(formula, recorded)}  # {operator.row}"
+            product = self._formula(product_of(formula.tree), recorded)
             written = self._in_place(formula) if release else None
             if written is None:
-                lines.append(indent + assignment)
+                lines += self._assigned(formula, targets, product, recorded, indent)
             else:
                 later = operator.formulas[operator.formulas.index(formula) + 1 :]
                 others = [f"e{order[name]} is None" for other in later for name in other.inputs]
                 if self.symmetric and later:
                     others = [f"(e1 is None or {self._of_one_value()})"]
-                lines += self._reused(targets, assignment, written, others, indent)
+                lines += self._reused(formula, targets, product, written, others, indent)
         if release:
             lines += self.releases()
         if operator.user_defined:
@@ -178,6 +178,26 @@ class NodeWriter:
         results = ", ".join(f"g{i}" for i in range(len(self.arguments)))
         lines += [f"        return {results}", ""]
         return lines
+
+    def _assigned(self, formula: Formula, targets: str, product: str, recorded: bool, indent: str) -> list[str]:
+        """The assignment of what a formula gives, and of zeros where nothing flows, if the formula says so.
+
+        Whether all of the gradient flows is cheap to see where that is small, and then nothing else is to be done.
+        """
+        if formula.tree is product_of(formula.tree):
+            return [f"{indent}{targets} = {product}  # {self.operator.row}"]
+        grad = "grad._array" if recorded else "grad"
+        flowing = f"flowing({product}, grad)"
+        if recorded:
+            read = ", ".join(["grad", *(name for name in (*formula.reads, *formula.results))])
+            flowing = f"flowing_elements(lambda {read}: {product}, {read})"
+        return [
+            f"{indent}if {grad}.size < LARGE and nonzeros({grad}) == {grad}.size:",
+            f"{indent}    {targets} = {product}  # {self.operator.row}",
+            f"{indent}else:",
+            f"{indent}    with errstate(divide='ignore', invalid='ignore'):",
+            f"{indent}        {targets} = {flowing}  # {self.operator.row}",
+        ]
 
     def _is_symmetric(self) -> bool:
         """Whether both operands have the same formula, a product, so that a value times itself needs it only once."""
@@ -198,7 +218,7 @@ class NodeWriter:
         """The ufunc and any factor of a formula like `grad * factor`, which can be computed over the gradient."""
         if not self.operator.elementwise or self.operator.user_defined or self.several or len(formula.inputs) > 1:
             return None
-        tree = formula.tree
+        tree = product_of(formula.tree)
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and _is_grad(tree.operand):
             return "np_negative", None
         if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)) and _is_grad(tree.left):
@@ -211,7 +231,13 @@ class NodeWriter:
         return None
 
     def _reused(
-        self, target: str, assignment: str, written: tuple[str, str | None], others: list[str], indent: str
+        self,
+        formula: Formula,
+        target: str,
+        product: str,
+        written: tuple[str, str | None],
+        others: list[str],
+        indent: str,
     ) -> list[str]:
         """A formula computed over the gradient where that is large and nobody else holds it.
 
@@ -220,24 +246,41 @@ class NodeWriter:
         ufunc, factor = written
         large = "type(grad) is ndarray and grad.size >= LARGE and grad.base is None"
         test = " and ".join([large, "getrefcount(grad) <= ALONE_IN_NODE", *others])
+        operator = "*" if ufunc == "np_multiply" else "/"
+        of_factor = f"{target} = grad {operator} factor"
+        if factor is None:
+            in_place = [f"{target} = {ufunc}(grad, grad)"]
+        else:
+            in_place = [f"{target} = {ufunc}(grad, factor, grad)"]
+        if formula.tree is not product_of(formula.tree):  # afterwards nobody could tell where nothing flowed
+            test += " and all_nonzero(grad, None)"
+            if factor is not None:
+                in_place = [
+                    f"factor = {factor}",
+                    f"{of_factor} if factor.dtype is not grad.dtype else {ufunc}(grad, factor, grad)",
+                ]
+            return [
+                f"{indent}if {test}:",
+                *(f"{indent}    {line}" for line in in_place),
+                f"{indent}else:",
+                *self._assigned(formula, target, product, False, f"{indent}    "),
+            ]
         lines = []
         if factor is not None:
             lines.append(f"{indent}factor = {factor}")
             test += " and factor.dtype is grad.dtype"
-            operator = "*" if ufunc == "np_multiply" else "/"
-            assignment = f"{target} = grad {operator} factor  # {self.operator.row}"
-        operands = "grad, grad" if factor is None else "grad, factor, grad"
+            product = f"grad {operator} factor"
         return [
             *lines,
             f"{indent}if {test}:",
-            f"{indent}    {target} = {ufunc}({operands})",
+            *(f"{indent}    {line}" for line in in_place),
             f"{indent}else:",
-            f"{indent}    {assignment}",
+            f"{indent}    {target} = {product}  # {self.operator.row}",
         ]
 
-    def _formula(self, formula: Formula, recorded: bool) -> str:
+    def _formula(self, tree: ast.expr, recorded: bool) -> str:
         arguments = {argument.name for argument in self.operator.signature.arguments}
-        return formula_text(formula.tree, recorded, arguments | local_names(formula.tree), self.operator.name)
+        return formula_text(tree, recorded, arguments | local_names(tree), self.operator.name)
 
     def _may_be_number(self, name: str) -> bool:
         """Whether a node may keep a number instead of a window of an input or a result."""
@@ -281,7 +324,7 @@ class NodeWriter:
             else:
                 value = self._load(read, recorded, {})
             lines.append(f"        {read} = {value}")
-        lines.append(f"        grads_of_list = {self._formula(formula, recorded)}  # {operator.row}")
+        lines.append(f"        grads_of_list = {self._formula(formula.tree, recorded)}  # {operator.row}")
         if release:
             lines += self.releases()
         conformed = "match_spec(g, like)"

@@ -4,6 +4,7 @@ from . import (
     activations,
     convolution,
     decompositions,
+    determinants,
     dropout,
     eigen,
     elementwise,

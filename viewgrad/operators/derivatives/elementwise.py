@@ -58,10 +58,12 @@ unary("positive",   np.positive,   "grad",                         "A copy of th
 unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
       inplace=InPlace(forward=lambda a: np.negative(a)))
 unary("square",     np.square,     "grad * conj(2 * self)",        "The value times itself.")
-unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", domain=(0.3, 3))
-unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", domain=(0.1, 3))
+unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", domain=(0.3, 3),
+      singular=True)
+unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", domain=(0.1, 3),
+      singular=True)
 unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube root; infinite gradient at 0.",
-      kinds="f", domain=(0.1, 3))
+      kinds="f", domain=(0.1, 3), singular=True)
 unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value, of reals; gradient 0 at 0.",
       kinds="f")
 unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
@@ -77,20 +79,21 @@ binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", kinds="
 binary("mul", np.multiply, ("grad * conj(other)", "grad * conj(self)"),
        "self_t * other_p + self_p * other_t", "The product.", kinds="fc")
 binary("div", np.true_divide, ("grad / conj(other)", "-grad * conj(result / other)"),
-       "(self_t - other_t * result) / other_p", "The quotient.", kinds="fc", domain=(0.3, 3))
+       "flowing(self_t / other_p, self_t) - flowing(other_t * (result / other_p), other_t)", "The quotient.",
+       kinds="fc", domain=(0.3, 3), singular=True)
 binary("floor_divide", np.floor_divide, (STEP, STEP),
        "zeros_like(result)", "The quotient rounded down; gradient 0.")
 binary("remainder", np.remainder, ("grad", "-grad * floor_divide(self, other)"),
-       "self_t - other_t * floor_divide(self_p, other_p)",
-       "What division leaves, with the divisor's sign.", domain=(0.3, 3))
+       "self_t - flowing(other_t * floor_divide(self_p, other_p), other_t)",
+       "What division leaves, with the divisor's sign.", domain=(0.3, 3), singular=True)
 binary("fmod", np.fmod, ("grad", "-grad * rint((self - result) / other)"),
-       "self_t - other_t * rint((self_p - result) / other_p)",
-       "What division leaves, with the dividend's sign.", domain=(0.3, 3))
+       "self_t - flowing(other_t * rint((self_p - result) / other_p), other_t)",
+       "What division leaves, with the dividend's sign.", domain=(0.3, 3), singular=True)
 row(
     "pow(self, exponent)", np.power,
     {"self": "grad * conj(power_slope(self, exponent))", "exponent": "grad * conj(result * power_log(self, exponent))"},
     forward_derivative="power_tangent(self_p, exponent_p, result, self_t, exponent_t)",
-    elementwise=True, inplace=True, kinds="fc", domain=(0.3, 2), numpy=[np.power],
+    elementwise=True, inplace=True, kinds="fc", domain=(0.3, 2), numpy=[np.power], singular=True,
     doc="The power; where the base is 0, the gradient of an exponent that is not negative is 0.",
 )
 row(
@@ -103,42 +106,54 @@ row(
 
 # -- exponentials and logarithms ---------------------------------------------------------------------------------------
 
-unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.")
-unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.")
-unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.")
-unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", domain=(0.1, 3))
-unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", domain=(0.1, 3))
-unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", domain=(0.1, 3))
-unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", domain=(-0.9, 2))
+unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.", singular=True)
+unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.", singular=True)
+unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.", singular=True)
+unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", domain=(0.1, 3),
+      singular=True)
+unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", domain=(0.1, 3),
+      singular=True)
+unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", domain=(0.1, 3),
+      singular=True)
+unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", domain=(-0.9, 2),
+      singular=True)
 binary("logaddexp", np.logaddexp, ("grad * exp(self - result)", "grad * exp(other - result)"),
-       "self_t * exp(self_p - result) + other_t * exp(other_p - result)", "log(exp(self) + exp(other)).")
+       "flowing(self_t * exp(self_p - result), self_t) + flowing(other_t * exp(other_p - result), other_t)",
+       "log(exp(self) + exp(other)).", singular=True)
 binary("logaddexp2", np.logaddexp2, ("grad * exp2(self - result)", "grad * exp2(other - result)"),
-       "self_t * exp2(self_p - result) + other_t * exp2(other_p - result)", "log2(2**self + 2**other).")
+       "flowing(self_t * exp2(self_p - result), self_t) + flowing(other_t * exp2(other_p - result), other_t)",
+       "log2(2**self + 2**other).", singular=True)
 
 # -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
 
 unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine, of radians.")
 unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine, of radians.")
 unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.", domain=(-1.2, 1.2))
-unary("arcsin",  np.arcsin,  "grad / conj(sqrt(1 - square(self)))",  "The inverse of the sine.", domain=(-0.9, 0.9))
-unary("arccos",  np.arccos,  "-grad / conj(sqrt(1 - square(self)))", "The inverse of the cosine.", domain=(-0.9, 0.9))
-unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.")
-unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.")
-unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.")
+unary("arcsin",  np.arcsin,  "grad / conj(sqrt(1 - square(self)))",  "The inverse of the sine.", domain=(-0.9, 0.9),
+      singular=True)
+unary("arccos",  np.arccos,  "-grad / conj(sqrt(1 - square(self)))", "The inverse of the cosine.", domain=(-0.9, 0.9),
+      singular=True)
+unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.", singular=True)
+unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.", singular=True)
+unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.", singular=True)
 unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.")
-unary("arcsinh", np.arcsinh, "grad / conj(sqrt(1 + square(self)))",  "The inverse of sinh.")
-unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(self + 1))", "The inverse of cosh.", domain=(1.1, 3))
-unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", domain=(-0.9, 0.9))
+unary("arcsinh", np.arcsinh, "grad / conj(sqrt(1 + square(self)))",  "The inverse of sinh.", singular=True)
+unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(self + 1))", "The inverse of cosh.", domain=(1.1, 3),
+      singular=True)
+unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", domain=(-0.9, 0.9),
+      singular=True)
 unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees as radians.",
       tangent=LINEAR, kinds="f", numpy=[np.deg2rad, np.radians])
 unary("rad2deg", np.rad2deg, "grad * 57.29577951308232",             "Radians as degrees.",
       tangent=LINEAR, kinds="f", numpy=[np.rad2deg, np.degrees])
 binary("arctan2", np.arctan2, ("grad * over_square(other, self)", "-grad * over_square(self, other)"),
-       "self_t * over_square(other_p, self_p) - other_t * over_square(self_p, other_p)",
-       "The angle of the point (other, self); gradient 0 at the origin.")
+       "flowing(self_t * over_square(other_p, self_p), self_t) "
+       "- flowing(other_t * over_square(self_p, other_p), other_t)",
+       "The angle of the point (other, self); gradient 0 at the origin.", singular=True)
 binary("hypot", np.hypot, ("grad * (self / nonzero_or_one(result))", "grad * (other / nonzero_or_one(result))"),
-       "self_t * (self_p / nonzero_or_one(result)) + other_t * (other_p / nonzero_or_one(result))",
-       "The length of the vector (self, other); gradient 0 at the origin.")
+       "flowing(self_t * (self_p / nonzero_or_one(result)), self_t) "
+       "+ flowing(other_t * (other_p / nonzero_or_one(result)), other_t)",
+       "The length of the vector (self, other); gradient 0 at the origin.", singular=True)
 
 # -- activation functions ----------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ...tensor.tensor import Tensor
 from ...views.specs import match_spec
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
-__all__ = ["conjugated", "places_along_axis", "plain", "reduced_count"]
+__all__ = ["conjugated", "places_along_axis", "plain", "reduced_count", "shares_of"]
 
 SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
 
@@ -33,6 +33,38 @@ def zeros_like(value: Any) -> Any:
 def nonzero_or_one(value: Any) -> Any:
     """The value, with 1 in the place of every 0, for a denominator under a numerator that is 0 in the same places."""
     return np.where(value == 0, 1, value)
+
+
+@formula_function
+def flowing(product: Any, grad: Any) -> Any:
+    """A product with `grad`; but 0 where `grad` is 0 and the other factor is infinite or no number.
+
+    See Note [Where nothing flows] in docs/notes/declarations.md.
+    """
+    recorded = isinstance(product, Tensor)
+    array = product._array if recorded else product
+    if not np.isnan(np.vdot(array, array)):
+        return product
+    nowhere = np.isnan(array) & ((grad._array if isinstance(grad, Tensor) else grad) == 0)
+    if not nowhere.any():
+        return product
+    return product.masked_fill(nowhere, 0) if recorded else np.where(nowhere, array.dtype.type(0), array)
+
+
+@formula_function
+def still_elements(tangent: Any) -> Any:
+    """Where a tangent is 0; None where it is so nowhere."""
+    still = tangent._array == 0
+    return still if still.any() else None
+
+
+@formula_function
+def keep_still(tangent: Any, still: Any) -> None:
+    """In place: 0 where a tangent was 0 before and is not a number now."""
+    if still is not None:
+        still &= np.isnan(tangent._array)
+        if still.any():
+            tangent.masked_fill_(still, 0)
 
 
 def conjugated(value: Any) -> Any:
@@ -54,17 +86,21 @@ def sign_gradient(grad: Any, value: Any, sign: Any) -> Any:
 
 @formula_function
 def power_slope(base: Any, exponent: Any) -> Any:
-    """The derivative of `base ** exponent` with respect to the base; that of the zeroth power is 0 also at 0."""
+    """The derivative of `base ** exponent` with respect to the base; that of the zeroth power is 0 everywhere."""
     if exponent.dtype.kind == "b":
         exponent = exponent.astype(base.dtype)
     if exponent.size == 1 and (exponent != 0).all():
         return exponent * base ** (exponent - 1.0)
-    return exponent * base ** np.where((base == 0) & (exponent == 0), 1, exponent - 1.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        power = base ** (exponent - 1.0)
+    return exponent * np.where((exponent == 0) & np.logical_not(np.isfinite(power)), 0, power)
 
 
 @formula_function
 def power_log(base: Any, exponent: Any) -> Any:
     """The logarithm of the base of a power, with 0 in the place of minus infinity where 0 ** exponent is finite."""
+    if exponent.dtype.kind == "c" != base.dtype.kind:
+        base = base.astype(exponent.dtype)
     return np.log(np.where((base == 0) & (exponent.real >= 0), 1, base))
 
 
@@ -72,7 +108,8 @@ def power_log(base: Any, exponent: Any) -> Any:
 def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, exponent_tangent: Any) -> Any:
     """The tangent of a power; a constant exponent adds nothing, whatever the logarithm of the base may be."""
     log = np.where(exponent_tangent == 0, 0, power_log(np.where(exponent_tangent == 0, 1, base), exponent))
-    return base_tangent * power_slope(base, exponent) + exponent_tangent * result * log
+    of_base = flowing(base_tangent * power_slope(base, exponent), base_tangent)
+    return of_base + flowing(exponent_tangent * result * log, exponent_tangent)
 
 
 @formula_function
@@ -166,9 +203,21 @@ def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
 
 @formula_function
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """The share of each element in the extremum `result` over `axis`: the elements equal to it share equally."""
-    hit = value == expand_reduced(result, value.shape, axis, keepdims)
-    return (hit / hit.sum(axis=axis, keepdims=True)).astype(value.dtype)
+    """Of each element, its share in the extremum `result` over `axis`: the elements equal to it share equally.
+
+    Where the extremum is not a number, those elements share that are not numbers.
+    """
+    return shares_of(value == expand_reduced(result, value.shape, axis, keepdims), value, axis)
+
+
+def shares_of(hit: Any, value: Any, axis: Any) -> Any:
+    """The share of each element that is chosen, where no element is chosen of each that is not a number."""
+    counts = hit.sum(axis=axis, keepdims=True)
+    if not (counts._array if isinstance(counts, Tensor) else counts).all():
+        plain(counts)
+        hit = hit | ((counts == 0) & np.isnan(value))
+        counts = np.maximum(hit.sum(axis=axis, keepdims=True), 1)
+    return (hit / counts).astype(value.dtype)
 
 
 @formula_function
@@ -179,12 +228,19 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
     if order == 1:
         return np.sign(value)
     if abs(order) == math.inf:
-        return np.sign(value) * tie_shares(np.abs(value), result, axis, keepdims)
-    length = nonzero_or_one(expand_reduced(result, value.shape, axis, keepdims))
+        # Of the same magnitudes, since those of complex numbers are rounded in one layout otherwise than in another.
+        magnitude = np.abs(value)
+        extremum = (magnitude.max if order > 0 else magnitude.min)(axis=axis, keepdims=True)
+        return np.sign(value) * shares_of(magnitude == extremum, magnitude, axis)
+    length = expand_reduced(result, value.shape, axis, keepdims)
+    length, norm = nonzero_or_one(length), length
     if order == 2:
         return value / length
     magnitude = np.abs(value)
-    return np.sign(value) * ((magnitude if order > 1 else nonzero_or_one(magnitude)) / length) ** (order - 1)
+    slope = np.sign(value) * ((magnitude if order > 1 else nonzero_or_one(magnitude)) / length) ** (order - 1)
+    if order < 0:  # then a norm is 0 as soon as one of the elements is, whatever the others are
+        slope = np.where(norm == 0, 0, slope)
+    return slope
 
 
 @formula_function

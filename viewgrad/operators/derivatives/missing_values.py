@@ -75,7 +75,8 @@ def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 @composite(np.nanstd)
 def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The standard deviation of the values that are numbers."""
-    return np.sqrt(nanvar(self, axis, ddof, keepdims))
+    variance = nanvar(self, axis, ddof, keepdims)
+    return np.where(variance == 0, variance, np.sqrt(variance))
 
 
 @composite(np.nanargmax)

@@ -165,12 +165,12 @@ SQRT_PI: Final = math.sqrt(math.pi)
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of one argument."""
-    unary(name, getattr(special, name), gradient, doc, **options)
+    unary(name, getattr(special, name), gradient, doc, singular=True, **options)
 
 
 def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of two arguments."""
-    binary(name, getattr(special, name), gradients, tangent, doc, **options)
+    binary(name, getattr(special, name), gradients, tangent, doc, singular=True, **options)
 
 
 def scipy_rows() -> None:
@@ -208,23 +208,25 @@ def scipy_rows() -> None:
     )
     scipy_binary(
         "betaln", ("grad * (digamma(self) - digamma(self + other))", "grad * (digamma(other) - digamma(self + other))"),
-        "self_t * (digamma(self_p) - digamma(self_p + other_p)) "
-        "+ other_t * (digamma(other_p) - digamma(self_p + other_p))",
+        "flowing(self_t * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
+        "+ flowing(other_t * (digamma(other_p) - digamma(self_p + other_p)), other_t)",
         "The logarithm of the absolute value of the beta function.", domain=(0.3, 4),
     )  # fmt: skip
     scipy_binary(
         "xlogy", ("grad * conj(log_beside(other, self))", "grad * conj(ratio_beside(self, other))"),
-        "self_t * log_beside(other_p, self_p) + other_t * ratio_beside(self_p, other_p)",
+        "flowing(self_t * log_beside(other_p, self_p), self_t) "
+        "+ flowing(other_t * ratio_beside(self_p, other_p), other_t)",
         "self * log(other), and 0 where the first value is 0.", domain=(0.3, 3), kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "xlog1py", ("grad * conj(log_beside(other + 1, self))", "grad * conj(ratio_beside(self, other + 1))"),
-        "self_t * log_beside(other_p + 1, self_p) + other_t * ratio_beside(self_p, other_p + 1)",
+        "flowing(self_t * log_beside(other_p + 1, self_p), self_t) "
+        "+ flowing(other_t * ratio_beside(self_p, other_p + 1), other_t)",
         "self * log1p(other), and 0 where the first value is 0.", domain=(0.3, 3), kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),
-        "self_t * (log(self_p / other_p) + 1) - other_t * self_p / other_p",
+        "flowing(self_t * (log(self_p / other_p) + 1), self_t) - flowing(other_t * self_p / other_p, other_t)",
         "self * log(self / other): what relative entropy sums.", domain=(0.3, 3),
     )  # fmt: skip
     for name, order in (("j0", 0), ("j1", 1)):
@@ -267,6 +269,8 @@ def of_order(name: str, gradient: str, doc: str, kinds: str = "f") -> None:
         numpy=[function] if isinstance(function, np.ufunc) else [],
         samples=draws(case(orders[0], (3, 4)), case(orders[1], (4,)), case(orders[2], ()), domain=(0.5, 4)),
         reference=function,
+        elementwise=True,
+        singular=True,
         kinds=kinds,
         doc=doc,
     )

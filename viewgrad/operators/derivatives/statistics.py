@@ -15,7 +15,7 @@ from ..composites import composite
 from ..define import row
 from ..operands import as_operand
 from ..samples import case, draws
-from .formulas import plain
+from .formulas import plain, shares_of
 from .linear_algebra import adjoint
 from .scattering import in_precision_of
 
@@ -193,12 +193,9 @@ def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *
 
 def extremum_weights_forward(a: Any, axis: Any = None) -> Array:
     axes = reduced_axes(axis, a.ndim)
-    highest = a == np.max(a, axis=axes, keepdims=True)
-    lowest = a == np.min(a, axis=axes, keepdims=True)
-    weights = highest / np.count_nonzero(highest, axis=axes, keepdims=True) - lowest / np.count_nonzero(
-        lowest, axis=axes, keepdims=True
-    )
-    return in_precision_of(weights, a)
+    highest = shares_of(a == np.max(a, axis=axes, keepdims=True), a, axes)
+    lowest = shares_of(a == np.min(a, axis=axes, keepdims=True), a, axes)
+    return np.asarray(highest - lowest)
 
 
 row(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .declaration import Argument, DeclarationError, Formula, Signature, Use
 
-__all__ = ["local_names", "parse_expression", "parse_formula", "parse_signature", "position_of"]
+__all__ = ["local_names", "parse_expression", "parse_formula", "parse_signature", "position_of", "product_of"]
 
 METADATA: Final = ("shape", "dtype", "ndim", "size", "strides")
 LIST_METADATA: Final = ("shapes", "dtypes")
@@ -75,6 +75,13 @@ def position_of(node: ast.AST, text: str) -> int:
     number: int = node.lineno - 1  # type: ignore[attr-defined]
     line = lines[number].encode()[: node.col_offset].decode()  # type: ignore[attr-defined]
     return lead + sum(map(len, lines[:number])) + len(line) + 1
+
+
+def product_of(tree: ast.expr) -> ast.expr:
+    """Of `flowing(product, grad)` the product; see Note [Where nothing flows]."""
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "flowing":
+        return tree.args[0]
+    return tree
 
 
 def local_names(tree: ast.AST) -> set[str]:

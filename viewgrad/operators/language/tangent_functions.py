@@ -14,13 +14,13 @@ import attrs
 
 from .checker import Place
 from .declaration import Signature, Use
-from .parsing import local_names
+from .parsing import local_names, product_of
 from .rewriting import formula_text
 
 __all__ = ["SYMBOLS", "ForwardFormula", "TangentFunction", "Tangents"]
 
 # Operators that are linear in each of their tensors, and so zero where one of them is.
-BILINEAR: Final = frozenset({"cross", "dot", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
+BILINEAR: Final = frozenset({"cross", "dot", "flowing", "inner", "kron", "matmul", "mul", "outer", "vecdot"})
 # Methods and attributes of a tensor that are linear in it.
 LINEAR: Final = frozenset(
     {
@@ -151,11 +151,13 @@ class Tangents:
         reads_result = any(name in self.signature.outputs for name in names)
         unchanged = isinstance(tree, ast.Name) and tree.id == "self_t"
         in_place = None
-        rest = self._direct(tree) if "self" in present else None
+        rest = self._direct(product_of(tree)) if "self" in present else None
         if rest is not None:
             arguments = ["self_t", *self._names_in(rest)]
             call = _unparse(rest, arguments, self.signature.name).removeprefix("rest(")
             body = f"{self.signature.name}_(self_t{', ' if call != ')' else ''}{call}"
+            if product_of(tree) is not tree:
+                body = f"still = ops.still_elements(self_t)\n    {body}\n    ops.keep_still(self_t, still)"
             text = self._write(f"{name}_in_place", arguments, body)
             in_place = self._compile(text, f"{name}_in_place")
             source += "\n" + text
