@@ -121,8 +121,43 @@ def test_einsum_refuses_what_does_not_fit():
         vg.einsum("ijk", x)
     with pytest.raises(ValueError, match="subscripts for 2 operands, but got 1"):
         vg.einsum("ij,jk", x)
-    with pytest.raises(TypeError, match="subscripts as a string"):
-        np.einsum(x, [0, 1], [1, 0])
+
+
+EINSUMS_OF_ONE = ["ij->ji", "ii->i", "iij->ji", "iji->ij", "...i->i...", "ii...->...i", "iii->i", "ij->", "ii", "ij->j"]
+
+
+@pytest.mark.parametrize("subscripts", EINSUMS_OF_ONE)
+def test_einsum_of_one_operand_shares_memory_where_numpys_does(subscripts):
+    """So what is written to a diagonal arrives in the matrix."""
+    letters = subscripts.partition("->")[0].replace("...", "")
+    array = np.arange(3.0 ** len(letters)).reshape((3,) * len(letters))
+    x = vg.Tensor(array, requires_grad=True)
+    base = x.clone()
+    theirs, ours = np.einsum(subscripts, array), np.einsum(subscripts, base)
+    np.testing.assert_array_equal(ours.detach().numpy(), theirs)
+    shared = np.shares_memory(theirs, array)
+    assert np.shares_memory(ours._array, base._array) == shared
+    if shared:
+        theirs *= 2
+        ours *= 2
+        np.testing.assert_array_equal(base.detach().numpy(), array)
+        (g,) = grad(base.sum(), x)
+        expected = np.ones(array.shape)
+        window = np.einsum(subscripts, expected)
+        window[...] = 2
+        np.testing.assert_array_equal(g.numpy(), expected)
+
+
+def test_einsum_takes_lists_of_numbers_out_and_dtype():
+    a, b = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    x, y = vg.Tensor(a), vg.Tensor(b)
+    np.testing.assert_array_equal(np.einsum(x, (0, 1), y, (1, 2)).numpy(), np.einsum(a, (0, 1), b, (1, 2)))
+    np.testing.assert_array_equal(np.einsum(x, [0, 1], [1, 0]).numpy(), a.T)
+    np.testing.assert_array_equal(np.einsum(x, [Ellipsis, 0], y, [0, 1], [Ellipsis, 1]).numpy(), a @ b)
+    out = vg.zeros((2, 4))
+    assert np.einsum("ij,jk", x, y, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), a @ b)
+    assert np.einsum("ij,jk", x, y, dtype=np.float32).dtype == np.float32
 
 
 def test_bools_are_no_indices_along_an_axis():

@@ -398,22 +398,16 @@ def test_anomaly_shows_where_a_failing_node_was_made():
 
 
 MAKERS = {
-    "LogBackward": lambda t: vg.log(t),  # made here
-    "LogBackward in place": lambda t: (t * 1).log_(),  # made here
+    "SquareBackward": lambda t: vg.square(t),  # made here
+    "SquareBackward in place": lambda t: (t * 1).square_(),  # made here
     "CopySlices": lambda t: in_place_through_a_view(t),
-    "DivBackward": lambda t: second_derivative(t),
 }
 
 
 def in_place_through_a_view(t):
     base = t * 1
-    base[0:1].log_()  # made here
+    base[0:1].square_()  # made here
     return base
-
-
-def second_derivative(t):
-    (g,) = grad(vg.sqrt(t).sum() * 1, t, create_graph=True)  # made here
-    return g * 0
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -421,7 +415,7 @@ def second_derivative(t):
 def test_anomaly_finds_nan(name):
     x = leaf(0.0, 1.0)
     with detect_anomaly():
-        out = MAKERS[name](x) * 0
+        out = MAKERS[name](x) * np.inf
         with pytest.raises(AnomalyError, match=f"{name.split()[0]} made .* not a number at 1 of 2") as caught:
             out.sum().backward()
     assert "# made here" in str(caught.value)
@@ -468,11 +462,11 @@ def test_anomaly_says_when_the_gradient_was_bad_already():
 def test_anomaly_tells_of_the_pass_in_which_a_node_was_made():
     x = leaf(0.0)
     with detect_anomaly(check_nan=False):
-        y = vg.sqrt(x) * 0 + Product.apply(x, x)  # the forward line
+        y = vg.square(vg.square(x)) + Product.apply(x, x)  # the forward line
         (g,) = grad(y.sum(), x, create_graph=True)
     with detect_anomaly(), pytest.raises(AnomalyError) as caught:
-        (g * 0).sum().backward()
-    assert "was done by the backward pass of SqrtBackward" in str(caught.value)
+        (g * np.inf).sum().backward()
+    assert "was done by the backward pass of SquareBackward" in str(caught.value)
     assert "# the forward line" in str(caught.value)
 
 

@@ -280,6 +280,10 @@ def define_op(
         doc=doc,
         user_defined=True,
         row=_place(signature),
+        domain=domain,
+        kinds=UNDECIDED if kinds is None else kinds,
+        samples=samples,
+        reference=reference,
     )
     if kinds is not None:
         check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])

@@ -205,10 +205,11 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
     infinite there. See Note [Where nothing flows] in docs/notes/declarations.md.
     """
     with no_grad():
-        product = array_of(formula(grad, *tensors))
-    flows = ~(np.isnan(product) & (array_of(grad) == 0))
+        product = formula(grad, *tensors)._array
+    flows = ~(np.isnan(product) & (grad._array == 0))
     if flows.all():
         return formula(grad, *tensors)  # type: ignore[no-any-return]
+    array_of(grad, "the formula of a gradient")
     if not flows.any():
         return from_array(np.zeros(product.shape, product.dtype))
     chosen = [tensor.broadcast_to(flows.shape)[flows] for tensor in (grad, *tensors)]

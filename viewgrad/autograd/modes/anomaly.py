@@ -41,13 +41,13 @@ class detect_anomaly(ModeSwitch):
         AnomalyError: from a backward pass inside, when a node made a NaN.
 
     Example:
-        >>> import viewgrad as vg
+        >>> import math, viewgrad as vg
         >>> x = vg.Tensor([0.0, 1.0], requires_grad=True)
         >>> with vg.autograd.detect_anomaly():
-        ...     y = vg.sqrt(x) * 0
+        ...     y = vg.square(x) * math.inf
         ...     y.sum().backward()
         Traceback (most recent call last):
-        viewgrad.errors.AnomalyError: SqrtBackward made a gradient of its input 0 that is not a number at 1 of 2 ...
+        viewgrad.errors.AnomalyError: SquareBackward made a gradient of its input 0 that is not a number at 1 of 2 ...
     """
 
     def __init__(self, check_nan: bool = True) -> None:

@@ -52,7 +52,7 @@ from ..operands import (
     refuse_tensors,
 )
 from .function_writer import FunctionWriter, may_write_reals
-from .node_writer import LARGE, NodeWriter, backward_name
+from .node_writer import LARGE, MANY_ELEMENTS, NodeWriter, backward_name
 
 try:  # what numpy.count_nonzero calls, without a look at what else it may mean, which costs as much again
     from numpy._core.multiarray import count_nonzero
@@ -83,6 +83,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "HOLDERS": HOLDERS,
     "INTERRUPTIONS": INTERRUPTIONS,
     "LARGE": LARGE,
+    "MANY_ELEMENTS": MANY_ELEMENTS,
     "MUTABLE": MUTABLE,
     "Node": Node,
     "ONE_EDGE": ONE_EDGE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -187,12 +187,12 @@ class NodeWriter:
         if formula.tree is product_of(formula.tree):
             return [f"{indent}{targets} = {product}  # {self.operator.row}"]
         grad = "grad._array" if recorded else "grad"
-        flowing = f"flowing({product}, grad)"
+        flowing = f"arrays.flowing({product}, grad)"
         if recorded:
             read = ", ".join(["grad", *(name for name in (*formula.reads, *formula.results))])
             flowing = f"flowing_elements(lambda {read}: {product}, {read})"
         return [
-            f"{indent}if {grad}.size < LARGE and nonzeros({grad}) == {grad}.size:",
+            f"{indent}if {grad}.size < MANY_ELEMENTS and nonzeros({grad}) == {grad}.size:",
             f"{indent}    {targets} = {product}  # {self.operator.row}",
             f"{indent}else:",
             f"{indent}    with errstate(divide='ignore', invalid='ignore'):",
@@ -372,4 +372,5 @@ def backward_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward"
 
 
+MANY_ELEMENTS: Final = 4096  # from so many on, counting which are 0 costs more than a look at the product
 LARGE: Final = 1000  # elements; below, looking whether a gradient can be written over costs more than it saves

@@ -27,6 +27,7 @@ from . import (
     scattering,
     scipy_functions,
     selection,
+    sets,
     special_functions,
     statistics,
 )

@@ -15,11 +15,12 @@ import numpy as np
 
 from ...tensor.observers import array_of
 from ...tensor.tensor import Tensor
-from ...views.specs import match_spec
+from ...views.specs import match_spec, sum_to
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
 __all__ = ["conjugated", "places_along_axis", "plain", "reduced_count", "shares_of"]
 
+minimum_reduce: Final[Any] = np.minimum.reduce
 SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
 
 
@@ -43,11 +44,13 @@ def flowing(product: Any, grad: Any) -> Any:
     """
     recorded = isinstance(product, Tensor)
     array = product._array if recorded else product
-    if not np.isnan(np.vdot(array, array)):
+    if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is no number as soon as one of them is
         return product
     nowhere = np.isnan(array) & ((grad._array if isinstance(grad, Tensor) else grad) == 0)
     if not nowhere.any():
         return product
+    if recorded:
+        plain(grad)
     return product.masked_fill(nowhere, 0) if recorded else np.where(nowhere, array.dtype.type(0), array)
 
 
@@ -174,6 +177,9 @@ def expand_reduced(grad: Any, shape: tuple[int, ...], axis: Any, keepdims: bool)
     return expanded
 
 
+formula_function(sum_to)
+
+
 @formula_function
 def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
     """How many elements of an array of `shape` a reduction over `axis` takes together."""
@@ -199,6 +205,42 @@ def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
     """The shares of the elements in the sum of exponentials of which `result` is the logarithm; 0 where that is 0."""
     result = expand_reduced(result, value.shape, axis, keepdims)
     return np.exp(value - np.where(result == -math.inf, 0, result))
+
+
+@formula_function
+def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The gradient of the exponents."""
+    if b is None:
+        shares = exp_shares(value, result, axis, keepdims)
+        return expand_reduced(grad, value.shape, axis, keepdims) * conjugated(shares)
+    shape = np.broadcast_shapes(value.shape, b.shape)
+    shares = exp_shares(broadcast(value, shape), result, axis, keepdims) * b
+    return expand_reduced(grad, shape, axis, keepdims) * conjugated(shares)
+
+
+@formula_function
+def logsumexp_weight_gradient(
+    grad: Any, value: Any, b_shape: tuple[int, ...], result: Any, axis: Any, keepdims: bool
+) -> Any:
+    """The gradient of the factors of the exponentials."""
+    shape = np.broadcast_shapes(value.shape, b_shape)
+    shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
+    return expand_reduced(grad, shape, axis, keepdims) * conjugated(shares)
+
+
+@formula_function
+def logsumexp_tangent(value_t: Any, b_t: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The tangent of the logarithm of a sum of exponentials."""
+    if b is None:
+        return (exp_shares(value, result, axis, keepdims) * value_t).sum(axis=axis, keepdims=keepdims)
+    shape = np.broadcast_shapes(value.shape, b.shape)
+    shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
+    return (shares * (b * value_t + b_t)).sum(axis=axis, keepdims=keepdims)
+
+
+def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
+    """An array or a tensor in a shape that it can be broadcast to."""
+    return value if value.shape == shape else np.broadcast_to(value, shape)
 
 
 @formula_function
@@ -350,8 +392,8 @@ def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
 @formula_function
 def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int | None) -> Any:
     """The sum over the repetitions."""
-    lanes = (math.prod(shape),) if axis is None else shape
-    along = 0 if axis is None else axis % len(shape)
+    lanes = (math.prod(shape),) if axis is None or not shape else shape
+    along = 0 if axis is None or not shape else axis % len(shape)
     counts = plain(repeats)
     if counts.size == 1:
         count = int(counts.item())

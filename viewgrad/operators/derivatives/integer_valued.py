@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor
 from ..codegen.compile import formula_function
 from ..define import row
 from ..samples import case, draws
@@ -58,33 +57,6 @@ row(
     ],
     doc="The number of the bin that each value lies in.",
 )
-# -- sets --------------------------------------------------------------------------------------------------------------
-
-
-def unique_all_forward(a: Any) -> tuple[Array, Array, Array, Array]:
-    values, indices, inverse, counts = np.unique(a, return_index=True, return_inverse=True, return_counts=True)
-    return values, indices, inverse.reshape(a.shape), counts
-
-
-DOUBLES = draws(case(np.array([[1.0, 3.0, 1.0], [0.0, 3.0, 3.0]])), case(np.zeros(0)), case(np.array(2.0)))
-
-row(
-    "unique(self, axis=None)",
-    lambda a, axis=None: np.unique(a, axis=axis),
-    {"self": NOT},
-    samples=lambda rng: [*DOUBLES(rng), ((np.array([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]]), 0), {})],
-    reference=lambda a, axis=None: np.unique(a, axis=axis),
-    doc="The distinct values, ascending.",
-)
-unique_all = row(
-    "unique_all(self) -> (values, indices, inverse_indices, counts)",
-    unique_all_forward,
-    {"self": NOT},
-    samples=DOUBLES,
-    numpy=[np.unique_all],
-    doc="The distinct values, ascending, where each comes first, which of them each value is, and how often each "
-    "occurs.",
-)
 row(
     "isin(self, test_elements, *, invert=False)",
     lambda a, test_elements, *, invert=False: np.isin(a, test_elements, invert=invert),
@@ -96,27 +68,6 @@ row(
     numpy=[np.isin],
     doc="Whether each value is one of the others.",
 )
-
-
-def _unique(
-    ar: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
-    **others: Any,
-) -> Any:  # fmt: skip
-    if not (return_index or return_inverse or return_counts or others):
-        return ar.unique(axis)
-    if axis is not None or others:
-        raise TypeError(
-            "unique of tensors takes an axis only where nothing but the values is asked for, and no equal_nan"
-        )
-    values, indices, inverse, counts = unique_all(ar)
-    asked = ((indices, return_index), (inverse, return_inverse), (counts, return_counts))
-    return (values, *(part for part, wanted in asked if wanted))
-
-
-FUNCTIONS[np.unique] = _unique
-FUNCTIONS[np.unique_values] = lambda x, /: x.unique()
-FUNCTIONS[np.unique_counts] = lambda x, /: unique_all(x)[::3]
-FUNCTIONS[np.unique_inverse] = lambda x, /: unique_all(x)[::2]
 
 # -- counts ------------------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ row(
     forward_derivative=LINEAR, kinds="fc", numpy=[np.repeat],
     samples=draws(
         case((2, 3), 2), case((2, 3), 2, axis=-1), case((2, 3), np.array([2, 0, 1]), axis=1), case((), 3),
+        case((), 3, axis=0),
         case((2, 2), np.array([1, 0, 2, 1])), case((2, 3), 0),
     ),
     doc="Each element, or each slice along `axis`, repeated.",

@@ -26,7 +26,7 @@ from ..define import row
 from ..numpy_dispatch import write_out
 from ..operands import as_operand
 from ..samples import Call, case, draws
-from .formulas import call, conjugated, plain
+from .formulas import call, conjugated
 
 __all__ = ["cond", "multi_dot"]
 
@@ -482,6 +482,11 @@ def multi_dot(arrays: Any) -> Any:
     tensors = [as_operand(array) for array in arrays]
     if len(tensors) < 2:
         raise ValueError("multi_dot takes at least two arrays")
+    for i, tensor in enumerate(tensors):
+        if tensor.ndim != 2 and (tensor.ndim != 1 or 0 < i < len(tensors) - 1):
+            raise np.linalg.LinAlgError(
+                f"multi_dot takes matrices, and vectors at the ends, not {tensor.ndim} dimensions at place {i}"
+            )
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
     if first:
         tensors[0] = tensors[0][None, :]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..composites import composite
 from ..define import row
+from ..numpy_dispatch import write_out
 from ..operands import as_operand
 from ..samples import case, draws
 from .contractions import parsed_subscripts
@@ -97,26 +98,43 @@ def contracted(subscripts: str, first: Array, second: Array) -> Any:
     return np.einsum(subscripts, first, second, optimize=math.prod(sizes.values()) > LARGE)
 
 
-def written_out(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Arguments `(a, (0, 1), b, (1, 2), (0, 2))` of `einsum`, with its subscripts as text."""
+def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The subscripts and operands of a call, whose subscripts may be lists of numbers behind each operand."""
+    if isinstance(operands[0], str):
+        return operands[0], operands[1:]
 
-    def text(numbers: Any) -> str:
-        return "".join("..." if number is ... else string.ascii_letters[int(number)] for number in numbers)
+    def letters(places: Any) -> str:
+        return "".join("..." if place is Ellipsis else string.ascii_letters[place] for place in places)
 
-    pairs = len(arguments) // 2
-    left = ",".join(text(arguments[2 * i + 1]) for i in range(pairs))
-    return left + ("->" + text(arguments[-1]) if len(arguments) % 2 else ""), arguments[: 2 * pairs : 2]
+    pairs = len(operands) // 2
+    subscripts = ",".join(letters(places) for places in operands[1 : 2 * pairs : 2])
+    if len(operands) % 2:
+        subscripts += "->" + letters(operands[-1])
+    return subscripts, operands[: 2 * pairs : 2]
+
+
+def without_sums(tensor: Any, letters: str, output: str) -> Any:
+    """A view with dimensions in another order, and diagonals where a letter occurs twice."""
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            first = letters.index(letter)
+            second = letters.index(letter, first + 1)
+            tensor = tensor.diagonal(0, first, second)
+            letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
+    return tensor.permute(*(letters.index(letter) for letter in output)) if letters else tensor[...]
 
 
 @composite(np.einsum, method=False)
-def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Any:
-    """The sum of products of tensors that `subscripts` says, as `numpy.einsum`.
+def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = None, **idle: Any) -> Any:
+    """The sum of products of tensors that subscripts say, as `numpy.einsum`.
 
     Arguments:
-        subscripts: `"ij,jk->ik"`; without an arrow, the letters that appear once, in order, are those of the result.
-            Or the first tensor, where lists of numbers follow the tensors: `einsum(a, (0, 1), b, (1, 2), (0, 2))`.
-        operands: the tensors.
-        optimize: for NumPy's sake; the order of the products is always looked for.
+        operands: the subscripts, `"ij,jk->ik"`, and the tensors; without an arrow, the letters that appear once, in
+            order, are those of the result. Or each tensor followed by a list of numbers for letters, and at the end
+            those of the result. Of one tensor, of which nothing is summed, the result is a view.
+        optimize: for NumPy's sake, as `order` and `casting`; the order of the products is always looked for.
+        out: the tensor to write to.
+        dtype: what to compute in.
 
     Example:
         >>> import viewgrad as vg
@@ -125,11 +143,21 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = None) -> Any:
         Tensor([[ 7., 10.],
                 [15., 22.]])
     """
-    if not isinstance(subscripts, str):
-        subscripts, operands = written_out((subscripts, *operands))
+    if idle.keys() - {"order", "casting"}:
+        raise TypeError(f"einsum takes optimize, out, dtype, order and casting, not {', '.join(idle)}")
+    subscripts, given = with_letters(operands)
+    if dtype is not None:
+        given = tuple(as_operand(operand).astype(dtype) for operand in given)
+    result = summed_products(subscripts, given)
+    return result if out is None else write_out(result, out, "np.einsum")
+
+
+def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
     tensors = [as_operand(operand) for operand in operands]
     inputs, output = parsed_subscripts(subscripts, [tensor.ndim for tensor in tensors])
     if len(tensors) == 1:
+        if set(inputs[0]) == set(output):
+            return without_sums(tensors[0], inputs[0], output)
         return einsum_single(tensors[0], f"{inputs[0]}->{output}")
     order = [(0, 1)]
     if len(tensors) > 2:

@@ -59,11 +59,13 @@ def mean_forward(self: Array, axis: Any = None, keepdims: bool = False) -> Any:
     return add_reduce(self, axis, None, None, keepdims) / reduced_count(self.shape, axis)
 
 
-def logsumexp_forward(self: Array, axis: Any = None, keepdims: bool = False) -> Any:
-    greatest = np.max(self, axis=axis, keepdims=True)
+def logsumexp_forward(self: Array, axis: Any = None, keepdims: bool = False, b: Array | None = None) -> Any:
+    counted = self if b is None else np.where(b == 0, -math.inf, self)
+    greatest = np.max(counted.real, axis=axis, keepdims=True, initial=-math.inf)
     greatest = np.where(np.isfinite(greatest), greatest, 0)
     with np.errstate(divide="ignore"):
-        result = np.log(np.sum(np.exp(self - greatest), axis=axis, keepdims=True)) + greatest
+        terms = np.exp(counted - greatest) if b is None else np.exp(counted - greatest) * b
+        result = np.log(np.sum(terms, axis=axis, keepdims=True)) + greatest
     return result if keepdims else result.squeeze(axis)
 
 
@@ -99,12 +101,20 @@ row(
     doc="The square root of the variance; gradient 0 where it is 0.",
 )
 row(
-    "logsumexp(self, axis=None, keepdims=False)", logsumexp_forward,
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(exp_shares(self, result, axis, keepdims))"},
-    forward_derivative="sum(exp_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)", samples=REDUCED,
-    kinds="fc",
-    reference=lambda self, axis=None, keepdims=False: np.log(np.sum(np.exp(self), axis=axis, keepdims=keepdims)),
-    doc="log(sum(exp(self))), without overflow.",
+    "logsumexp(self, axis=None, keepdims=False, b=None)", logsumexp_forward,
+    {
+        "self": "logsumexp_gradient(grad, self, b, result, axis, keepdims)",
+        "b": "logsumexp_weight_gradient(grad, self, b.shape, result, axis, keepdims)",
+    },
+    forward_derivative="logsumexp_tangent(self_t, b_t, self_p, b_p, result, axis, keepdims)", kinds="fc",
+    samples=lambda rng: [
+        *REDUCED(rng), ((rng.standard_normal((3, 4)), 1), {"b": rng.uniform(0.5, 2, (3, 4))}),
+        ((rng.standard_normal((3, 4)),), {"b": rng.uniform(0.5, 2, 4)}),
+    ],
+    reference=lambda self, axis=None, keepdims=False, b=None: np.log(
+        np.sum(np.exp(self) * (1 if b is None else b), axis=axis, keepdims=keepdims)
+    ),
+    doc="log(sum(b * exp(self))), without overflow; `b` is 1 where left out.",
 )
 row(
     "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis),

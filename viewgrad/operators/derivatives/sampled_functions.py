@@ -68,6 +68,9 @@ row(
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    a = as_operand(a)
+    if n == 0:
+        return a  # type: ignore[no-any-return]
     shape = list(a.shape)
     shape[axis] = 1
     ends = [np.broadcast_to(end, shape) if end is not None and not np.ndim(end) else end for end in (prepend, append)]

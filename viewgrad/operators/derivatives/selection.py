@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 NOT: Final = "not_differentiable"
 LINEAR: Final = "auto_linear"
 PLACES: Final = np.array([[0, 0], [3, 1], [-1, 2]])
-MATRICES: Final = draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2)))
+MATRICES: Final = draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2)), case((3,)), case((3,), 1))
 SCATTERED: Final = draws(
     case((3, 4), 1, PLACES, (3, 2)), case((3, 4), 0, np.array([[0, 2, 1, 0]]), (1, 4)),
     case((3,), 0, np.array([0, 2]), ()),
@@ -111,12 +111,14 @@ row(
     doc="For each lane along `axis` the elements at that lane's own indices.",
 )
 row(
-    "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "tril(grad, k)"}, forward_derivative=LINEAR,
-    kinds="fc", samples=MATRICES, numpy=[np.tril], doc="The matrices with zeros above the diagonal `k`.",
+    "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "sum_to(tril(grad, k), self.shape)"},
+    forward_derivative=LINEAR, kinds="fc", samples=MATRICES, numpy=[np.tril],
+    doc="The matrices, or one of which every row is a vector, with zeros above the diagonal `k`.",
 )
 row(
-    "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "triu(grad, k)"}, forward_derivative=LINEAR,
-    kinds="fc", samples=MATRICES, numpy=[np.triu], doc="The matrices with zeros below the diagonal `k`.",
+    "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "sum_to(triu(grad, k), self.shape)"},
+    forward_derivative=LINEAR, kinds="fc", samples=MATRICES, numpy=[np.triu],
+    doc="The matrices, or one of which every row is a vector, with zeros below the diagonal `k`.",
 )
 
 # -- putting -----------------------------------------------------------------------------------------------------------

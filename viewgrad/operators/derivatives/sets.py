@@ -1,0 +1,77 @@
+"""The derivatives of distinct values: each is picked out of the tensor, where it comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tensor.tensor import FUNCTIONS, Tensor
+from ..codegen.compile import formula_function
+from ..define import row
+from ..operands import as_operand
+from ..samples import case, draws
+from .formulas import call, plain
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+
+def unique_all_forward(a: Any) -> tuple[Array, Array, Array, Array]:
+    values, indices, inverse, counts = np.unique(
+        a, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    return values, indices, inverse.reshape(a.shape), counts
+
+
+@formula_function
+def first_places(a: Any, axis: int | None) -> Array:
+    """Where each of the distinct values, or slices along `axis`, comes first."""
+    return np.unique(plain(a), return_index=True, axis=axis)[1]
+
+
+DISTINCT = draws(case((2, 3)), case(np.zeros(0)), case(np.array(2.0)), case((4,)))
+
+row(
+    "unique(self, axis=None)",
+    lambda a, axis=None: np.unique(a, axis=axis),
+    {"self": "take_gradient(grad, first_places(self, axis), self.shape, axis, 'raise')"},
+    forward_derivative="take(self_t, first_places(self_p, axis), axis)",
+    kinds="fc",
+    samples=lambda rng: [*DISTINCT(rng), ((np.array([[1.0, 2.0], [0.0, 1.0], [1.5, 2.0]]), 0), {})],
+    reference=lambda a, axis=None: np.unique(a, axis=axis),
+    doc="The distinct values, ascending; the gradient goes to where each comes first.",
+)
+unique_all = row(
+    "unique_all(self) -> (values, indices, inverse_indices, counts)",
+    unique_all_forward,
+    {"self": "take_gradient(grad, indices, self.shape, None, 'raise')"},
+    forward_derivative={"values": "take(self_t, indices)"},
+    nondifferentiable_outputs=("indices", "inverse_indices", "counts"),
+    kinds="fc",
+    samples=DISTINCT,
+    numpy=[np.unique_all],
+    doc="The distinct values, ascending, where each comes first, which of them each value is, and how often each "
+    "occurs. What is not a number is equal to nothing.",
+)
+
+
+def _unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    *, equal_nan: bool = True, **order: Any,
+) -> Any:  # fmt: skip
+    """`numpy.unique`, whose values are picked out of the tensor."""
+    ar = as_operand(ar)
+    asked = (return_inverse, return_counts)
+    _, places, *others = np.unique(plain(ar), True, *asked, axis=axis, equal_nan=equal_nan, **order)  # type: ignore[call-overload]
+    values = call("take", ar, places, axis)
+    if not (return_index or return_inverse or return_counts):
+        return values
+    return (values, *(Tensor(part) for part in ([places] if return_index else []) + others))
+
+
+FUNCTIONS[np.unique] = _unique
+FUNCTIONS[np.unique_values] = lambda x, /: unique_all(x)[0]
+FUNCTIONS[np.unique_counts] = lambda x, /: unique_all(x)[::3]
+FUNCTIONS[np.unique_inverse] = lambda x, /: unique_all(x)[::2]
