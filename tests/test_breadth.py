@@ -394,7 +394,7 @@ UNIQUES = {
 def test_distinct_values_are_picked_out(name):
     """The gradient of each goes to where it comes first; the rest has none. What is no number is equal to nothing."""
     x = np.array([[3.0, 1.0], [1.0, 0.0], [3.0, 1.0], [np.nan, 2.0], [np.nan, 7.0]])
-    t = leaf(x)
+    t = leaf_of(x)
     found, wanted = UNIQUES[name](t), UNIQUES[name](x)
     single = isinstance(found, vg.Tensor)
     for ours, theirs in zip((found,) if single else found, (wanted,) if single else wanted, strict=True):
@@ -408,7 +408,7 @@ def test_distinct_values_are_picked_out(name):
         merged = np.unique(x, equal_nan=name in ("unique", "with places", "counts"))
         assert g.numpy().sum() == merged.size
         np.testing.assert_array_equal(g.numpy()[:3], [[1, 1], [0, 1], [0, 0]])
-    y = leaf([3.0, 1.0, 3.0, 2.0])
+    y = leaf_of([3.0, 1.0, 3.0, 2.0])
     # 1 * a + 2 * b + 3 * c, with the distinct values at places 1, 3 and 0
     np.testing.assert_array_equal(grad((np.unique(y) * y[:3]).sum(), y)[0].numpy(), [3 + 1, 3 + 2, 3, 1])
 

@@ -4,15 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from leaves import leaf_of as leaf
 
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.func import hessian, jacfwd
-
-
-def leaf(values):
-    return vg.Tensor(np.array(values), requires_grad=True)
-
 
 SINGULAR = {
     "zeros": np.zeros((2, 2)),

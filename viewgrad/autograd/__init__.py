@@ -6,6 +6,7 @@ from ..operators import (
     numpy_methods,
     numpy_polynomials,
     numpy_reductions,
+    numpy_spellings,
     numpy_ufuncs,
     python_operators,
 )

@@ -194,7 +194,10 @@ def _where(condition: Any, *values: Any) -> Any:
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     if not isinstance(dst, Tensor):
-        raise TypeError("np.copyto cannot write a tensor to a plain array, which has no history")
+        raise TypeError(
+            "a tensor cannot be written to a plain array, which has no history (by np.copyto, np.full or "
+            "np.full_like): make that a tensor first"
+        )
     src = as_operand(src)
     if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"np.copyto cannot cast {src.dtype} to {dst.dtype} by the rule {casting!r}")
