@@ -47,7 +47,7 @@ class Sample:
         return Sample(self.operator, tuple(given.pop(name) for name in names[: len(self.args)]), given)
 
     def astype(self, dtype: Any, rng: np.random.Generator) -> Sample:
-        """The same call with its differentiable arguments in another dtype; imaginary parts are drawn.
+        """This call with its differentiable arguments in another dtype; imaginary parts are drawn.
 
         What may not be complex gets the real dtype of the same precision.
         """
@@ -127,7 +127,7 @@ def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
 
 
 def samples_in_each_kind(operator: Operator, seed: int = 0) -> list[Sample]:
-    """The same calls with real numbers and, where the operator takes them, with complex ones."""
+    """Its calls with real numbers and, where the operator takes them, with complex ones."""
     samples = samples_of(operator, seed)
     rng = np.random.default_rng([seed, 1])
     if any(operator.accepts_complex(name) for name in operator.differentiable):

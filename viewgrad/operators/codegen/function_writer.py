@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..language.declaration import UNDECIDED, Argument, Formula, Operator
+from ..language.declaration import Argument, Formula, Operator
+from .kind_writer import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_likes
 
 __all__ = ["FunctionWriter", "may_write_reals"]
@@ -39,9 +40,9 @@ class FunctionWriter:
         lines += self._special("run_special")
         lines += self._arrays()
         outputs = self.signature.outputs
-        lines += self._refuse_kinds()
+        lines += kind_check(operator)
         call = f"{name}_forward({self.signature.call(self._array_name)})"
-        lines += self._forward([f"{', '.join(f'r{i}' for i in range(len(outputs)))} = {call}"])
+        lines += guarded_forward(operator, f"{', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
         for i, output in enumerate(outputs):
             if self.gives_numbers:
                 if not self.plain and any(output in formula.results for formula in self.formulas):
@@ -88,7 +89,7 @@ class FunctionWriter:
         lines += self._refuse_tensors()
         lines += self._special("run_special_inplace")
         lines += self._arrays()
-        lines += self._refuse_kinds(always=True)
+        lines += kind_check(operator, always=True)
         numbers = sorted({0, *self._differentiable()})  # a target whose old value doesn't matter has its history cut
         lines += self._edges(numbers)
         some = " or ".join(f"e{i} is not None" for i in numbers)
@@ -217,56 +218,6 @@ class FunctionWriter:
                 value = f"None if {argument.name} is None else {value}"
             lines.append(f"    a{i} = {value}")
         return lines
-
-    def _for_reals(self) -> list[int]:
-        """The tensors that may not be complex, or of which that is still to be found out."""
-        operator = self.operator
-        if operator.kinds == UNDECIDED:
-            return self._differentiable()
-        return [i for i, argument in enumerate(self.tensors) if not operator.accepts_complex(argument.name)]
-
-    def _refuses_itself(self) -> bool:
-        """Whether NumPy refuses complex numbers, so that looking for them costs nothing."""
-        forward = self.operator.forward
-        return isinstance(forward, np.ufunc) and not any(set("FDG") & set(loop) for loop in forward.types)
-
-    def _refuse_kinds(self, *, always: bool = False) -> list[str]:
-        """A check that nothing is complex that has no derivative there."""
-        if not self.operator.formulas or (self._refuses_itself() and not always):
-            return []
-        tests = []
-        for i in self._for_reals():
-            if self.listed is not None:
-                tests.append("any([array.dtype.kind == 'c' for array in a0])")
-            else:
-                some = f"a{i} is not None and " if self.tensors[i].optional else ""
-                tests.append(f"{some}a{i}.dtype.kind == 'c'")
-        name = self.operator.name
-        lines = []
-        if tests:
-            lines.append(f"    if {' or '.join(tests)}:")
-            if self.operator.kinds == UNDECIDED:
-                arguments = ", ".join(argument.name for argument in self.signature.arguments)
-                lines += [
-                    f"        if {name}_operator.kinds is UNDECIDED:",
-                    f"            confirm_kinds({name}_operator, {arguments})",
-                ]
-            arrays = ", ".join(f"a{i}" for i in range(len(self.tensors)))
-            lines.append(f"        refuse_kinds({name}_operator, {arrays})")
-        return lines
-
-    def _forward(self, lines: list[str]) -> list[str]:
-        """The call of the forward, with an error of our own for complex numbers that NumPy refuses."""
-        if not self.operator.formulas or not self._refuses_itself():
-            return [f"    {line}" for line in lines]
-        arrays = ", ".join(f"a{i}" for i in range(len(self.tensors)))
-        return [
-            "    try:",
-            *(f"        {line}" for line in lines),
-            "    except TypeError:",
-            f"        refuse_kinds({self.operator.name}_operator, {arrays})",
-            "        raise",
-        ]
 
     def _array_name(self, name: str) -> str:
         return f"a{self.number[name]}" if name in self.number else name

@@ -245,7 +245,7 @@ def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
 
 @formula_function
 def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
-    """Of each element, its share in the extremum `result` over `axis`: the elements equal to it share equally.
+    """The share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
 
     Where the extremum is not a number, those elements share that are not numbers.
     """
