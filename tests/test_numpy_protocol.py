@@ -1,11 +1,15 @@
 """NumPy's functions and ufuncs on tensors: names, `out=`, `where=`, `dtype=`, the methods of ufuncs, and refusals."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import grad, gradcheck
 from viewgrad.errors import UnknownFunctionError
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.numpy_dispatch import array_function
 
 
 @pytest.fixture
@@ -244,3 +248,24 @@ def test_put_along_axis(x):
     np.put_along_axis(out, np.array([[0], [2]]), x[:, 1:2] * 10, axis=1)
     assert out.tolist() == [[20, 2, 3], [4, 5, 50]]
     assert grad(out.sum(), x)[0].tolist() == [[0, 11, 1], [1, 11, 0]]
+
+
+@pytest.mark.parametrize("numpy", [np.concatenate, np.dot], ids=lambda function: function.__name__)
+def test_compiled_functions_of_versions_that_tell_nothing_of_them(numpy, monkeypatch):
+    """NumPy 2.0 has no signatures of its compiled functions."""
+
+    def signature(function, *args, known=inspect.signature):
+        if function is numpy:
+            raise ValueError("no signature found")
+        return known(function, *args)
+
+    monkeypatch.setattr(inspect, "signature", signature)
+    call = array_function(OPERATORS[numpy.__name__].function, numpy)
+    a = np.arange(4.0).reshape(2, 2)
+    args = ([vg.Tensor(a), vg.Tensor(a)],) if numpy is np.concatenate else (vg.Tensor(a), vg.Tensor(a))
+    expected = numpy(*args).numpy()
+    out = vg.zeros(expected.shape)
+    assert call(*args, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), expected)
+    if numpy is np.concatenate:
+        assert call(*args, dtype=np.float32).dtype == np.float32

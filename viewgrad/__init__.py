@@ -1,12 +1,13 @@
 """viewgrad: automatic differentiation of programs that mutate arrays through views."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import autograd, errors, fft, func, linalg, operators, symbolic, views
 from .compiler import compile
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
+from .operators.derivatives.special_functions import OF_SCIPY
 from .standard.functions import FUNCTIONS
 from .standard.inspection import install
 from .tensor.creation import (
@@ -69,9 +70,13 @@ _operators = {name: operator.function for name, operator in OPERATORS.items() if
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...
+def __getattr__(name: str) -> Any:
+    if name in OF_SCIPY:
+        raise AttributeError(
+            f"viewgrad.{name} is computed by SciPy, which is not installed: pip install 'viewgrad[scipy]'"
+        )
+    raise AttributeError(f"module 'viewgrad' has no attribute {name!r}")
 
 
 __all__ = [

@@ -25,6 +25,13 @@ RENAMED: Final = {"a_min": "min", "a_max": "max"}
 IDLE: Final = frozenset({"kind", "stable", "casting", "optimize"})
 
 
+# The parameters of compiled functions that have more of them than the operators that they mean.
+COMPILED: Final[dict[str, Callable[..., Any]]] = {
+    "concatenate": lambda arrays, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    "dot": lambda a, b, out=None: None,
+}
+
+
 def register(numpy: Any, function: Callable[..., Any]) -> None:
     """Let a NumPy function, a ufunc, or a ufunc's method given as `(ufunc, "reduce")`, mean `function` on tensors."""
     if isinstance(numpy, tuple):
@@ -153,7 +160,9 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
     try:
         theirs = list(inspect.signature(numpy).parameters.values())
     except ValueError:  # NumPy tells of its compiled functions only since 2.4
-        return function
+        if numpy.__name__ not in COMPILED:
+            return function
+        theirs = list(inspect.signature(COMPILED[numpy.__name__]).parameters.values())
     parameters = inspect.signature(function).parameters
     if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters.values()):
         return function

@@ -18,7 +18,7 @@ from .scattering import in_precision_of
 
 special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
 
-__all__: list[str] = []
+__all__ = ["OF_SCIPY"]
 
 Array = np.ndarray[Any, Any]
 
@@ -161,6 +161,11 @@ def angle_tangent(tangent: Any, value: Any) -> Any:
 # -- with SciPy --------------------------------------------------------------------------------------------------------
 
 SQRT_PI: Final = math.sqrt(math.pi)
+# The names of the rows that are not there without SciPy.
+OF_SCIPY: Final = frozenset(
+    "betaln dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit gamma gammainc gammaincc gammaln i0 i0e i1 i1e iv "
+    "ive j0 j1 jv log_expit log_ndtr logit ndtri polygamma rel_entr rgamma xlog1py xlogy".split()
+)
 
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
