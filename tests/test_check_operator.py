@@ -1,18 +1,25 @@
-"""`viewgrad.testing.check_operator`, on operators that are right and on operators that are not."""
+"""`check_operator`: it finds every faulty operator of the gallery, by the property meant for it, and no correct one."""
 
 from __future__ import annotations
 
+import copy
+
+import gallery.right_ones
+import gallery.wrong_functions
+import gallery.wrong_rows
 import numpy as np
 import pytest
+from gallery import RIGHT, WRONG
 
 import viewgrad as vg
-from viewgrad.errors import UnsupportedKindError
 from viewgrad.operators.define import OPERATORS
-from viewgrad.testing import Mismatch, check_operator
+from viewgrad.operators.language.names import TENSOR_FUNCTIONS
+from viewgrad.testing import PROPERTIES, Failure, check_operator
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
 Z = A + 1j * A[::-1, ::-1]
+GALLERY = (gallery.right_ones, gallery.wrong_functions, gallery.wrong_rows)
 
 
 @pytest.fixture(autouse=True)
@@ -24,97 +31,69 @@ def operators_as_before():
         del OPERATORS[name]
 
 
-def operator(name, derivative, forward=lambda x, y: x * np.exp(y), **options):
-    return vg.autograd.define_op(
-        f"{name}(self, other)",
-        forward=forward,
-        derivatives={"self": "grad * conj(exp(other))", "other": derivative},
-        inplace=True,
-        **options,
-    )
+def check(entry):
+    return check_operator(entry.make(), *copy.deepcopy(entry.args), **entry.kwargs)
 
 
-def test_an_operator_of_ones_own_passes():
-    check_operator(operator("passes", "grad * conj(self * exp(other))"), A, B, reference=lambda x, y: x * np.exp(y))
-    check_operator(OPERATORS["mul"], Z, Z.T.copy().T)
+def some(table, step):
+    """The entries, of which only every few are not slow."""
+    slow = pytest.mark.slow
+    return [entry if i % step == 0 else pytest.param(entry, marks=slow) for i, entry in enumerate(table.values())]
 
 
-def test_functions_of_tensors_pass():
-    check_operator(lambda x, y: vg.exp(x).T @ y, A, A[:, ::-1].copy())
-    check_operator(lambda x: (x.sum(axis=0), x[..., 1:] * 2.0), A)
-    check_operator(lambda x, n: x[n] * 2.0, B, np.array([0, 2, 0]))
-    check_operator(vg.mul, Z, Z[0], inplace=vg.Tensor.mul_)
-    check_operator(vg.mul, np.array(0.5), np.array(2.0), inplace=vg.Tensor.mul_)
-    check_operator(vg.exp, np.zeros((2, 0)), inplace=vg.Tensor.exp_)
+@pytest.mark.parametrize("entry", some(WRONG, 6), ids=WRONG)
+def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
+    with pytest.raises(Failure) as found:
+        check(entry)
+    assert found.value.property.startswith(entry.properties), found.value
+    assert any(found.value.property.startswith(name) for name in PROPERTIES)
 
 
-def test_a_wrong_derivative_is_found():
-    with pytest.raises(Mismatch, match="gradient of a1"):
-        check_operator(operator("wrong_derivative", "grad * exp(other)"), A, B)
+@pytest.mark.parametrize("entry", some(RIGHT, 40), ids=RIGHT)
+def test_a_correct_operator_passes(entry):
+    report = check(entry)
+    assert report.examples["gradients"] == 1
+    assert report.examples["special points"] + report.examples.get("shapes", 0) > 0
 
 
-def test_a_derivative_wrong_for_complex_numbers_only_is_found():
-    wrong = operator("wrong_for_complex", "grad * self * exp(other)")
-    check_operator(wrong, A, B)
-    with pytest.raises(UnsupportedKindError, match=r"for other gives another gradient .* for complex numbers"):
-        check_operator(wrong, Z, Z[0])
+def test_the_gallery_is_large():
+    assert len(WRONG) >= 120
+    assert len(RIGHT) >= 60
+    assert {name for entry in WRONG.values() for name in entry.properties} <= set(PROPERTIES)
+    assert TENSOR_FUNCTIONS
+    assert all(module.__doc__ for module in GALLERY)
 
 
-def test_a_wrong_value_is_found():
-    with pytest.raises(Mismatch, match="by the reference"):
-        check_operator(vg.exp, A, reference=np.expm1)
-
-
-def test_a_value_remembered_by_reference_is_found():
-    def scaled(x):
-        array = x._array  # what a closure over memory sees is not preserved from writes
-
-        class Scaled(vg.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                return vg.Tensor(array**2)
-
-            @staticmethod
-            def backward(ctx, grad):
-                return grad * 2.0 * vg.Tensor(array)
-
-        return Scaled.apply(x)
-
-    with pytest.raises(Mismatch) as found:
-        check_operator(scaled, A, order=1)
-    assert "zero_()" in found.value.__notes__[0]
+def test_operators_of_the_library_pass():
+    for operator, *args in ((vg.mul, Z, Z[0]), (vg.Tensor.mul_, A, B), (vg.transpose, A), (vg.exp, np.zeros((2, 0)))):
+        assert check_operator(operator, *args).examples["gradients"] == 1
 
 
 def test_an_inplace_form_that_does_something_else_is_found():
-    with pytest.raises(Mismatch) as found:
+    with pytest.raises(Failure, match="in-place form") as found:
         check_operator(vg.exp, A, inplace=lambda x: x.expm1_())
-    assert "inplace(x0" in found.value.__notes__[0]
+    assert found.value.property.startswith("in-place form")
 
 
-def test_an_inplace_form_that_hides_its_write_is_found():
-    def hidden(x):
-        with vg.no_grad():
-            return x.exp_()
-
-    with pytest.raises(Mismatch, match="gradient"):
-        check_operator(vg.exp, A, inplace=hidden)
+def test_a_wrong_value_is_found():
+    with pytest.raises(Failure, match="the reference"):
+        check_operator(vg.exp, A, reference=np.expm1)
 
 
-def test_a_first_order_only_derivative_is_found_at_the_second():
-    def half(x):
-        class Half(vg.autograd.Function):
-            @staticmethod
-            def forward(ctx, x):
-                ctx.save_for_backward(x)
-                return x.detach().exp()
+def test_the_first_order_alone():
+    class Half(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.detach().exp()
 
-            @staticmethod
-            def backward(ctx, grad):
-                (x,) = ctx.saved_tensors
-                return grad * x.detach().exp()
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * x.detach().exp()
 
-        return Half.apply(x)
-
-    check_operator(half, A, order=1)
-    with pytest.raises(Mismatch, match="second gradient of a0"):
-        check_operator(half, A)
+    report = check_operator(Half, A, order=1)
+    assert "second derivatives" in report.switched_off
+    with pytest.raises(Failure) as found:
+        check_operator(Half, A)
+    assert found.value.property == "second derivatives"

@@ -1,24 +1,31 @@
 """Property-based testing of programs and of operators (needs the extra `testing`)."""
 
 from . import steps
+from .backends import Comparison, compare_backends
 from .checks import Mismatch, check_program
 from .features import FEATURES, check_feature
 from .functions import Function, function_of
-from .operators import check_operator
+from .kit import PROPERTIES, Failure, Report, check_operator, property_test
 from .program import Program
 from .strategies import programs
 from .writer import Writer
 
 __all__ = [
+    "Comparison",
     "FEATURES",
+    "Failure",
     "Function",
     "Mismatch",
+    "PROPERTIES",
     "Program",
+    "Report",
     "Writer",
     "check_feature",
     "check_operator",
     "check_program",
+    "compare_backends",
     "function_of",
     "programs",
+    "property_test",
     "steps",
 ]

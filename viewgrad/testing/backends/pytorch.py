@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from viewgrad.testing import Program, steps
-from viewgrad.testing.functions import ViewOp
-from viewgrad.testing.indices import index_value
+from .. import steps
+from ..functions import ViewOp
+from ..indices import index_value
+from ..program import Program
+from .unsupported import Unsupported
+
+__all__ = ["gradients"]
 
 VIEWS = {
     "T": lambda t: t.permute(*range(t.ndim)[::-1]),
@@ -26,11 +30,7 @@ VIEWS = {
 OTHER_NAMES = {"conj": "conj_physical"}
 
 
-class Unsupported(Exception):
-    """PyTorch has nothing like this."""
-
-
-def gradients(program: Program) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
+def gradients(program: Program) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any] | None]]:
     """The values of all tensors, and the gradients of the loss with respect to the leaves.
 
     Raises:
@@ -41,7 +41,7 @@ def gradients(program: Program) -> tuple[dict[str, np.ndarray], dict[str, np.nda
     program.run(machine)
     loss = machine.tensors[program.loss]
     leaves = {leaf.name: machine.tensors[leaf.name] for leaf in program.differentiable_leaves}
-    found = [None] * len(leaves)
+    found: Any = [None] * len(leaves)
     if loss.requires_grad:
         found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
     values = {name: tensor.detach().resolve_conj().numpy() for name, tensor in machine.tensors.items()}
@@ -124,6 +124,9 @@ class Torch:
 
     def compute(self, step: steps.Compute) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands)
+
+    def several(self, step: steps.Several) -> None:
+        raise Unsupported(step.function.name)
 
     def call(self, step: steps.Call) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, dict(step.keywords))

@@ -1,0 +1,74 @@
+"""Operators to test the tests with: faulty ones, each with the property that must find it, and correct, tricky ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+__all__ = ["RIGHT", "WRONG", "Entry", "right", "wrong"]
+
+
+@attrs.frozen
+class Entry:
+    """One operator of the gallery.
+
+    Arguments:
+        name: its name.
+        make: makes it; a fresh one each time.
+        args: what it is checked with.
+        kwargs: the same, by keyword.
+        properties: those of which one must find the fault; none for a correct operator.
+    """
+
+    name: str
+    make: Callable[[], Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    properties: tuple[str, ...] = ()
+
+
+WRONG: dict[str, Entry] = {}
+RIGHT: dict[str, Entry] = {}
+
+# Ordinary numbers: none of them special, none twice.
+M = np.array([[0.7, -1.3, 2.1], [1.9, 0.4, -0.6]])
+V = np.array([1.2, -0.8, 0.3])
+P = np.array([[0.7, 1.3, 2.1], [1.9, 0.4, 0.6]])  # positive
+Q = np.array([1.2, 0.8, 0.3])  # positive
+Z = np.array([[0.7 + 0.2j, -1.3 - 0.5j], [0.4 + 1.1j, -0.6 + 0.9j]])
+
+
+def wrong(*args: Any, by: str | tuple[str, ...], **kwargs: Any) -> Callable[[Any], Any]:
+    """Put a faulty operator into the gallery: a class or a function is the operator, one called `make_...` makes it."""
+    properties = (by,) if isinstance(by, str) else by
+
+    def put(thing: Any) -> Any:
+        WRONG[_name(thing)] = Entry(_name(thing), _maker(thing), args, kwargs, properties)
+        return thing
+
+    return put
+
+
+def right(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """Put a correct operator into the gallery."""
+
+    def put(thing: Any) -> Any:
+        RIGHT[_name(thing)] = Entry(_name(thing), _maker(thing), args, kwargs)
+        return thing
+
+    return put
+
+
+def _name(thing: Any) -> str:
+    return str(thing.__name__).removeprefix("make_")
+
+
+def _maker(thing: Any) -> Callable[[], Any]:
+    if isinstance(thing, type):
+        return lambda: thing.apply
+    if thing.__name__.startswith("make_"):
+        return thing
+    return lambda: thing

@@ -1,0 +1,7 @@
+"""What a backend raises that cannot run a program."""
+
+__all__ = ["Unsupported"]
+
+
+class Unsupported(Exception):
+    """The backend has nothing like this."""

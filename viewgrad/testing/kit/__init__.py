@@ -1,0 +1,8 @@
+"""The kit that finds what is wrong with an operator."""
+
+from .check import PROPERTIES, check_operator
+from .failure import Failure
+from .pytest_tests import property_test
+from .report import Report
+
+__all__ = ["PROPERTIES", "Failure", "Report", "check_operator", "property_test"]

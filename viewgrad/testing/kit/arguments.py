@@ -1,0 +1,164 @@
+"""The arguments of a call: tensors and arrays found anywhere in them, and put there again.
+
+A call is kept as its structure, in which each tensor is a `Slot`, and the arrays that belong there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...tensor.tensor import Tensor
+
+__all__ = ["Example", "Slot", "example_of", "mapped", "outputs_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen
+class Slot:
+    """The place of a tensor among the arguments, by its number."""
+
+    number: int
+
+
+@attrs.frozen(eq=False)
+class Example:
+    """One call: its arguments with slots for tensors, and their values.
+
+    Arguments:
+        args: the positional arguments.
+        kwargs: the keyword arguments.
+        arrays: the values of the tensors, by slot.
+        wanted: the slots with respect to which to differentiate.
+        label: what is special about the call, for messages; "" of the call that the user gave.
+        family: the property that it is an example for.
+        changed: the elements of interest, as (slot, flat index); empty for all.
+        lenient: whether an error in the backward pass is a refusal: the call is unlike the one that the user gave.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    arrays: tuple[Array, ...]
+    wanted: tuple[int, ...]
+    label: str = ""
+    family: str = "gradients"
+    changed: tuple[tuple[int, int], ...] = ()
+    lenient: bool = False
+
+    def call(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """The result of `function`, with `operands` in the slots."""
+        args, kwargs = self.filled(operands)
+        return function(*args, **kwargs)
+
+    def filled(self, operands: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with `operands` in the slots."""
+
+        def put(leaf: Any) -> Any:
+            return operands[leaf.number] if isinstance(leaf, Slot) else leaf
+
+        return mapped(put, self.args), mapped(put, self.kwargs)
+
+    def with_arrays(self, arrays: Sequence[Array], **changes: Any) -> Example:
+        """The same call with other values."""
+        return attrs.evolve(self, arrays=tuple(np.asarray(array) for array in arrays), **changes)
+
+    def named(self, number: int) -> str:
+        """What a slot is called in messages: by its place among the arguments."""
+        for i, arg in enumerate(self.args):
+            if arg == Slot(number):
+                return f"argument {i}"
+            if number in slots_in(arg):
+                return f"tensor {slots_in(arg).index(number)} of argument {i}"
+        for name, arg in self.kwargs.items():
+            if arg == Slot(number):
+                return f"argument {name!r}"
+            if number in slots_in(arg):
+                return f"tensor {slots_in(arg).index(number)} of argument {name!r}"
+        return f"tensor {number}"
+
+    @property
+    def size(self) -> int:
+        """How many real numbers it is differentiated with respect to."""
+        return sum(self.arrays[k].size * (2 if self.arrays[k].dtype.kind == "c" else 1) for k in self.wanted)
+
+    def __str__(self) -> str:
+        def shown(leaf: Any) -> str:
+            if isinstance(leaf, Slot):
+                array = self.arrays[leaf.number]
+                return f"{array.dtype.name}{list(array.shape)}"
+            return repr(leaf)
+
+        def text(value: Any) -> str:
+            if isinstance(value, list):
+                return f"[{', '.join(map(text, value))}]"
+            if isinstance(value, tuple):
+                return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
+            if isinstance(value, dict):
+                return f"{{{', '.join(f'{key!r}: {text(item)}' for key, item in value.items())}}}"
+            return shown(value)
+
+        return ", ".join([*map(text, self.args), *(f"{name}={text(value)}" for name, value in self.kwargs.items())])
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """The same nested structure with `function` of each leaf; lists, tuples, named ones and dicts are taken apart."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(function, item) for item in value))
+    if isinstance(value, tuple | list) and type(value) in (tuple, list):
+        return type(value)([mapped(function, item) for item in value])
+    if type(value) is dict:
+        return {key: mapped(function, item) for key, item in value.items()}
+    return function(value)
+
+
+def slots_in(value: Any) -> list[int]:
+    """The numbers of the slots in a structure, in order."""
+    found: list[int] = []
+    mapped(lambda leaf: found.append(leaf.number) if isinstance(leaf, Slot) else None, value)
+    return found
+
+
+def example_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Example, list[Any]]:
+    """The call with these arguments, and what was given in its slots: tensors and arrays.
+
+    Where a tensor that requires grad is among them, those that do are differentiated; otherwise all of float or complex
+    dtype are.
+    """
+    given: list[Any] = []
+
+    def take(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc"):
+            given.append(leaf)
+            return Slot(len(given) - 1)
+        return leaf
+
+    structure = mapped(take, tuple(args)), mapped(take, dict(kwargs))
+    arrays = tuple(np.array(leaf._array if isinstance(leaf, Tensor) else leaf) for leaf in given)
+    floats = tuple(k for k, array in enumerate(arrays) if array.dtype.kind in "fc")
+    requiring = tuple(k for k in floats if isinstance(given[k], Tensor) and given[k].requires_grad)
+    return Example(*structure, arrays, requiring or floats), given
+
+
+def outputs_of(result: Any) -> list[tuple[str, Tensor]]:
+    """The tensors in what a function returned, each with the expression that takes it out of the result."""
+    found: list[tuple[str, Tensor]] = []
+
+    def look(value: Any, path: str) -> None:
+        if isinstance(value, Tensor):
+            found.append((path, value))
+        elif isinstance(value, tuple) and hasattr(value, "_fields"):
+            for name, item in zip(value._fields, value, strict=True):
+                look(item, f"{path}.{name}")
+        elif isinstance(value, tuple | list):
+            for i, item in enumerate(value):
+                look(item, f"{path}[{i}]")
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                look(item, f"{path}[{key!r}]")
+
+    look(result, "")
+    return found

@@ -1,0 +1,169 @@
+"""Finite differences with an error model: each entry of a Jacobian with how far off it may be.
+
+Nothing is known of the function but its values. Differences are taken over a ladder of steps and extrapolated
+(Richardson's scheme; C. J. F. Ridders, "Accurate computation of F'(x) and F'(x) F''(x)", 1982). The best entry of the
+scheme tells the derivative, and its neighbours how far it can be trusted. One-sided differences find edges of domains
+and kinks, at which any number between the two slopes is a derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+__all__ = ["DOUBLE", "SINGLE", "Estimate", "noise_of", "quick_estimate", "thorough_estimate"]
+
+Array = np.ndarray[Any, Any]
+Along = Callable[[float], Array | None]  # the values after a step; None where there are none
+
+DOUBLE: Final = 2.3e-16
+SINGLE: Final = 1.2e-7
+RATIO: Final = 3.0  # of the steps of the long ladder
+
+
+@attrs.frozen
+class Estimate:
+    """Derivatives of all outputs along one direction, found numerically.
+
+    Arguments:
+        low: the smaller of the slopes on the two sides; the derivative where it is smooth.
+        high: the larger.
+        error: how far off they may be.
+        kink: where the two differ.
+    """
+
+    low: Array
+    high: Array
+    error: Array
+    kink: Array
+
+    def agrees(self, found: Array, rtol: Array | float, floor: Array | float) -> Array:
+        """For each output, whether a derivative found otherwise can be right."""
+        with np.errstate(all="ignore"):
+            known = np.isfinite(self.error) & np.isfinite(self.low) & np.isfinite(self.high)
+            size = np.maximum(
+                np.maximum(np.abs(self.low), np.abs(self.high)), np.where(np.isfinite(found), np.abs(found), 0.0)
+            )
+            allowed = rtol * size + floor + 8 * self.error
+            away = np.maximum(self.low - found, found - self.high)
+            finite = np.isfinite(found)
+            decisive = np.where(finite, self.error <= 0.1 * np.abs(away), self.error <= 1e-3 * np.maximum(size, 1.0))
+            wrong = ~(away <= allowed) & decisive  # NaN is wrong
+        fits: Array = ~known | ~wrong
+        return fits
+
+    def trusted(self, rtol: float) -> Array:
+        """For each output, whether the estimate is good to about `rtol`."""
+        size = np.maximum(np.abs(self.low), np.abs(self.high))
+        good: Array = self.error <= rtol * size + 1e-10
+        return good
+
+
+def quick_estimate(along: Along, scale: float, noise: Array) -> Estimate | None:
+    """From six values nearby; None where one of them is missing."""
+    steps = [scale * 2.0**-k for k in (7, 8, 9)]
+    slopes = []
+    largest: Any = 0.0
+    for step in steps:
+        above, below = along(step), along(-step)
+        if above is None or below is None:
+            return None
+        slopes.append((above - below) / (2 * step))
+        largest = np.maximum(largest, np.maximum(np.abs(above), np.abs(below)))
+    once = [(4 * slopes[1] - slopes[0]) / 3, (4 * slopes[2] - slopes[1]) / 3]
+    limit = (16 * once[1] - once[0]) / 15
+    error = np.abs(limit - once[1]) + 2 * noise * largest / steps[-1]
+    return Estimate(limit, limit, error, np.zeros(limit.shape, bool))
+
+
+def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, levels: int = 18) -> Estimate:
+    """From differences on both sides, over steps from an eighth of `scale` down to a billionth."""
+    above: list[Array] = []
+    below: list[Array] = []
+    steps = [scale / 8 * RATIO**-k for k in range(levels)]
+    missing = np.full(start.shape, np.nan)
+    for step in steps:
+        up, down = along(step), along(-step)
+        above.append(missing if up is None else up)
+        below.append(missing if down is None else down)
+    h = np.array(steps).reshape(-1, 1)
+    with np.errstate(all="ignore"):
+        ups, downs = np.array(above), np.array(below)
+        size = np.fmax(np.fmax(np.abs(ups), np.abs(downs)), np.abs(start))
+        roundoff = 2 * noise * size / h
+        center = _extrapolated((ups - downs) / (2 * h), roundoff, 2)
+        right = _extrapolated((ups - start) / h, 2 * roundoff, 1)
+        left = _extrapolated((start - downs) / h, 2 * roundoff, 1)
+        both = np.isfinite(right[1]) & np.isfinite(left[1])
+        apart = np.abs(right[0] - left[0])
+        extent = np.maximum(np.abs(right[0]), np.abs(left[0]))
+        kink = both & (apart > 10 * (right[1] + left[1]) + 1e-6 * extent + 1e-12)
+        value, error = center
+        for other in (right, left):
+            better = ~np.isfinite(error) | (np.isfinite(other[1]) & (other[1] < error) & ~np.isfinite(center[1]))
+            value, error = np.where(better, other[0], value), np.where(better, other[1], error)
+        # A one-sided slope without end beside a finite one is no derivative: a jump.
+        jump = np.isfinite(center[1]) & (np.isfinite(right[1]) != np.isfinite(left[1]))
+        error = np.where(jump, np.inf, error)
+        low = np.where(kink, np.minimum(right[0], left[0]), value)
+        high = np.where(kink, np.maximum(right[0], left[0]), value)
+        error = np.where(kink, right[1] + left[1], error)
+    return Estimate(low, high, error, kink)
+
+
+def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Array]:
+    """The limit of slopes over falling steps whose errors are powers of the step, and how far off it may be."""
+    columns = [slopes]
+    for j in (1, 2):
+        factor = RATIO ** (order * j)
+        last = columns[-1]
+        better = np.full(slopes.shape, np.nan)
+        better[j:] = (factor * last[j:] - last[j - 1 : -1]) / (factor - 1)
+        columns.append(better)
+    best = np.full(slopes.shape[1:], np.nan)
+    least = np.full(slopes.shape[1:], np.inf)
+    for j, column in enumerate(columns):
+        change = np.abs(np.diff(column, axis=0))
+        off = np.full(slopes.shape, np.inf)
+        off[2:] = np.maximum(change[1:], change[:-1] / RATIO)
+        if j:
+            off = np.maximum(off, np.abs(column - columns[j - 1]) / RATIO)
+        off = off + roundoff
+        for k in range(j + 2, len(slopes)):
+            # Where all has been the same, the step is too small to be felt, or the function is that simple.
+            better_here = np.isfinite(off[k]) & (off[k] < least)
+            best = np.where(better_here, column[k], best)
+            least = np.where(better_here, off[k], least)
+    # Slopes that go on growing as the step shrinks have no limit.
+    with np.errstate(all="ignore"):
+        growth = np.diff(np.log(np.abs(slopes[-8:]) + 1e-300), axis=0)
+    least = np.where((growth > 0.2).all(axis=0) & (np.abs(slopes[-1]) > 10), np.inf, least)
+    return best, least
+
+
+def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) -> Array | None:
+    """For each output, the relative rounding error of its values, as far as it can be seen; None where there are none.
+
+    A function that computes in single precision somewhere gives values that don't move with a tiny step, or that fit
+    into single precision.
+    """
+    start = value_at(x)
+    if start is None:
+        return None
+    direction = scale * np.where(np.arange(x.size) % 2, -0.83, 1.0)
+    far = value_at(x + 1e-3 * direction)
+    near = [value_at(x + k * 1e-9 * direction) for k in (-3, -2, -1, 1, 2, 3)]
+    noise = np.full(start.shape, DOUBLE)
+    if far is None or any(values is None for values in near):
+        return noise
+    moved = np.ptp(np.array([*near, start]), axis=0)
+    expected = 6e-6 * np.abs(far - start)
+    resolvable = expected > 200 * DOUBLE * (np.abs(start) + np.abs(far))
+    coarse = resolvable & (moved < 0.1 * expected)
+    with np.errstate(all="ignore"):
+        tried = np.array([start, far])
+        single = ((tried.astype(np.float32) == tried) & (tried != np.round(tried * 64) / 64)).all(axis=0)
+    return np.where(coarse | single, SINGLE, noise)

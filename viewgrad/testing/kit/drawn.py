@@ -1,0 +1,99 @@
+"""Calls drawn by Hypothesis: from strategies among the arguments, or from values like those given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from hypothesis import HealthCheck, currently_in_test_context, given, settings
+from hypothesis import strategies as st
+
+from ...tensor.tensor import Tensor
+from .arguments import mapped
+from .report import Report
+
+__all__ = ["calls_like", "check_drawn", "holds_strategies"]
+
+Array = np.ndarray[Any, Any]
+EXAMPLES = 10  # where nothing else is said
+
+
+class Checks(Protocol):
+    """A check of one call."""
+
+    only: tuple[str, ...] | None
+
+    def in_short(self) -> None: ...
+
+    def run(self) -> Report: ...
+
+
+def holds_strategies(value: Any) -> bool:
+    """Whether there is a Hypothesis strategy anywhere in the arguments."""
+    found: list[Any] = []
+    mapped(lambda leaf: found.append(leaf) if isinstance(leaf, st.SearchStrategy) else None, value)
+    return bool(found)
+
+
+def check_drawn(
+    make: Callable[[Any, Any], Checks], args: Any, kwargs: Any, max_examples: int | None, name: str
+) -> Report:
+    """Check an operator at calls drawn from strategies: the first in all that there is, the others in short."""
+    if currently_in_test_context():
+        raise TypeError("inside of a test by Hypothesis, draw the arguments there, and give them to check_operator")
+    reports: list[Report] = []
+
+    def run(call: tuple[Any, Any]) -> None:
+        check = make(*call)
+        if reports and check.only is None:
+            check.in_short()
+        report = check.run()
+        if not reports:
+            reports.append(report)
+        else:
+            for name, count in report.examples.items():
+                reports[0].add(name, count)
+
+    run.__name__ = "check_" + re.sub(r"\W", "_", name)  # by which Hypothesis finds its examples again
+    quick = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    budget = EXAMPLES if max_examples is None else max_examples
+    setting = settings(max_examples=budget, deadline=None, suppress_health_check=quick, report_multiple_bugs=False)
+    setting(given(_strategy((args, kwargs)))(run))()
+    return reports[0]
+
+
+def _strategy(value: Any) -> st.SearchStrategy[Any]:
+    if isinstance(value, st.SearchStrategy):
+        return value
+    if type(value) is tuple:
+        return st.tuples(*map(_strategy, value))
+    if type(value) is list:
+        return st.tuples(*map(_strategy, value)).map(list)
+    if type(value) is dict:
+        return st.fixed_dictionaries({key: _strategy(item) for key, item in value.items()})
+    return st.just(value)
+
+
+def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments with strategies in the place of tensors and arrays: values between those given."""
+
+    def like(leaf: Any) -> Any:
+        array = leaf._array if isinstance(leaf, Tensor) else leaf
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc" or not array.size:
+            return leaf
+        parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
+        drawn = [
+            st.lists(st.floats(float(part.min()), float(part.max())), min_size=array.size, max_size=array.size)
+            for part in parts
+        ]
+
+        def combined(numbers: tuple[list[float], ...]) -> Any:
+            values = np.array(numbers[0]) if len(numbers) == 1 else np.array(numbers[0]) + 1j * np.array(numbers[1])
+            value = values.reshape(array.shape).astype(array.dtype)
+            return Tensor(value, requires_grad=leaf.requires_grad) if isinstance(leaf, Tensor) else value
+
+        return st.tuples(*drawn).map(combined)
+
+    return mapped(like, args), mapped(like, kwargs)

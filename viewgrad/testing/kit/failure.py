@@ -1,0 +1,44 @@
+"""What a check raises: the property that does not hold, the numbers, and a program that shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..checks import Mismatch
+
+if TYPE_CHECKING:
+    from .script import Script
+
+__all__ = ["Failure"]
+
+
+class Failure(Mismatch):
+    """A property of an operator does not hold.
+
+    Attributes:
+        property: its name.
+        reason: what is wrong, in words.
+        element: the index of the worst element, where it is one of numbers.
+        found: what the operator gives there.
+        expected: what it should be.
+        program: Python that fails in the same way in a fresh interpreter.
+    """
+
+    def __init__(
+        self,
+        property: str,
+        reason: str,
+        script: Script | None = None,
+        *,
+        element: tuple[int, ...] | None = None,
+        found: Any = None,
+        expected: Any = None,
+    ) -> None:
+        super().__init__(reason)
+        self.property = property
+        self.reason = reason
+        self.script = script
+        self.element = element
+        self.found = found
+        self.expected = expected
+        self.program = ""

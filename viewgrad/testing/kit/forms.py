@@ -1,0 +1,327 @@
+"""Other forms of a call: in place, in other dtypes, and as the reference computes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .arguments import Example, Slot, outputs_of
+from .plain import Plain, plain_results
+from .script import Script
+from .subject import Refused, Subject, quiet
+
+__all__ = ["against_reference", "in_lower_precision", "inplace_form"]
+
+Array = np.ndarray[Any, Any]
+
+# Through what an in-place form is called: {b} is the base, {v} the window written to, {o} another view of the base.
+WINDOWS: Final[dict[str, str]] = {
+    "on a tensor of its own": "{b} = {a}.clone(); {v} = {b}; {o} = {b}[...]",
+    "through a transposed view": "{b} = vg.contiguous_copy({a}.T).clone(); {v} = {b}.T; {o} = {b}[..., :1]",
+    "through a reversed view": "{b} = {a}[::-1].clone(); {v} = {b}[::-1]; {o} = {b}[:1]",
+    "through a row of a larger base": "{b} = vg.stack([{a}, {a}, {a}]); {v} = {b}[1]; {o} = {b}[:2]",
+    "through every other column": "{b} = vg.repeat({a}[..., None], 2, -1).reshape((*{a}.shape[:-1], -1)); "
+    "{v} = {b}[..., ::2]; {o} = {b}[..., 1:]",
+    "through a view in another shape": "{b} = {a}.clone().reshape(-1); {v} = {b}.view({a}.shape); {o} = {b}[:1]",
+}
+
+
+def inplace_form(plain: Plain) -> int:
+    """The in-place form against the out-of-place form, on tensors and through views with other live views."""
+    subject, example = plain.subject, plain.example
+    name = "inplace" if subject.inplace is not None else "operator"
+    if subject.inplace is None and not subject.written:
+        return 0
+    target = subject.written[0] if subject.written else _first_slot(example)
+    if target is None:
+        return 0
+    array = example.arrays[target]
+    value = plain.values[0] if plain.values else None
+    if (
+        value is None
+        or len(plain.values) != 1
+        or value.shape != array.shape
+        or not np.can_cast(value.dtype, array.dtype, "same_kind")
+    ):
+        return 0
+    count = 0
+    for where, line in WINDOWS.items():
+        if not array.ndim and where not in ("on a tensor of its own", "through a row of a larger base"):
+            continue
+        if not array.size and where != "on a tensor of its own":
+            continue
+        if "transposed" in where and array.ndim < 2:
+            continue
+        for wanted in (
+            [example.wanted]
+            if target not in example.wanted or len(example.wanted) == 1
+            else [example.wanted, tuple(k for k in example.wanted if k != target), (target,)]
+        ):
+            count += _inplace(plain, name, target, where, line, wanted)
+    return count
+
+
+def _inplace(plain: Plain, name: str, target: int, where: str, line: str, wanted: Sequence[int]) -> int:
+    example = plain.example
+    script = Script(plain.subject, f"in-place form ({where})", example)
+    script.leaves(tuple(wanted))
+    a = f"x{target}"
+    # Out of place, and then copied over the window: the reference.
+    script.do(*line.format(a=a, b="b", v="v", o="o").split("; "))
+    script.call(
+        "r = " + script.expression("x{}").replace(a, "v.clone()")
+        if name == "inplace"
+        else "r = " + _renamed(script.expression("z{}"), target, example, "v.clone()")
+    )
+    if script["r"].shape != script["v"].shape:
+        return 0
+    script.do("v.copy_(r)")
+    script.do(*line.format(a=a, b="base", v="window", o="other").split("; "))
+    script.do("version = base._version")
+    script.call("out = " + _renamed(script.expression("z{}", name), target, example, "window"))
+    out = script["out"]
+    if (
+        hasattr(out, "_array")
+        and out is not script["window"]
+        and not np.shares_memory(out._array, script["window"]._array)
+        and out.size
+    ):
+        script.lines.append("assert out is window")
+        script.fail("the in-place form returns another tensor than the one that it was given")
+    for mine, reference, told in (
+        ("base", "b", "the base"),
+        ("window", "v", "the window written to"),
+        ("other", "o", "another view of the base"),
+    ):
+        script.expect(
+            mine,
+            script[reference]._array.copy(),
+            f"after the in-place form {where}, {told}",
+            "the out-of-place form",
+            rtol=plain.loose(1e-11),
+            atol=plain.loose(1e-12),
+        )
+    if script["base"].size:
+        script.require(
+            "base._version > version",
+            f"the in-place form {where} has not moved the version of the tensor that it wrote to",
+        )
+    if not script["b"].requires_grad:
+        if script["base"].requires_grad:
+            script.lines.append("assert not base.requires_grad")
+            script.fail(f"after the in-place form {where}, the base requires grad, and not after the out-of-place form")
+        return 1
+    names = ", ".join(f"x{k}" for k in wanted)
+    for mine, reference, told in (
+        ("base", "b", "the base"),
+        ("window", "v", "the window"),
+        ("other", "o", "another view"),
+    ):
+        if not script[reference].size:
+            continue
+        if not script[mine].requires_grad:
+            if script[reference].requires_grad:
+                script.lines.append(f"assert {mine}.requires_grad")
+                script.fail(f"after the in-place form {where}, {told} does not require grad")
+            continue
+        weights = np.cos(1.7 * np.arange(script[mine].size)).reshape(script[mine].shape) + 0.3
+        script.let("w", weights.astype(script[mine].dtype))
+        script.do(f"e = grad({reference}, [{names}], vg.Tensor(w), allow_unused=True, retain_graph=True)")
+        script.do(f"g = grad({mine}, [{names}], vg.Tensor(w), allow_unused=True, retain_graph=True)")
+        for i, k in enumerate(wanted):
+            expected = script[f"e[{i}]"]
+            size = 1.0 if expected is None else max(1.0, float(np.abs(expected._array).max(initial=0.0)))
+            script.expect(
+                f"g[{i}]",
+                None if expected is None else expected._array.copy(),
+                f"the gradient of {told} with respect to {example.named(k)} after the in-place form {where}",
+                "the out-of-place form",
+                rtol=plain.loose(1e-9),
+                atol=plain.loose(1e-11) * size,
+            )
+    return 1
+
+
+def _renamed(text: str, target: int, example: Example, name: str) -> str:
+    text = re.sub(rf"\bz{target}\b(\.clone\(\))?", name, text)
+    return re.sub(r"\bz(\d+)\b", r"x\1", text)
+
+
+def _first_slot(example: Example) -> int | None:
+    first = example.args[0] if example.args else next(iter(example.kwargs.values()), None)
+    return first.number if isinstance(first, Slot) else None
+
+
+# -- dtypes ------------------------------------------------------------------------------------------------------------
+
+
+def in_lower_precision(plain: Plain, dtype: Any) -> int:
+    """In a lower precision, values and gradients are nearly those of double precision, and of that dtype."""
+    exact, subject = plain.example, plain.subject
+    if not plain.finite:
+        return 0
+    real = np.dtype(dtype)
+    kinds = {"f": real, "c": np.result_type(real, np.complex64)}
+    if real == np.float16 and any(array.dtype.kind == "c" for array in exact.arrays):
+        return 0
+    with np.errstate(all="ignore"):
+        example = exact.with_arrays(
+            [array.astype(kinds[array.dtype.kind]) if array.dtype.kind in "fc" else array for array in exact.arrays]
+        )
+    # What double precision gives for the rounded arguments.
+    rounded = exact.with_arrays(
+        [array.astype(before.dtype) for array, before in zip(example.arrays, exact.arrays, strict=True)]
+    )
+    try:
+        reference = plain_results(subject, rounded, "dtypes")
+    except Refused:
+        return 0
+    if not reference.finite or len(reference.values) != len(plain.values):
+        return 0
+    tolerance = {"float32": 1e-3, "float16": 5e-2}[real.name]
+    if any(
+        np.abs(array).max(initial=0.0) > (1e4 if real == np.float32 else 100)
+        for array in [*reference.values, *reference.gradients]
+        if array.dtype.kind in "fc"
+    ):
+        return 0
+    title = f"dtypes ({real.name})"
+    script = Script(subject, title, example)
+    script.leaves()
+    script.call(f"y = {script.expression()}")
+    for i, start in reference.starts.items():
+        script.let(f"u{i}", start.astype(kinds[start.dtype.kind]))
+    sensitive = _condition(subject, rounded, reference, float(np.finfo(real).eps))
+    for i, (path, value) in enumerate(zip(plain.paths, reference.values, strict=True)):
+        found = script[f"y{path}"]
+        if value.dtype.kind in "fc":
+            wanted = kinds[value.dtype.kind]
+            if (
+                found.dtype != wanted
+                and found.dtype.kind in "fc"
+                and found.dtype.itemsize > wanted.itemsize
+                and not subject.composed
+                and real != np.float16
+            ):
+                script.lines.append(f"assert y{path}.dtype == {wanted.name!r}, y{path}.dtype")
+                script.fail(f"result {i} of arguments of dtype {real.name} has dtype {found.dtype}, not {wanted}")
+            size = float(np.abs(value).max(initial=0.0))
+            slack = 0.0 if sensitive is None else 16 * sensitive[0][i]
+            script.do(f"v = y{path}.detach().numpy().astype({value.dtype.name!r})")
+            if not _mostly_wrong(script["v"], value, tolerance, slack):
+                continue
+            script.expect(
+                "v",
+                value,
+                f"in {real.name}, result {i}",
+                "double precision",
+                rtol=tolerance,
+                atol=tolerance * max(size, 1e-3) + slack,
+            )
+        else:
+            continue
+    if not reference.outputs:
+        return 1
+    starts = {i: script[f"y{plain.paths[i]}"].dtype for i in reference.outputs}
+    for i, kind in starts.items():
+        script.do(f"s{i} = vg.Tensor(u{i}.astype({kind.name!r}))")
+    script.do(reference.gradient_line(starts="s{}"))
+    for n, k in enumerate(example.wanted):
+        expected = reference.gradients[n]
+        if script[f"g[{n}]"] is not None:
+            script.require(
+                f"g[{n}].dtype == x{k}.dtype",
+                f"the gradient with respect to {example.named(k)} has another dtype than it",
+            )
+            script.do(f"v = g[{n}].numpy().astype({expected.dtype.name!r})")
+        else:
+            script.do("v = None")
+        size = float(np.abs(expected).max(initial=0.0))
+        slack = 0.0 if sensitive is None else 16 * sensitive[1][n]
+        if script["v"] is not None and not _mostly_wrong(script["v"], expected, 4 * tolerance, slack):
+            continue
+        script.expect(
+            "v",
+            expected,
+            f"in {real.name}, the gradient with respect to {example.named(k)}",
+            "double precision",
+            rtol=4 * tolerance,
+            atol=4 * tolerance * max(size, 1e-3) + slack,
+        )
+    return 1
+
+
+def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -> bool:
+    """Whether half of the elements are off: digits lost in some are the fate of low precision."""
+    size = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
+    if found.shape != expected.shape:
+        return True
+    off = ~(np.abs(found - expected) <= tolerance * np.abs(expected) + tolerance * size + slack)
+    return bool(2 * np.count_nonzero(off) >= max(off.size, 1) and off.any())
+
+
+def _condition(subject: Subject, example: Example, reference: Plain, eps: float) -> tuple[list[Any], list[Any]] | None:
+    """By how much values and gradients change where the arguments change by a rounding error of that precision."""
+    changes: tuple[list[Any], list[Any]] = ([0.0] * len(reference.values), [0.0] * len(reference.gradients))
+    for sign in (1.0, -1.0):
+        arrays = []
+        for array in example.arrays:
+            turns = np.where(np.arange(array.size) % 2, -0.7, 1.0).reshape(array.shape)
+            arrays.append((array * (1 + sign * eps * turns)).astype(array.dtype) if array.dtype.kind in "fc" else array)
+        try:
+            with quiet():
+                moved = plain_results(subject, example.with_arrays(arrays), "dtypes")
+        except (Refused, RuntimeError):
+            return None
+        for mine, theirs, sums in (
+            (moved.values, reference.values, changes[0]),
+            (moved.gradients, reference.gradients, changes[1]),
+        ):
+            for i, (one, other) in enumerate(zip(mine, theirs, strict=False)):
+                if one.shape == other.shape and one.dtype.kind in "fc":
+                    sums[i] = np.maximum(sums[i], np.nan_to_num(np.abs(one - other), nan=0.0, posinf=0.0))
+    return changes
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def against_reference(subject: Subject, example: Example) -> int:
+    """The values are those of the reference.
+
+    Raises:
+        Refused: where the operator, or the reference, refuses the call.
+    """
+    if subject.reference is None:
+        return 0
+    try:
+        with quiet():
+            expected = example.call(subject.reference, [array.copy() for array in example.arrays])
+    except Exception as error:
+        raise Refused(f"the reference refuses: {error}") from error
+    script = Script(subject, "values", example)
+    script.leaves(())
+    script.call(f"y = {script.expression()}")
+    outputs = outputs_of(script["y"])
+    arrays = [
+        np.asarray(value._array if hasattr(value, "_array") else value)
+        for value in (expected if isinstance(expected, tuple | list) and len(outputs) > 1 else [expected])
+    ]
+    if len(arrays) != len(outputs):
+        raise Refused("the reference returns something else")
+    for i, ((path, output), value) in enumerate(zip(outputs, arrays, strict=True)):
+        single = output.dtype.itemsize <= (8 if output.dtype.kind == "c" else 4)
+        size = float(np.abs(value[np.isfinite(value)]).max(initial=0.0)) if value.dtype.kind in "fc" else 1.0
+        script.let("expected_dtype", value.dtype)
+        script.expect(
+            f"y{path}",
+            value.astype(output.dtype) if output.dtype.kind in "fc" and value.dtype.kind in "fc" else value,
+            "the value of the result" if len(outputs) == 1 else f"the value of result {i}",
+            "the reference",
+            rtol=1e-3 if single else 1e-8,
+            atol=(1e-4 if single else 1e-11) * max(size, 1.0),
+        )
+    return 1

@@ -1,0 +1,281 @@
+"""Second derivatives and forward mode of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...autograd.api import grad
+from ...errors import ForwardModeError, FunctionError, GradientNotImplementedError
+from ...tensor.tensor import Tensor
+from .arguments import Example
+from .gradients import MOST_COLUMNS, Moves, compare_columns, weights_like
+from .literals import literal
+from .plain import Plain
+from .subject import Recorded, Refused, Subject, quiet, real_parts
+
+__all__ = ["Absent", "forward_mode", "second_order"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Absent(Exception):
+    """The operator says itself that it has no such derivative."""
+
+
+ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)
+
+
+def _says_absent(error: BaseException) -> bool:
+    return isinstance(error, ABSENT) or (
+        isinstance(error, FunctionError) and ("once_differentiable" in str(error) or "second derivative" in str(error))
+    )
+
+
+# -- second derivatives ------------------------------------------------------------------------------------------------
+
+
+def second_order(plain: Plain) -> int:
+    """Gradients of gradients, with respect to the arguments and to the incoming gradient, against differences.
+
+    Raises:
+        Absent: where the operator refuses to be differentiated twice.
+    """
+    if not plain.outputs or not plain.finite:
+        return 0
+    example, subject = plain.example, plain.subject
+    slots = example.wanted
+    count = len(example.arrays)
+    # One call whose tensors are the arguments and, after them, the incoming gradients.
+    starts = [plain.starts[i] for i in plain.outputs]
+    arrays = (*example.arrays, *starts)
+    moved = (*slots, *range(count, count + len(starts)))
+
+    def first(given: Sequence[Array]) -> list[Array]:
+        recorded = subject.record(example.with_arrays(given[:count]))
+        if recorded.differentiable != plain.outputs:
+            raise Refused("other results")
+        return recorded.gradients(dict(zip(plain.outputs, given[count:], strict=True)))
+
+    weights = [weights_like(array, 3 + k) for k, array in enumerate(plain.gradients)]
+    rows = np.array([np.concatenate([real_parts(weight) for weight in weights])])
+    moves = Moves(lambda given: _checked_numbers(first(given)), arrays, moved)
+    title = "second derivatives"
+    script = plain.script(title)
+    script.do(*(f"s{i} = vg.Tensor(u{i}, requires_grad=True)" for i in plain.outputs))
+    try:
+        script.do(plain.gradient_line("g", starts="s{}", options="create_graph=True"))
+    except AssertionError as failure:
+        if failure.__cause__ is not None and _says_absent(failure.__cause__):
+            raise Absent("it says so") from failure
+        raise
+    plain.expect_gradients(script, oracle="an unrecorded pass", what="in a recorded backward pass, the gradient")
+    for n, weight in enumerate(weights):
+        script.let(f"w{n}", np.conj(weight))
+    terms = [n for n in range(len(slots)) if script[f"g[{n}]"] is not None and script[f"g[{n}]"].requires_grad]
+    names = [*(f"x{k}" for k in slots), *(f"s{i}" for i in plain.outputs)]
+    leaves = [script[name] for name in names]
+    second: list[Array]
+    if terms:
+        total = " + ".join(f"(g[{n}] * w{n}).sum()" + (".real" if weights[n].dtype.kind == "c" else "") for n in terms)
+        script.do(f"total = {total}")
+        try:
+            script.do(f"h = grad(total, [{', '.join(names)}], allow_unused=True)")
+        except AssertionError as failure:
+            if failure.__cause__ is not None and _says_absent(failure.__cause__):
+                raise Absent("it says so") from failure
+            raise
+        second = [
+            np.zeros_like(leaf._array) if h is None else h._array for h, leaf in zip(script["h"], leaves, strict=True)
+        ]
+    else:
+        script.do(f"h = [None] * {len(names)}  # the gradients were not recorded")
+        second = [np.zeros_like(leaf._array) for leaf in leaves]
+    found = np.array([np.concatenate([real_parts(array) for array in second])])
+    n = moves.start.size
+    directions = np.eye(n)
+    if n > MOST_COLUMNS:
+        chosen = np.random.default_rng(n).permutation(n)[:MOST_COLUMNS]
+        directions = directions[:, chosen]
+    along = np.array([found[:, direction != 0].sum(axis=1) for direction in directions.T]).T
+    wrong = compare_columns(moves, directions, rows, along, lenient=subject.composed)
+    if wrong is not None:
+        place = int(np.flatnonzero(directions[:, wrong.column])[0])
+        slot, flat, part = moves.element(place)
+        index = [int(j) for j in np.unravel_index(flat, arrays[slot].shape)] if arrays[slot].shape else []
+        number = moved.index(slot)
+        by = example.named(slot) if slot < count else "the incoming gradient"
+        part_of = (".imag" if part else ".real") if arrays[slot].dtype.kind == "c" else ""
+        item = f"h[{number}].numpy()[{', '.join(map(str, index)) or '()'}]{part_of}"
+        script.lines.append(f"found = {'0.0' if script['h'][number] is None else f'float({item})'}")
+        script.lines.append(f"expected = {literal(wrong.low)}  # by finite differences of the gradient")
+        script.lines.append(f"assert abs(found - expected) <= {wrong.allowed:.3g}, (found, expected)")
+        script.fail(
+            f"the second derivative with respect to {by}{index or ''} is wrong: the recorded backward pass says "
+            f"{wrong.found!r}{' (nothing was recorded)' if script['h'][number] is None else ''}, finite differences of "
+            f"gradients say {wrong.low!r} (allowed: {wrong.allowed:.2g})",
+            element=tuple(index),
+            found=wrong.found,
+            expected=wrong.low,
+        )
+    return 1
+
+
+def _checked_numbers(arrays: list[Array]) -> list[Array]:
+    return arrays
+
+
+# -- forward mode ------------------------------------------------------------------------------------------------------
+
+
+def forward_mode(plain: Plain) -> int:
+    """Tangents are those that reverse mode says: of all arguments at once, of each alone, of any size.
+
+    Raises:
+        Absent: where the operator has no forward mode.
+    """
+    example = plain.example
+    if not plain.outputs or not plain.finite:
+        return 0
+    slots = example.wanted
+    tangents = {k: weights_like(example.arrays[k], 5 + k) for k in slots}
+    choices = [(slots, 1.0), *(((k,), 1.0) for k in slots), (slots, -1e3), (slots, 1e-8), (slots, 0.0)]
+    jacobian = _rows_of(plain.subject, plain)
+    count = 0
+    for number, (chosen, factor) in enumerate(choices if len(slots) > 1 else [choices[0], *choices[2:]]):
+        if jacobian is None:
+            break
+        script = plain.script("forward mode", called=False)
+        for k in chosen:
+            script.let(f"t{k}", (factor * tangents[k]).astype(tangents[k].dtype))
+        lines = [f"    v{k} = forward_ad.make_dual(x{k}, vg.Tensor(t{k}))" for k in chosen]
+        lines += [f"    v{k} = x{k}" for k in range(len(example.arrays)) if k not in chosen]
+        if plain.subject.written:
+            lines += [f"    v{k} = v{k}.clone()" for k in plain.subject.written]
+        lines.append(f"    y = {script.expression('v{}')}")
+        outs = ", ".join(f"y{path}" for path in plain.paths)
+        lines.append(f"    tangents = [forward_ad.unpack_dual(out).tangent for out in [{outs}]]")
+        try:
+            script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
+        except AssertionError as failure:
+            if number == 0 and failure.__cause__ is not None and _says_absent(failure.__cause__):
+                raise Absent("it has no forward mode") from failure
+            if failure.__cause__ is not None and isinstance(failure.__cause__, TypeError | ValueError) and number == 0:
+                raise
+            raise
+        moved = np.concatenate(
+            [real_parts(factor * tangents[k]) if k in chosen else 0 * real_parts(tangents[k]) for k in slots]
+        )
+        expected = jacobian @ moved
+        spread = np.abs(jacobian) @ np.abs(moved)
+        taken = 0
+        for i in plain.outputs:
+            value = plain.values[i]
+            parts = 2 if value.dtype.kind == "c" else 1
+            part, size = (array[taken : taken + value.size * parts] for array in (expected, spread))
+            taken += value.size * parts
+            wanted = (part.copy().view(complex) if parts == 2 else part).reshape(value.shape).astype(value.dtype)
+            largest = (size.reshape(-1, parts).sum(axis=1) if parts == 2 else size).reshape(value.shape)
+            told = " and ".join(example.named(k) for k in chosen)
+            script.expect(
+                f"tangents[{i}]",
+                wanted,
+                f"the tangent of result {i} for tangents of {told}" + (f", times {factor:g}" if factor != 1 else ""),
+                "reverse mode",
+                rtol=plain.loose(1e-9),
+                atol=plain.loose(1e-10) * largest + 1e-290,
+            )
+        count += 1
+    return count + (_mixed(plain, tangents) if jacobian is not None else 0)
+
+
+def _mixed(plain: Plain, tangents: dict[int, Array]) -> int:
+    """Reverse over forward mode: the gradient of the tangent, against reverse over reverse mode."""
+    example, slots = plain.example, plain.example.wanted
+    if plain.subject.written:
+        return 0
+    try:
+        recorded = plain.subject.record(example)
+        starts = [Tensor(plain.starts[i], requires_grad=True) for i in plain.outputs]
+        with quiet():
+            first = grad(
+                [recorded.outputs[i] for i in plain.outputs],
+                [recorded.leaves[k] for k in slots],
+                starts,
+                create_graph=True,
+                allow_unused=True,
+            )
+            terms = [
+                (g * np.conj(tangents[k])).sum()
+                for g, k in zip(first, slots, strict=True)
+                if g is not None and g.requires_grad
+            ]
+            if not terms:
+                return 0
+            total: Any = sum(term.real if term.dtype.kind == "c" else term for term in terms)
+            found = grad(total, [recorded.leaves[k] for k in slots], allow_unused=True)
+    except (RuntimeError, NotImplementedError):
+        return 0
+    expected = [
+        np.zeros_like(example.arrays[k]) if g is None else g.detach()._array for g, k in zip(found, slots, strict=True)
+    ]
+    if not all(np.isfinite(array).all() for array in expected):
+        return 0
+    script = plain.script("forward mode", called=False)
+    for k in slots:
+        script.let(f"t{k}", tangents[k])
+    lines = [
+        f"    v{k} = {f'forward_ad.make_dual(x{k}, vg.Tensor(t{k}))' if k in slots else f'x{k}'}"
+        for k in range(len(example.arrays))
+    ]
+    lines.append(f"    y = {script.expression('v{}')}")
+    outs = ", ".join(f"y{plain.paths[i]}" for i in plain.outputs)
+    lines.append(f"    tangents = [forward_ad.unpack_dual(out).tangent for out in [{outs}]]")
+    names = ", ".join(f"x{k}" for k in slots)
+    pairs = ", ".join(f"vg.Tensor(u{i})" for i in plain.outputs)
+    lines.append(f"    pairs = [(t, u) for t, u in zip(tangents, [{pairs}]) if t is not None and t.requires_grad]")
+    lines.append("    ts, us = [t for t, _ in pairs], [u for _, u in pairs]")
+    lines.append(f"    h = grad(ts, [{names}], us, allow_unused=True) if pairs else [None] * {len(slots)}")
+    try:
+        script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
+    except AssertionError as failure:
+        if failure.__cause__ is not None and (
+            _says_absent(failure.__cause__) or isinstance(failure.__cause__, FunctionError)
+        ):
+            return 0
+        raise
+    for n, k in enumerate(slots):
+        size = float(np.abs(expected[n]).max(initial=0.0))
+        script.expect(
+            f"h[{n}]",
+            expected[n],
+            f"the gradient of the tangent with respect to {example.named(k)}",
+            "reverse over reverse mode",
+            rtol=plain.loose(1e-8),
+            atol=plain.loose(1e-9) * max(size, 1.0),
+        )
+    return 1
+
+
+def _rows_of(subject: Subject, plain: Plain) -> Array | None:
+    """The Jacobian by reverse mode, a row for each real number among the outputs."""
+    recorded: Recorded = subject.record(plain.example)
+    rows = []
+    for i in plain.outputs:
+        value = plain.values[i]
+        turns = (1.0, 1j) if value.dtype.kind == "c" else (1.0,)
+        if value.size > 64:
+            return None
+        for flat in range(value.size):
+            for turn in turns:
+                start = np.zeros_like(value)
+                start.flat[flat] = turn
+                rows.append(np.concatenate([real_parts(g) for g in recorded.gradients({i: start})]))
+    return np.array(rows) if rows else None
+
+
+def small_enough(example: Example) -> bool:
+    """Whether second derivatives are not too much work."""
+    return example.size <= 64

@@ -1,0 +1,75 @@
+"""Values as Python expressions that give them again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NoLiteral", "literal"]
+
+DEFAULTS = {np.dtype(float), np.dtype(complex), np.dtype(np.int64), np.dtype(bool)}
+
+
+class NoLiteral(ValueError):
+    """A value that no expression is known for."""
+
+
+def literal(value: Any) -> str:
+    """An expression for numbers, strings, arrays, tensors, containers of them, and what can be imported.
+
+    Raises:
+        NoLiteral: for anything else.
+    """
+    if value is None or isinstance(value, bool | int | str | bytes):
+        if type(value) in (bool, int, str, bytes, type(None)):
+            return repr(value)
+    if type(value) is float:
+        return repr(value) if np.isfinite(value) else f"float({str(value)!r})"
+    if type(value) is complex:
+        return repr(value) if np.isfinite(value) else f"complex({literal(value.real)}, {literal(value.imag)})"
+    if value is ...:
+        return "..."
+    if isinstance(value, slice):
+        return f"slice({literal(value.start)}, {literal(value.stop)}, {literal(value.step)})"
+    if isinstance(value, np.generic):
+        return f"np.{value.dtype.type.__name__}({literal(value.item())})"
+    if isinstance(value, np.dtype):
+        return f"np.dtype({value.name!r})"
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if hasattr(value, "_array") and hasattr(value, "requires_grad"):
+        return f"vg.Tensor({_array(value._array)}{', requires_grad=True' if value.requires_grad else ''})"
+    if type(value) is list:
+        return f"[{', '.join(map(literal, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+    if type(value) in (set, frozenset) and value:
+        inner = f"{{{', '.join(map(literal, value))}}}"
+        return inner if type(value) is set else f"frozenset({inner})"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, functools.partial):
+        rest = [
+            literal(value.func),
+            *map(literal, value.args),
+            *(f"{k}={literal(v)}" for k, v in value.keywords.items()),
+        ]
+        return f"__import__('functools').partial({', '.join(rest)})"
+    if isinstance(value, np.ufunc):
+        return f"np.{value!r}".replace("<ufunc '", "").replace("'>", "")
+    raise NoLiteral(f"no expression is known for {type(value).__name__}")
+
+
+def _array(array: np.ndarray[Any, Any]) -> str:
+    def nested(part: Any) -> str:
+        return f"[{', '.join(map(nested, part))}]" if isinstance(part, list) else literal(part)
+
+    if array.size == 0:
+        return f"np.zeros({array.shape}, {array.dtype.name!r})"
+    if array.size > 64 and (array == array.flat[0]).all():
+        return f"np.full({array.shape}, {literal(array.flat[0].item())}, {array.dtype.name!r})"
+    given = "" if array.dtype in DEFAULTS and sys.byteorder == "little" else f", {array.dtype.name!r}"
+    return f"np.array({nested(array.tolist())}{given})"

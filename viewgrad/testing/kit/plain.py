@@ -1,0 +1,163 @@
+"""What a call gives in plain circumstances: the reference for all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .arguments import Example, outputs_of
+from .gradients import weights_like
+from .script import Script
+from .subject import Refused, Subject, quiet, refusals
+
+__all__ = ["Plain", "plain_results"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen(eq=False)
+class Plain:
+    """Values and gradients of one call.
+
+    Arguments:
+        subject: the operator.
+        example: the call.
+        paths: for each output, the expression that takes it out of the result.
+        values: of the outputs.
+        outputs: the numbers of those that can be differentiated.
+        starts: the gradient that each of these is given.
+        gradients: the gradient with respect to each wanted slot, zeros where there is none.
+    """
+
+    subject: Subject
+    example: Example
+    paths: list[str]
+    values: list[Array]
+    outputs: list[int]
+    starts: dict[int, Array]
+    gradients: list[Array]
+
+    @property
+    def finite(self) -> bool:
+        """Whether all of it is."""
+        arrays = [*self.values, *self.gradients]
+        return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
+
+    @property
+    def single(self) -> bool:
+        """Whether something was computed in single precision, although the arguments are of double precision."""
+        return any(_of_single_precision(array) for array in [*self.values, *self.gradients])
+
+    def loose(self, tolerance: float) -> float:
+        """A tolerance of double precision, or of single precision where that is what was computed in."""
+        return max(tolerance, 1e-5) if self.single else tolerance
+
+    def script(self, title: str, wanted: tuple[int, ...] | None = None, *, called: bool = True) -> Script:
+        """The beginning of a program: leaves, gradients to be given, and the call."""
+        script = Script(self.subject, title, self.example)
+        script.leaves(wanted)
+        for i, start in self.starts.items():
+            script.let(f"u{i}", start)
+        if called:
+            script.call(f"y = {script.expression()}")
+        return script
+
+    def gradient_line(
+        self,
+        name: str = "g",
+        result: str = "y",
+        *,
+        starts: str = "vg.Tensor(u{})",
+        outputs: list[int] | None = None,
+        slots: tuple[int, ...] | None = None,
+        leaf: str = "x{}",
+        options: str = "retain_graph=True",
+    ) -> str:
+        """The line that takes gradients."""
+        numbers = self.outputs if outputs is None else outputs
+        wanted = self.example.wanted if slots is None else slots
+        return (
+            f"{name} = grad([{', '.join(f'{result}{self.paths[i]}' for i in numbers)}], "
+            f"[{', '.join(leaf.format(k) for k in wanted)}], "
+            f"[{', '.join(starts.format(i) for i in numbers)}], allow_unused=True{', ' if options else ''}{options})"
+        )
+
+    def expect_values(self, script: Script, result: str = "y", oracle: str = "a plain call", **tolerance: Any) -> None:
+        """Compare all outputs with the plain ones."""
+        tolerance = {"rtol": self.loose(1e-9), "atol": self.loose(1e-11)} | tolerance
+        for i, (path, value) in enumerate(zip(self.paths, self.values, strict=True)):
+            what = "the result" if len(self.paths) == 1 else f"result {i}"
+            script.expect(f"{result}{path}", value, what, oracle, **tolerance)
+
+    def expect_gradients(
+        self,
+        script: Script,
+        name: str = "g",
+        oracle: str = "a plain call",
+        factor: float = 1.0,
+        slots: tuple[int, ...] | None = None,
+        what: str = "the gradient",
+        **tolerance: Any,
+    ) -> None:
+        """Compare gradients with the plain ones, times a factor."""
+        wanted = self.example.wanted if slots is None else slots
+        for i, k in enumerate(wanted):
+            expected = self.gradients[self.example.wanted.index(k)] * factor
+            size = float(np.abs(expected).max(initial=0.0))
+            atol = self.loose(1e-11) * (size + 1e-290 if factor != 1.0 else max(size, 1.0))
+            options = {"rtol": self.loose(1e-9), "atol": atol} | tolerance
+            told = f"{what} with respect to {self.example.named(k)}"
+            kind = self.gradients[self.example.wanted.index(k)].dtype
+            script.expect(f"{name}[{i}]", expected.astype(kind), told, oracle, **options)
+
+
+def plain_results(subject: Subject, example: Example, title: str) -> Plain:
+    """Values and gradients, on tensors of their own.
+
+    Raises:
+        Refused: where the operator refuses the call.
+        Failure: where it raises in the backward pass.
+    """
+    try:
+        return _plain_results(subject, example)
+    except (Refused, KeyboardInterrupt):
+        raise
+    except Exception:
+        script = Script(subject, title, example)
+        script.leaves()
+        script.call(f"y = {script.expression()}")
+        outputs = [(path, output) for path, output in outputs_of(script["y"]) if output.requires_grad]
+        for path, output in outputs:
+            script.let("u", weights_like(output._array))
+            script.do(
+                f"g = grad(y{path}, [{', '.join(f'x{k}' for k in example.wanted)}], vg.Tensor(u), "
+                "allow_unused=True, retain_graph=True)"
+            )
+        raise
+
+
+def _plain_results(subject: Subject, example: Example) -> Plain:
+    recorded = subject.record(example)
+    operands = [leaf.clone() if k in subject.written else leaf for k, leaf in enumerate(recorded.leaves)]
+    with quiet(), refusals():
+        paths = [path for path, _ in outputs_of(example.call(subject.function, operands))]
+    values = [output.detach()._array.copy() for output in recorded.outputs]
+    outputs = recorded.differentiable
+    starts = {i: weights_like(values[i], i) for i in outputs}
+    gradients = recorded.gradients(starts) if outputs else []
+    if not outputs:
+        gradients = [np.zeros_like(example.arrays[k]) for k in example.wanted]
+    return Plain(subject, example, paths, values, outputs, starts, [np.array(g) for g in gradients])
+
+
+def _of_single_precision(array: Array) -> bool:
+    """Whether the numbers, which are not all round, have no more digits than single precision has."""
+    if array.dtype.kind not in "fc" or not array.size:
+        return False
+    if array.dtype.itemsize <= (8 if array.dtype.kind == "c" else 4):
+        return True
+    parts = np.ascontiguousarray(array).reshape(-1).view(float)
+    with np.errstate(all="ignore"):
+        return bool((parts.astype(np.float32) == parts).all() and (parts * 64 != np.round(parts * 64)).any())

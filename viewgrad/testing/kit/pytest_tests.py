@@ -1,0 +1,53 @@
+"""A pytest test for each property of an operator."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .check import PROPERTIES, check_operator
+
+__all__ = ["property_test"]
+
+
+def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a pytest test of each property of an operator, named after it.
+
+    Hypothesis's profile, seed and database are in force where an argument is a strategy.
+
+    Arguments:
+        operator: the operator.
+        args, kwargs: as for `check_operator`.
+
+    Returns:
+        A decorator for a function, which gives the tests their name. If it has an argument `report`, it is called with
+        the report of each property.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> from viewgrad.testing import property_test
+        >>> @property_test(vg.exp, np.array([0.5, -1.0, 2.0]))
+        ... def test_exp(report): ...
+    """
+    pytest: Any = importlib.import_module("pytest")  # which those who do without it need not have
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        takes_report = "report" in inspect.signature(function).parameters
+
+        def test(property: str) -> None:
+            report = check_operator(operator, *args, **{**kwargs, "only": property})
+            if not report.examples.get(property):
+                reason = {**report.switched_off, **report.absent}.get(property, "nothing to check")
+                pytest.skip(reason)
+            if takes_report:
+                function(report)
+
+        test.__name__, test.__qualname__ = function.__name__, function.__qualname__
+        test.__doc__, test.__module__ = function.__doc__, function.__module__
+        names = [name.replace(" ", "-") for name in PROPERTIES]
+        marked: Callable[..., None] = pytest.mark.parametrize("property", PROPERTIES, ids=names)(test)
+        return marked
+
+    return decorate

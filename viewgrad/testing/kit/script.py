@@ -1,0 +1,210 @@
+"""A program that is run line by line as it is written, so that what fails can be printed and pasted."""
+
+from __future__ import annotations
+
+import functools
+import re
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+import viewgrad
+
+from ...autograd.api import grad
+from ...autograd.modes import forward_ad
+from .arguments import Example, Slot, mapped
+from .failure import Failure
+from .literals import literal
+from .subject import Subject, quiet, refusals
+
+__all__ = ["Script"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Script:
+    """Lines of Python that have been run, with the constants that they use.
+
+    Arguments:
+        subject: the operator, which is called `operator` there.
+        title: the name of the property.
+        example: the call under test.
+    """
+
+    def __init__(self, subject: Subject, title: str, example: Example) -> None:
+        self.subject = subject
+        self.title = title
+        self.example = example
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self.names: dict[str, Any] = {
+            "np": np,
+            "vg": viewgrad,
+            "grad": grad,
+            "forward_ad": forward_ad,
+            "operator": subject.function,
+            "inplace": subject.inplace,
+        }
+
+    def let(self, name: str, value: Any) -> None:
+        """Bind a constant, which the program has as a literal."""
+        self.constants[name] = value
+        self.names[name] = value
+        self.lines.append(f"{name} = \0{name}\0")
+
+    def do(self, *lines: str) -> None:
+        """Run lines."""
+        for line in lines:
+            self.lines.append(line)
+            try:
+                with quiet():
+                    exec(_compiled(line), self.names)
+            except Failure:
+                raise
+            except Exception as error:
+                self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
+
+    def call(self, line: str) -> None:
+        """Run a line that calls the operator, which may refuse.
+
+        Raises:
+            Refused: where it does.
+        """
+        self.lines.append(line)
+        try:
+            with quiet(), refusals():
+                exec(_compiled(line), self.names)
+        except RuntimeError as error:
+            self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
+
+    def __getitem__(self, expression: str) -> Any:
+        return eval(_compiled(expression, "eval"), self.names)
+
+    # -- the beginning of most programs --------------------------------------------------------------------------------
+
+    def leaves(self, wanted: tuple[int, ...] | None = None) -> None:
+        """Bind x0, x1, ... to tensors with the values of the example, and v0, v1, ... to what to call with."""
+        wanted = self.example.wanted if wanted is None else wanted
+        for k, array in enumerate(self.example.arrays):
+            self.let(f"a{k}", array)
+            self.do(f"x{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})")
+
+    def expression(self, names: str = "x{}", function: str = "operator") -> str:
+        """The call, where the tensors are called so; written slots are cloned."""
+
+        def text(value: Any) -> str:
+            if isinstance(value, Slot):
+                name = names.format(value.number)
+                return f"{name}.clone()" if value.number in self.subject.written and names == "x{}" else name
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return self._kept(mapped(lambda leaf: leaf, value))
+            if type(value) is list:
+                return f"[{', '.join(map(text, value))}]"
+            if type(value) is tuple:
+                return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
+            if type(value) is dict:
+                return f"{{{', '.join(f'{key!r}: {text(item)}' for key, item in value.items())}}}"
+            if value is None or value is ... or type(value) in (bool, int, float, complex, str):
+                return literal(value)
+            return self._kept(value)
+
+        parts = [*map(text, self.example.args), *(f"{k}={text(v)}" for k, v in self.example.kwargs.items())]
+        return f"{function}({', '.join(parts)})"
+
+    def _kept(self, value: Any) -> str:
+        for name, known in self.constants.items():
+            if known is value:
+                return name
+        name = f"option{len(self.constants)}"
+        self.let(name, value)
+        # A constant must stand before the line that uses it.
+        return name
+
+    # -- the end of most programs --------------------------------------------------------------------------------------
+
+    def expect(
+        self, expression: str, expected: Array | None, what: str, oracle: str, rtol: float = 1e-9, atol: Any = 1e-12
+    ) -> None:
+        """Compare an array that the program has found with what it should be; None stands for zeros."""
+        found = self[expression]
+        found = None if found is None else np.asarray(found._array if hasattr(found, "_array") else found)
+        if found is None and expected is None:
+            return
+        found = np.zeros_like(expected) if found is None else found
+        expected = np.zeros_like(found) if expected is None else np.asarray(expected)
+        if found.shape != expected.shape:
+            self.lines.append(f"assert np.shape({expression}) == {expected.shape}, np.shape({expression})")
+            self.fail(f"{what} has shape {found.shape}, and not {expected.shape} as {oracle} says")
+        if found.dtype != expected.dtype:
+            self.lines.append(f"assert {expression}.dtype == {expected.dtype.name!r}, {expression}.dtype")
+            self.fail(f"{what} has dtype {found.dtype}, and not {expected.dtype} as {oracle} says")
+        with np.errstate(all="ignore"):
+            difference = np.abs(found.astype(complex) - expected.astype(complex))
+            allowed = rtol * np.abs(expected).astype(float) + atol
+            same = (
+                (found == expected) | (np.isnan(found) & np.isnan(expected))
+                if found.dtype.kind in "fc"
+                else found == expected
+            )
+            wrong = ~((difference <= allowed) | same)
+        if not wrong.any():
+            return
+        with np.errstate(all="ignore"):
+            excess = np.where(wrong, np.nan_to_num(difference / np.maximum(allowed, 1e-300), nan=np.inf), -1.0)
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), found.shape))
+        limit = float(np.broadcast_to(allowed, found.shape)[index])
+        one, other = found[index].item(), expected[index].item()
+        of = f"{expression}[{', '.join(map(str, index))}]" if index else expression
+        self.lines.append(f"found, expected = {self._item(expression, index)}, {literal(other)}")
+        if isinstance(other, float | complex) and other != other:
+            self.lines.append("assert np.isnan(found), (found, expected)")
+        elif isinstance(other, float) and np.isinf(other):
+            self.lines.append("assert found == expected, (found, expected)")
+        else:
+            self.lines.append(f"assert abs(found - expected) <= {limit:.3g}, (found, expected)")
+        self.fail(
+            f"{what} is wrong in {int(wrong.sum())} of {wrong.size} elements. The worst is {of}: {one!r}, where "
+            f"{oracle} says {other!r} (allowed: {limit:.2g})",
+            element=index,
+            found=one,
+            expected=other,
+        )
+
+    def _item(self, expression: str, index: tuple[int, ...]) -> str:
+        array = f"{expression}.detach().numpy()" if hasattr(self[expression], "_array") else f"np.asarray({expression})"
+        if self[expression] is None:
+            return "0.0"
+        return f"{array}[{', '.join(map(str, index)) or '()'}].item()"
+
+    def require(self, condition: str, what: str) -> None:
+        """Fail unless the condition holds."""
+        if not self[condition]:
+            self.lines.append(f"assert {condition}")
+            self.fail(what)
+
+    def fail(self, message: str, cause: BaseException | None = None, **numbers: Any) -> None:
+        """Raise, with the program so far."""
+        raise Failure(self.title, message, self, **numbers) from cause
+
+    def body(self) -> list[str]:
+        """The lines, with the constants in them that the others use."""
+        used = "\n".join(line for line in self.lines if "\0" not in line)
+        result = []
+        for line in self.lines:
+            if "\0" in line:
+                name = line.split("\0")[1]
+                if _mentions(used, name):
+                    result.append(f"{name} = {literal(self.constants[name])}")
+            else:
+                result.append(line)
+        return result
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+@functools.lru_cache(maxsize=2048)
+def _compiled(line: str, mode: str = "exec") -> CodeType:
+    return compile(line, "<line of a check>", mode)

@@ -1,0 +1,264 @@
+"""The operator under test, in whatever form it was given."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...autograd.api import grad
+from ...autograd.function import Function
+from ...errors import AutogradError, OverlappingWriteError, UnknownFunctionError, UnsupportedKindError
+from ...operators.define import OPERATORS
+from ...operators.language.declaration import Operator
+from ...tensor.modes import no_grad
+from ...tensor.tensor import Tensor
+from .arguments import Example, outputs_of
+
+__all__ = ["Recorded", "Refused", "Subject", "patience", "quiet", "real_parts", "subject_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Refused(Exception):
+    """The operator does not take these arguments, and says so."""
+
+
+@attrs.define(eq=False)
+class Subject:
+    """An operator, and what is known of it.
+
+    Arguments:
+        function: calls it.
+        inplace: its in-place form, or None.
+        reference: what it computes, for arrays, or None.
+        operator: its declaration, where it has one.
+        custom: the `Function` whose `apply` it is, where it is one.
+        domain: the interval in which its arguments lie, where that was declared.
+        complex: whether it is held to be right for complex numbers.
+        written: the slots that it writes to; such an operator is called on clones.
+        source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
+    """
+
+    function: Callable[..., Any]
+    inplace: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    operator: Operator | None = None
+    custom: type[Function] | None = None
+    domain: tuple[float, float] | None = None
+    complex: bool = False
+    written: tuple[int, ...] = ()
+    source: str = ""
+
+    def fresh(self) -> Callable[..., Any] | None:
+        """A copy that has not been called yet, where its source is known."""
+        if not self.source or self.operator is not None:
+            return None
+        names: dict[str, Any] = {}
+        try:
+            with quiet():
+                exec(compile(self.source, "<fresh copy>", "exec"), names)
+        except Exception:
+            return None
+        copy = names.get("operator")
+        return copy if callable(copy) else None
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages and programs."""
+        if self.operator is not None:
+            return self.operator.name
+        if self.custom is not None:
+            return self.custom.__name__
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        return name if name.isidentifier() else "operator"
+
+    @property
+    def composed(self) -> bool:
+        """Whether it is a plain function, whose derivative is that of the operators it is composed of."""
+        return self.operator is None and self.custom is None
+
+    @property
+    def place(self) -> str:
+        """Where its derivative is written."""
+        if self.operator is not None:
+            texts = [f"{', '.join(formula.inputs)}: {formula.text!r}" for formula in self.operator.formulas]
+            where = f" ({self.operator.row})" if self.operator.row else ""
+            return f"operator {self.operator.signature}{where}, with the formulas {'; '.join(texts)}"
+        if self.custom is not None:
+            return f"{self.custom.__name__}.backward at {_place_of(self.custom._backward())}"
+        return f"{self.name} at {_place_of(self.function)}"
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """Its parameters by name; none where they can't be known."""
+        function: Any = self.function
+        if self.operator is not None:
+            function = self.operator.function
+        elif self.custom is not None:
+            function = self.custom.forward
+        try:
+            parameters = dict(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
+            return {}
+        if self.custom is not None and self.custom.setup_context is Function.setup_context and parameters:
+            del parameters[next(iter(parameters))]
+        return parameters
+
+    def values(self, example: Example, arrays: Sequence[Array] | None = None) -> list[Array]:
+        """The values of all outputs, without recording.
+
+        Raises:
+            Refused: where the operator refuses the arguments.
+        """
+        given = example.arrays if arrays is None else arrays
+        with quiet(), no_grad(), refusals():
+            result = example.call(self.function, [Tensor(array) for array in given])
+        return [output._array for _, output in outputs_of(result)]
+
+    def record(self, example: Example, slots: Sequence[int] | None = None) -> Recorded:
+        """A recorded call, in which the tensors in `slots` require grad (left out: the wanted ones).
+
+        Raises:
+            Refused: where the operator refuses the arguments.
+        """
+        chosen = example.wanted if slots is None else slots
+        leaves = [Tensor(array, requires_grad=k in chosen) for k, array in enumerate(example.arrays)]
+        operands = [leaf.clone() if k in self.written else leaf for k, leaf in enumerate(leaves)]
+        with quiet(), refusals():
+            result = example.call(self.function, operands)
+        return Recorded(leaves, operands, [output for _, output in outputs_of(result)], tuple(chosen))
+
+
+@attrs.frozen(eq=False)
+class Recorded:
+    """A call that was recorded: its leaves, what the operator was called with, and its outputs."""
+
+    leaves: list[Tensor]
+    operands: list[Tensor]
+    outputs: list[Tensor]
+    chosen: tuple[int, ...]
+
+    @property
+    def differentiable(self) -> list[int]:
+        """The numbers of the outputs that can be differentiated."""
+        return [i for i, output in enumerate(self.outputs) if output.requires_grad and output.dtype.kind in "fc"]
+
+    def gradients(self, starts: dict[int, Array], **options: Any) -> list[Array]:
+        """The gradients of the chosen leaves, zeros for None, where outputs have the gradients `starts`."""
+        with quiet():
+            found = grad(
+                [self.outputs[i] for i in starts],
+                [self.leaves[k] for k in self.chosen],
+                [Tensor(start) for start in starts.values()],
+                allow_unused=True,
+                retain_graph=True,
+                **options,
+            )
+        leaves = [self.leaves[k] for k in self.chosen]
+        return [
+            np.zeros_like(leaf._array) if g is None else g.detach()._array
+            for g, leaf in zip(found, leaves, strict=True)
+        ]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """A block without warnings."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """A block in which an operator may refuse its arguments, by any error but those that tell of a fault."""
+    try:
+        yield
+    except (UnknownFunctionError, UnsupportedKindError, OverlappingWriteError) as error:
+        raise Refused(str(error)) from error
+    except (AutogradError, MemoryError, Refused):
+        raise
+    except Exception as error:
+        raise Refused(f"{type(error).__name__}: {error}") from error
+
+
+@contextlib.contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """A block that is refused where it takes longer; in the main thread only, and for ever where `seconds` is 0."""
+    if not seconds or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def late(number: int, frame: Any) -> None:
+        raise Refused(f"it has not come back after {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def real_parts(array: Array) -> Array:
+    """The elements in row order as real numbers of double precision; of complex ones the two parts."""
+    flat = np.array(array, order="C").reshape(-1)
+    return (flat.astype(complex).view(float) if flat.dtype.kind == "c" else flat.astype(float)).reshape(-1)
+
+
+def subject_of(
+    given: Any, inplace: Any, reference: Any, domain: tuple[float, float] | None, complex: bool | None, example: Example
+) -> Subject:
+    """The operator, from what the user gave."""
+    operator = given if isinstance(given, Operator) else None
+    if operator is None:
+        operator = next((row for row in OPERATORS.values() if row.function is given), None)
+    custom = None
+    owner = getattr(given, "__self__", None)
+    if isinstance(given, type) and issubclass(given, Function):
+        custom, given = given, given.apply
+    elif isinstance(owner, type) and issubclass(owner, Function) and getattr(given, "__name__", "") == "apply":
+        custom = owner
+    if operator is not None and inplace is None and operator.has_inplace:
+        inplace = operator.inplace
+    reference = reference or (operator.reference if operator is not None else None)
+    if domain is None and operator is not None and operator.domain != (-2.0, 2.0):
+        domain = operator.domain
+    subject = Subject(given, inplace, reference, operator, custom, domain)
+    if complex is None:
+        complex = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)
+    subject.complex = complex
+    return subject
+
+
+def _claims_complex(subject: Subject) -> bool:
+    """Whether what was written for the operator speaks of complex numbers."""
+    if subject.operator is not None:
+        return any(subject.operator.accepts_complex(name) for name in subject.operator.differentiable)
+    if subject.custom is not None:
+        texts = [_source_of(subject.custom)]
+    else:
+        texts = [_source_of(subject.function)]
+    return any(re.search(r"\b(conj|conjugate|complex\w*|angle|view_as_real)\b", text) for text in texts)
+
+
+def _source_of(thing: Any) -> str:
+    try:
+        return inspect.getsource(thing)
+    except (OSError, TypeError):
+        return ""
+
+
+def _place_of(function: Any) -> str:
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
