@@ -7,6 +7,7 @@ from ..operators import (
     numpy_polynomials,
     numpy_reductions,
     numpy_spellings,
+    numpy_statistics,
     numpy_ufuncs,
     python_operators,
 )
