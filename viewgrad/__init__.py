@@ -8,10 +8,12 @@ from .compiler import compile
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
 from .operators.derivatives.special_functions import OF_SCIPY
+from .saving import load, save
 from .standard.functions import FUNCTIONS
 from .standard.inspection import install
 from .tensor.creation import (
     arange,
+    array,
     as_tensor,
     asarray,
     empty,
@@ -82,6 +84,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Tensor",
     "arange",
+    "array",
     "as_strided",
     "as_tensor",
     "asarray",
@@ -106,6 +109,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "linspace",
+    "load",
     "moveaxis",
     "narrow",
     "no_grad",
@@ -116,6 +120,7 @@ __all__ = [
     "ravel",
     "real",
     "reshape",
+    "save",
     "select",
     "set_grad_enabled",
     "split",

@@ -1,6 +1,7 @@
 """The differentiation: nodes, the engine, derivative declarations, custom functions, checks."""
 
 from ..operators import (
+    named_results,
     numpy_assembling,
     numpy_functions,
     numpy_methods,
@@ -40,6 +41,7 @@ __all__ = [
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_grad_enabled",
+    "named_results",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",

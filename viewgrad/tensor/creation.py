@@ -15,6 +15,7 @@ from .tensor import Tensor, _check_dtype, from_array, plain_array, tell_of_new
 __all__ = [
     "CPU",
     "arange",
+    "array",
     "as_operand",
     "as_tensor",
     "asarray",
@@ -138,6 +139,27 @@ def from_number(array: np.ndarray[Any, Any]) -> Tensor:
     if observer is not None:
         observer.made(out)
     return out
+
+
+def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data`; gradients flow to tensors in nested lists, and to a tensor itself.
+
+    Arguments:
+        data: anything that `numpy.array` takes, and tensors in it.
+        dtype: the dtype wanted.
+        requires_grad: whether gradients with respect to the tensor are wanted; for data without history.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.array([1.0, 2.0], requires_grad=True)
+        >>> vg.array([x[1], 3.0])
+        Tensor([2., 3.], grad_fn=<StackBackward>)
+    """
+    if not holds_tensor(data):
+        return Tensor(data, dtype, requires_grad)
+    made: Any = data.clone() if isinstance(data, Tensor) else joined(data)
+    made = made if dtype is None else made.astype(dtype)
+    return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
 
 def holds_tensor(value: Any) -> bool:
