@@ -17,6 +17,14 @@ for _name in (*PLAIN, "cluster.hierarchy", "cluster.vq", "sparse.csgraph", "spar
     _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
     if _name in PLAIN:
         globals()[_name] = _module
+# Old names of modules, which programs go on using, and windows, which are constants.
+for _name, _value in {
+    "ndimage.filters": ndimage,
+    "ndimage.interpolation": ndimage,
+    "signal.windows": signal.windows,
+    "stats.distributions": stats,
+}.items():
+    sys.modules[f"{__name__}.{_name}"] = _value
 
 __all__ = [
     "fft",
