@@ -274,3 +274,34 @@ def test_what_has_no_derivative_is_scipys_own_or_an_error():
         stats.ttest_ind(vg.Tensor(X, requires_grad=True), X)
     with pytest.raises(UnknownFunctionError, match="zeta"):
         special.zeta(vg.Tensor(X, requires_grad=True))
+
+
+def test_columns_that_are_arbitrary_have_no_derivative():
+    from viewgrad.errors import DifferentiabilityError
+    from viewgrad.scipy.linalg import qr
+
+    x = vg.Tensor(RNG.standard_normal((4, 2)), requires_grad=True)
+    for ours, theirs in zip(qr(x), importlib.import_module("scipy.linalg").qr(x.detach().numpy())):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs, atol=1e-12)
+    assert gradcheck(lambda x: qr(x)[1], x)
+    with pytest.raises(DifferentiabilityError, match="economic"):
+        qr(x)[0].sum().backward()
+
+
+def test_rotations_and_neighbours():
+    from scipy.spatial.transform import Rotation as Theirs
+
+    from viewgrad.scipy.spatial import KDTree
+    from viewgrad.scipy.spatial.transform import Rotation
+
+    for order in ("xyz", "ZYX", "YXZ"):
+        angles = vg.Tensor(VECTOR, requires_grad=True)
+        right = Theirs.from_euler(order, VECTOR)
+        turned = Rotation.from_euler(order, angles)
+        np.testing.assert_allclose(turned.as_matrix().detach().numpy(), right.as_matrix(), atol=1e-12)
+        np.testing.assert_allclose(turned.as_euler(order).detach().numpy(), right.as_euler(order), atol=1e-12)
+        np.testing.assert_allclose(turned.as_rotvec().detach().numpy(), right.as_rotvec(), atol=1e-12)
+        assert gradcheck(lambda a, order=order: Rotation.from_euler(order, a).as_quat(), angles)
+    assert gradcheck(lambda v: Rotation.from_rotvec(v).apply(VECTOR), vg.Tensor(np.zeros(3), requires_grad=True))
+    points = vg.Tensor(IMAGE, requires_grad=True)
+    assert gradcheck(lambda p: KDTree(p).query(np.ones(6), k=2)[0], points)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg  # type: ignore[import-untyped]
 
+from ..autograd.function import Function
+from ..errors import DifferentiabilityError
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, plain_values
 from ..operators.composites import COMPOSITES
@@ -250,9 +252,37 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     if pivoting:
         raise TypeError("qr of tensors takes no pivoting=True, whose exchanges have no derivative")
     a = _matrix(a)
+    if mode == "economic" or a.shape[-2] <= a.shape[-1]:
+        q, r = np.linalg.qr(a, "reduced")
+        return (r,) if mode == "r" else (q, r)
+    rows, columns = a.shape
+    q, r = np.linalg.qr(a, "reduced")
+    r = np.concatenate([r, np.zeros((rows - columns, columns), r.dtype)])
     if mode == "r":
-        return (np.linalg.qr(a, "r" if a.shape[-2] <= a.shape[-1] else "reduced"),)
-    return tuple(np.linalg.qr(a, "reduced" if mode == "economic" else "complete"))
+        return (r,)
+    rest = np.array(scipy.linalg.qr(plain_values(a))[0][:, columns:])
+    return np.concatenate([q, Undetermined.apply(a, as_tensors(rest))], -1), r
+
+
+class Undetermined(Function):
+    """Values that depend on a matrix in an arbitrary way, so that they have no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Any, values: Any) -> Any:
+        """The values, with a history that leads to the matrix."""
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Refused.
+
+        Raises:
+            DifferentiabilityError: always.
+        """
+        raise DifferentiabilityError(
+            "the columns that mode='full' adds to the orthogonal factor are arbitrary, so they have no derivative; "
+            "use mode='economic'"
+        )
 
 
 @made

@@ -468,7 +468,7 @@ class MultivariateNormal:
             x = x.reshape(1)
         elif x.ndim == 1 and dim == 1:
             x = x[:, None]
-        return x if mean is None else x - mean.reshape(-1), cov
+        return x - (np.zeros(dim) if mean is None else mean.reshape(-1)), cov
 
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The logarithm of the density; a singular covariance has its density on its own subspace."""
