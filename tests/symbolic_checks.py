@@ -3,7 +3,7 @@
 import numpy as np
 
 import viewgrad as vg
-from viewgrad.symbolic import differentiate, parse, run, trace, verify
+from viewgrad.symbolic import differentiate, parse, program_of, run, trace, verify
 
 
 def weights_of(values, seed=0):
@@ -46,6 +46,18 @@ def tensors(leaves):
     return [vg.Tensor(leaf, requires_grad=leaf.dtype.kind in "fc") for leaf in leaves]
 
 
+def run_both(graph, inputs, what):
+    """The outputs by the interpreter; asserts that the source of the graph gives the same, and spoils no input."""
+    outputs = run(graph, inputs)
+    copies = [None if each is None else each.copy() for each in inputs]
+    for each in copies:
+        if each is not None:
+            each.flags.writeable = False
+    for number, (ours, other) in enumerate(zip(program_of(graph)(copies), outputs, strict=True)):
+        assert_close(ours, other, f"{what}, output {number} of the source")
+    return outputs
+
+
 def check(function, leaves, what="", order=2, again=True):
     """Check values, gradients and gradients of gradients of a function of tensors.
 
@@ -61,7 +73,7 @@ def check(function, leaves, what="", order=2, again=True):
         verify(graph)
     result = function(*(given := tensors(leaves)))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
-    values = run(graph, leaves)[: len(results)]
+    values = run_both(graph, leaves, what)[: len(results)]
     for number, (value, each) in enumerate(zip(values, results, strict=True)):
         assert_close(value, each.detach().numpy(), f"{what}, value {number}")
     wanted = [tensor for tensor in given if tensor.requires_grad]
@@ -77,7 +89,7 @@ def check(function, leaves, what="", order=2, again=True):
         [each for each, _ in outputs], wanted, [vg.Tensor(w, requires_grad=True) for _, w in outputs],
         create_graph=True, materialize_grads=True,
     )  # fmt: skip
-    all_outputs = run(gradient.f, leaves)
+    all_outputs = run_both(gradient.f, leaves, what)
     arriving = [w if each.requires_grad else None for each, w in zip(results, weights, strict=True)]
     inputs = gradient.df_inputs(leaves, all_outputs, arriving)
     found = dict(zip(gradient.df_output_vjps, run(gradient.df, inputs), strict=True))
@@ -113,7 +125,7 @@ def check_second(graph, gradient, leaves, given, outputs, wanted, weights, resul
     ]
     numbers = [number for number, tensor in enumerate(given) if tensor.requires_grad]
     by_input = dict(zip(numbers, directions, strict=True))
-    seconds = run(second.f, inputs)
+    seconds = run_both(second.f, inputs, what)
     back = second.df_inputs(inputs, seconds, [by_input[number] for number in gradient.df_output_vjps])
     of_df = dict(zip(second.df_output_vjps, run(second.df, back), strict=True))
     # The gradients of what df was given: of gradients, of captured inputs, of captured outputs.

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import Phase, given, seed, settings
 from symbolic_checks import check
 
 from viewgrad.testing import programs
@@ -15,7 +15,7 @@ def as_function(program):
     """A program as a function of its leaves, and the arrays that these hold."""
     made = program.make_leaves()
     names = [leaf.name for leaf in program.leaves if leaf.requires_grad]
-    arrays = [made[name].detach().numpy().copy() for name in names]
+    arrays = [made[name].detach().numpy().copy("K") for name in names]
 
     def function(*leaves):
         others = program.make_leaves()
@@ -29,7 +29,7 @@ def test_drawn_programs(request, batch):
     number = request.config.getoption("--programs") // (2 * BATCHES)
 
     @seed(request.config.getoption("--programs-seed") * BATCHES + batch)
-    @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False)
+    @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False, phases=[Phase.generate])
     @given(programs())
     def run(program):
         function, leaves = as_function(program)

@@ -30,20 +30,24 @@ The kinds besides operators (attributes after the semicolon):
     put_at_silent, add_at_silent          to these as `overwrite` is to `write`
     winners_at(*given; shape, pattern)    for each value that `put_at` would put, whether it stays
     sum_to_size(v; shape)                 summed over the dimensions along which `shape` was broadcast
-    detach(v)                             the value without its history; may have another dtype
+    detach(v)                             the value without its history
     guard(v; how, expected)               raises GuardError unless `v` is what it was
     call(*inputs; step)                   an opaque `Step`
     AutogradZero(), AutogradAdd(a, b)     an undefined gradient; a sum in which either may be undefined
     GradOf(*grads; name) with a block     the backward of a node, which is linear in the gradients
 """
 
-from . import traced_calls
+from . import passes, traced_calls
 from .backward import BackwardWriter, backward_of
+from .builder import Builder
 from .differentiate import differentiate
+from .drawing import to_dot
+from .function import GraphFunction, TracedFunction, function_of
 from .gradient import Gradient
 from .graph import Block, Graph, Node, Value
 from .interpreter import run
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature
+from .source import Program, program_of
 from .text import parse, text_of
 from .trace import Record, record, trace
 from .types import ListType, ScalarType, TensorType, TupleType, Type, Window
@@ -52,27 +56,35 @@ from .verify import verify
 __all__ = [
     "BackwardWriter",
     "Block",
+    "Builder",
     "Gradient",
     "Graph",
+    "GraphFunction",
     "InputSpec",
     "ListType",
     "MutationSpec",
     "Node",
+    "Program",
     "Record",
     "ResultSpec",
     "ScalarType",
     "Signature",
     "TensorType",
     "TupleType",
+    "TracedFunction",
     "Type",
     "Value",
     "Window",
     "backward_of",
     "differentiate",
+    "function_of",
     "parse",
+    "passes",
+    "program_of",
     "record",
     "run",
     "text_of",
+    "to_dot",
     "trace",
     "verify",
 ]

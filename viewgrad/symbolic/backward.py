@@ -16,9 +16,10 @@ from ..errors import GraphError
 from ..views.gather import last_writers
 from .attributes import Frozen, Given, thawed
 from .graph import Block, Node, Value
+from .kinds import operator_of
 from .requirements import types_with_grad
 from .steps import VjpStep
-from .templates import operator_of, template_for
+from .templates import template_for
 from .types import TensorType, Window, row_strides, whole
 
 __all__ = ["BackwardWriter", "backward_of"]
@@ -62,11 +63,18 @@ class BackwardWriter:
         block: where to.
         before: the node in front of which to write; the end of the block, where left out.
         outside: what stands there for a value of the graph that is differentiated; that itself, where left out.
+        constants: zeros that are there already, by their dtype; those that are made go to the start of the outermost
+            block, and are added. Where left out, zeros are made where they are used.
     """
 
     def __init__(
-        self, block: Block, before: Node | None = None, outside: Callable[[Value], Value] | None = None
+        self,
+        block: Block,
+        before: Node | None = None,
+        outside: Callable[[Value], Value] | None = None,
+        constants: dict[Any, Value] | None = None,
     ) -> None:
+        self.constants = constants
         self.block = block
         self.before = before
         self.outside = outside
@@ -144,7 +152,17 @@ class BackwardWriter:
 
     def zero(self, dtype: np.dtype[Any]) -> Value:
         """The number zero."""
-        return self.emit("constant", (), (Frozen(np.zeros((), dtype)),), TensorType.of(dtype, ())).output
+        known = self.constants
+        if known is None:
+            return self.emit("constant", (), (Frozen(np.zeros((), dtype)),), TensorType.of(dtype, ())).output
+        found = known.get(dtype)
+        if found is None:
+            block = self.block
+            while block.owner is not None and block.owner.block is not None:
+                block = block.owner.block
+            node = Node("constant", (), (Frozen(np.zeros((), dtype)),), (TensorType.of(dtype, ()),))
+            found = known[dtype] = node.insert_before(block.first).output
+        return found
 
     def zeros(self, kind: TensorType) -> Value:
         """Zeros of a type."""
@@ -236,7 +254,7 @@ class BackwardWriter:
         value = self.fitted(self.read(grad, node.attributes), tensor_type(node.inputs[1])) if wanted[1] else None
         return [grad if wanted[0] else None, value]
 
-    def _of_index(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _of_gather_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         base = tensor_type(node.inputs[0])
         total = self.zeros(base) if totals[0] is None else totals[0]
@@ -256,12 +274,12 @@ class BackwardWriter:
         made = TensorType.of(kind.dtype, shape, kind.requires_grad)
         return self.emit("gather_at", (part, *indices), (pattern,), made).output
 
-    def _of_index_add(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _of_add_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         value = self.fitted(self._index(node, grad), tensor_type(node.inputs[1])) if wanted[1] else None
         return [grad if wanted[0] else None, value, *[None] * (len(node.inputs) - 2)]
 
-    def _of_index_put(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
+    def _of_put_at(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (grad,) = grads
         window, pattern = node.attributes
         indices = [self.taken(value) for value in node.inputs[2:] if value is not None]
@@ -324,9 +342,9 @@ RULES: Final[dict[str, Any]] = {
     "write": BackwardWriter._of_write,
     "overwrite": BackwardWriter._of_overwrite,
     "accumulate": BackwardWriter._of_accumulate,
-    "gather_at": BackwardWriter._of_index,
-    "put_at": BackwardWriter._of_index_put,
-    "add_at": BackwardWriter._of_index_add,
+    "gather_at": BackwardWriter._of_gather_at,
+    "put_at": BackwardWriter._of_put_at,
+    "add_at": BackwardWriter._of_add_at,
     "put_at_silent": BackwardWriter._of_overwrite,
     "add_at_silent": BackwardWriter._of_overwrite,
     "sum_to_size": BackwardWriter._of_sum_to_size,

@@ -5,7 +5,9 @@ See Note [Differentiating a graph] in docs/notes/symbolic.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from .backward import BackwardWriter
 from .gradient import Gradient
@@ -18,6 +20,7 @@ from .passes.tuples import lower_tuples
 
 __all__ = ["differentiate"]
 
+NAMED = 1000  # inputs; more need no names
 REMADE = frozenset({"constant", "full"})  # what is made again in the reverse, rather than captured
 WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_silent", "add_at_silent", "accumulate"})
 
@@ -89,6 +92,7 @@ class Reverse:
         self.input_vjps: list[int] = []
         self.output_vjps: list[int] = []
         self.temporaries: list[tuple[Value, Value]] = []
+        self.constants: dict[Any, Value] = {}
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
                 self._add(output, self.block.add_input(output.type))
@@ -139,7 +143,7 @@ class Reverse:
         linear = BlockNode("GradOf", taken, (node.kind,), (), node.location)
         linear.insert_before(self.block.returns)
         inner = linear.blocks[0]
-        found = BackwardWriter(inner).write(node, arriving, wanted, totals)
+        found = BackwardWriter(inner, constants=self.constants).write(node, arriving, wanted, totals)
         for number, (value, grad) in enumerate(zip(node.inputs, found, strict=True)):
             if value is None or grad is None or not wanted[number]:
                 continue
@@ -168,35 +172,29 @@ class Reverse:
 
 def captured(f: Graph, reverse: Block) -> list[Value]:
     """The values of a graph that its reverse takes, in the order in which they are given."""
-    inside = blocks_of(reverse)
-    found = [value for value in f.inputs if used_in(value, inside)]
+
+    def taken(user: Node) -> bool:
+        return is_inside(user.block, reverse)
+
+    found = [value for value in f.inputs if value.any_user(taken)]
     for node in f.block:
-        found.extend([value for value in node.outputs if used_in(value, inside)])
+        found.extend([value for value in node.outputs if value.any_user(taken)])
     return found
 
 
-def blocks_of(block: Block) -> set[Block]:
-    """A block and all those inside."""
-    found = {block}
-    for node in block:
-        for inner in node.blocks:
-            found |= blocks_of(inner)
-    return found
-
-
-def used_in(value: Value, blocks: set[Block]) -> bool:
-    """Whether a value is used in one of some blocks."""
-    users = value._users
-    if users is None:
-        return False
-    return any(user.block in blocks for user in users) if type(users) is list else users.block in blocks
+def is_inside(block: Block, reverse: Block) -> bool:
+    """Whether a block is the reverse, or one inside of it."""
+    while block is not reverse:
+        if block.owner is None:
+            return False
+        block = block.owner.block
+    return True
 
 
 def lift_constants(reverse: Block) -> None:
     """Make constants of the graph again in its reverse, instead of capturing them."""
-    inside = blocks_of(reverse)
     copies: dict[Value, Value] = {}
-    for value, node, number in taken_from_outside(inside):
+    for value, node, number in taken_from_outside(reverse, reverse):
         source = value.node
         if source.kind not in REMADE:
             continue
@@ -208,33 +206,33 @@ def lift_constants(reverse: Block) -> None:
 
 def lift_reads(reverse: Block) -> None:
     """Take windows again in the reverse, instead of capturing them, where their base can be captured at no cost."""
-    inside = blocks_of(reverse)
-    for value, node, number in taken_from_outside(inside):
+    for value, node, number in taken_from_outside(reverse, reverse):
         source = value.node
-        if source.kind == "read" and is_kept(source.inputs[0], inside):
+        if source.kind == "read" and is_kept(source.inputs[0], reverse):
             made = Node("read", source.inputs, source.attributes, (value.type,), source.location)
             node.replace_input(number, made.insert_before(node).output)
 
 
-def taken_from_outside(inside: set[Block]) -> list[tuple[Value, Node, int]]:
-    """The values from outside of some blocks that nodes inside take: each with the node and the number of its input."""
-    return [
-        (value, node, number)
-        for block in inside
-        for node in (*block, block.returns)
-        for number, value in enumerate(node.inputs)
-        if value is not None and value.node.block not in inside
-    ]
+def taken_from_outside(block: Block, reverse: Block) -> Iterator[tuple[Value, Node, int]]:
+    """The values from outside of the reverse that the nodes of a block inside take; each with its node and number."""
+    for node in chain(block, (block.returns,)):
+        for number, value in enumerate(node.inputs):
+            if value is not None and not is_inside(value.node.block, reverse):
+                yield value, node, number
+        for inner in node.blocks:
+            yield from taken_from_outside(inner, reverse)
 
 
-def is_kept(base: Value | None, inside: set[Block]) -> bool:
+def is_kept(base: Value | None, reverse: Block) -> bool:
     """Whether a base may be captured at no cost: it is an input, or no write gives another version of it."""
     assert base is not None
     if base.node.kind == "param":
         return True
-    return not any(
-        user.kind in WRITES and user.inputs[0] is base and user.block not in inside for user in base.users
-    )
+
+    def overwrites(user: Node) -> bool:
+        return user.kind in WRITES and user.inputs[0] is base and not is_inside(user.block, reverse)
+
+    return not base.any_user(overwrites)
 
 
 def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradient:
@@ -244,35 +242,39 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
     inputs = {value: number for number, value in enumerate(f.inputs)}
     from_inputs: list[int] = []
     from_outputs: list[int] = []
+    temporaries: list[Value] = []
     for value in captures:
         if value in outputs:
             from_outputs.append(outputs[value])
         elif value in inputs:
             from_inputs.append(inputs[value])
         else:
-            outputs[value] = f.block.add_output(value)
+            outputs[value] = real + len(temporaries)
+            temporaries.append(value)
             from_outputs.append(outputs[value])
+    f.block.add_outputs(temporaries)
     vjps = list(reverse.input_vjps)
     block = reverse.block
     forced = {value for value, _ in reverse.temporaries}
     for value, _ in reverse.temporaries:
         vjps.append(outputs[value])
-    for number in range(real, len(f.outputs)):
-        output = f.outputs[number]
-        grad = None if output is None else reverse.grads.get(output)
-        if output is None or grad is None or output in forced:
-            continue
+    known = [
+        (number, grad)
+        for number, value in enumerate(temporaries, real)
+        if value not in forced and (grad := reverse.grads.get(value)) is not None
+    ]
+    for (number, grad), given in zip(known, block.add_inputs([grad.type for _, grad in known]), strict=True):
         # The gradient of a temporary: what arrives from outside is added to what came about inside.
-        given = block.add_input(output.type)
         total = Node("AutogradAdd", (given, given), None, (grad.type,), grad.node.location)
         total.insert_after(grad.node) if grad.node.kind != "param" else total.insert_before(block.first)
         grad.replace_all_uses_with(total.output)
         total.replace_input(1, grad)
         vjps.append(number)
     df = Graph(f.locations)
-    given_values = [*[f.inputs[number] for number in from_inputs], *[f.outputs[number] for number in from_outputs]]
-    taken = {value: block.add_input(value.type) for value in given_values if value is not None}
-    for value, node, number in taken_from_outside(blocks_of(block)):
+    known_outputs = {number: value for value, number in outputs.items()}
+    values = [*[f.inputs[number] for number in from_inputs], *[known_outputs[number] for number in from_outputs]]
+    taken = dict(zip(values, block.add_inputs([value.type for value in values]), strict=True))
+    for value, node, number in taken_from_outside(block, block):
         node.replace_input(number, taken[value])
     block.owner = None
     df.block = block
@@ -284,12 +286,14 @@ def lift_lambda(f: Graph, reverse: Reverse, captures: Sequence[Value]) -> Gradie
 
 def name_inputs(f: Graph, df: Graph, vjps: list[int], from_inputs: list[int], from_outputs: list[int]) -> None:
     """Let the captured inputs have their names in the reverse too."""
-    first = len(vjps)
-    for place, number in enumerate(from_inputs, first):
-        name = f.names.get(f.inputs[number])
+    inputs = iter(df.inputs)
+    for number in vjps[:NAMED]:
+        df.names[next(inputs)] = f"grad{number}"
+    if len(vjps) > NAMED:
+        return
+    for number in from_inputs:
+        value, name = next(inputs), f.names.get(f.inputs[number])
         if name is not None:
-            df.names[df.inputs[place]] = name
-    for place, number in enumerate(vjps):
-        df.names[df.inputs[place]] = f"grad{number}"
-    for place, number in enumerate(from_outputs, first + len(from_inputs)):
-        df.names[df.inputs[place]] = f"output{number}"
+            df.names[value] = name
+    for number, value in zip(from_outputs[:NAMED], inputs, strict=False):
+        df.names[value] = f"output{number}"

@@ -17,11 +17,22 @@ from ..views.gather import last_writers
 from ..views.specs import sum_to
 from .attributes import Given, thawed
 from .graph import Node
+from .kinds import operator_of
 from .steps import Step
-from .templates import operator_of
 from .types import Window
 
-__all__ = ["check_guard", "forward_call", "indexed_by", "put", "run_node", "window_of"]
+__all__ = [
+    "add_into",
+    "check_guard",
+    "copied",
+    "forward_call",
+    "in_row_order",
+    "indexed_by",
+    "put",
+    "run_node",
+    "window_of",
+    "winners",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -190,33 +201,36 @@ def add_into(base: Array, window: Window, value: Any) -> None:
         np.add.at(flat, places, value)
 
 
-def _index(attributes: Any, value: Any, *given: Any) -> Any:
+def _gather_at(attributes: Any, value: Any, *given: Any) -> Any:
     return np.asarray(value[indexed_by(attributes[0], given)])
 
 
-def _index_put(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
+def _put_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
     window, pattern = attributes
     result = copied(base)
     put(window_of(result, window), indexed_by(pattern, given), value)
     return result
 
 
-def _index_add(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
+def _add_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
     window, pattern = attributes
     result = copied(base)
     np.add.at(window_of(result, window), indexed_by(pattern, given), value)
     return result
 
 
-def _index_winners(attributes: Any, *given: Any) -> Array:
-    shape, pattern = attributes
-    index = indexed_by(pattern, given)
+def winners(shape: tuple[int, ...], index: tuple[Any, ...]) -> Array:
+    """For each value that would be put at an index of an array of `shape`, whether it stays."""
     probe = np.empty(shape, bool)
     last = last_writers(probe, index)
     if last is None:
         return np.ones(probe[index].shape, bool)
     stay: Array = last == np.arange(last.size).reshape(last.shape)
     return stay
+
+
+def _winners_at(attributes: Any, *given: Any) -> Array:
+    return winners(attributes[0], indexed_by(attributes[1], given))
 
 
 def _sum_to_size(attributes: Any, value: Any) -> Any:
@@ -238,12 +252,12 @@ RULES: Final[dict[str, Callable[..., Any]]] = {
     "write": _write,
     "overwrite": _write,
     "accumulate": _accumulate,
-    "gather_at": _index,
-    "put_at": _index_put,
-    "put_at_silent": _index_put,
-    "add_at": _index_add,
-    "add_at_silent": _index_add,
-    "winners_at": _index_winners,
+    "gather_at": _gather_at,
+    "put_at": _put_at,
+    "put_at_silent": _put_at,
+    "add_at": _add_at,
+    "add_at_silent": _add_at,
+    "winners_at": _winners_at,
     "sum_to_size": _sum_to_size,
     "detach": _detach,
     "AutogradZero": lambda attributes: None,

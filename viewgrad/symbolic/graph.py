@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "BlockNode", "Graph", "Node", "Use", "Value"]
 
+FEW: Final = 16  # users that are looked through one by one
 Use = tuple["Node", int]  # who uses a value, and as which of its inputs
 
 
@@ -33,7 +34,7 @@ class Value:
 
     node: Node
     type: Type
-    _users: Any  # None, the only user, or a list with an entry for each use
+    _users: Any  # None, the only user, a list with an entry for each use, or a dictionary of how many uses each makes
 
     def __init__(self, node: Node, type: Type) -> None:
         self.node = node
@@ -44,7 +45,11 @@ class Value:
     def users(self) -> list[Node]:
         """The nodes that take it, once for each use; the outputs of a block are uses by its `return`."""
         users = self._users
-        return [] if users is None else list(users) if type(users) is list else [users]
+        if users is None:
+            return []
+        if type(users) is dict:
+            return [user for user, count in users.items() for _ in range(count)]
+        return list(users) if type(users) is list else [users]
 
     @property
     def uses(self) -> list[Use]:
@@ -77,6 +82,13 @@ class Value:
             self._users = user
         elif type(users) is list:
             users.append(user)
+            if len(users) > FEW:
+                counts: dict[Node, int] = {}
+                self._users = counts
+                for each in users:
+                    counts[each] = counts.get(each, 0) + 1
+        elif type(users) is dict:
+            users[user] = users.get(user, 0) + 1
         else:
             self._users = [users, user]
 
@@ -84,10 +96,23 @@ class Value:
         users = self._users
         if users is user:
             self._users = None
-        else:
+        elif type(users) is list:
             users.remove(user)
             if len(users) == 1:
                 self._users = users[0]
+        else:
+            users[user] -= 1
+            if not users[user]:
+                del users[user]
+                if not users:
+                    self._users = None
+
+    def any_user(self, test: Callable[[Node], bool]) -> bool:
+        """Whether any node that takes it passes a test."""
+        users = self._users
+        if users is None:
+            return False
+        return any(map(test, users)) if type(users) in (list, dict) else test(users)
 
     def __repr__(self) -> str:
         return f"<value {self.number} of {self.node.kind}: {self.type}>"
@@ -167,10 +192,14 @@ class Node:
 
     def add_output(self, type: Type) -> Value:
         """One more output."""
-        value = Value(self, type)
-        outputs = (*self.outputs, value)
-        self._output = value if len(outputs) == 1 else outputs
-        return value
+        return self.add_outputs((type,))[0]
+
+    def add_outputs(self, types: Iterable[Type]) -> list[Value]:
+        """More outputs."""
+        values = [Value(self, type) for type in types]
+        outputs = (*self.outputs, *values)
+        self._output = outputs[0] if len(outputs) == 1 else outputs
+        return values
 
     def drop_output(self, number: int) -> None:
         """Remove an output that nobody uses."""
@@ -240,29 +269,35 @@ class Block:
 
     Attributes:
         owner: the node inside of which it stands; None for that of a graph.
-        params: the node that gives its inputs; it stands in no list.
         returns: the node, of kind "return", that takes its outputs; the last of its nodes.
         first: the first of its nodes.
     """
 
-    __slots__ = ("first", "owner", "params", "returns")
+    __slots__ = ("_params", "first", "owner", "returns")
 
     owner: Node | None
-    params: Node
+    _params: Node | None  # made when somebody asks: most blocks have no inputs
     returns: Node
     first: Node
 
     def __init__(self, owner: Node | None = None) -> None:
         self.owner = owner
-        self.params = Node("param", (), None, ())
-        self.params.block = self
+        self._params = None
         self.first = self.returns = Node("return", (), None, ())
         self.returns.block = self
 
     @property
+    def params(self) -> Node:
+        """The node that gives its inputs; it stands in no list."""
+        if self._params is None:
+            self._params = Node("param", (), None, ())
+            self._params.block = self
+        return self._params
+
+    @property
     def inputs(self) -> tuple[Value, ...]:
         """Its inputs."""
-        return self.params.outputs
+        return () if self._params is None else self._params.outputs
 
     @property
     def outputs(self) -> tuple[Value | None, ...]:
@@ -273,12 +308,22 @@ class Block:
         """One more input."""
         return self.params.add_output(type)
 
+    def add_inputs(self, types: Iterable[Type]) -> list[Value]:
+        """More inputs."""
+        return self.params.add_outputs(types)
+
     def add_output(self, value: Value | None) -> int:
         """One more output; returns its number."""
-        self.returns.inputs = (*self.returns.inputs, value)
-        if value is not None:
-            value._add_user(self.returns)
+        self.add_outputs((value,))
         return len(self.returns.inputs) - 1
+
+    def add_outputs(self, values: Iterable[Value | None]) -> None:
+        """More outputs."""
+        values = tuple(values)
+        self.returns.inputs = (*self.returns.inputs, *values)
+        for value in values:
+            if value is not None:
+                value._add_user(self.returns)
 
     def set_outputs(self, values: Iterable[Value | None]) -> None:
         """Other outputs."""
@@ -443,6 +488,3 @@ def nodes_of(block: Block) -> Iterator[Node]:
         yield node
         for inner in node.blocks:
             yield from nodes_of(inner)
-
-
-STRUCTURAL: Final = frozenset({"param", "return"})

@@ -2,7 +2,7 @@
 array is.
 
 Aliasing is decided by memory, and not by Python's objects: two arrays are windows of one base where they lie in one
-buffer. A buffer is known by the array that owns it.
+buffer. A buffer is known by the array that owns it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .graph import Value
-from .templates import input_places, operator_of
+from .kinds import input_places, operator_of
 from .types import TensorType
 
 __all__ = ["types_with_grad"]

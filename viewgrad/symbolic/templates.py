@@ -11,19 +11,19 @@ import attrs
 import numpy as np
 
 from ..errors import GradientNotImplementedError, GraphError, TraceError
-from ..operators.define import OPERATORS
 from ..operators.language.declaration import Formula, Operator
 from ..tensor.modes import MODE, TRACE
 from ..tensor.observers import OBSERVER
 from ..tensor.tensor import Tensor, from_array
 from .attributes import thawed
 from .graph import Block, Graph, Node, Value
+from .kinds import input_places
 from .passes.dead_code import eliminate_dead_code
 from .steps import FormulaStep, run_formula
 from .tracer import Tracer
 from .types import TensorType
 
-__all__ = ["Template", "operator_of", "template_for"]
+__all__ = ["Template", "template_for"]
 
 LIMIT: Final = 1 << 14  # how many templates are kept
 
@@ -49,15 +49,6 @@ class Template:
 
 
 _templates: dict[Any, tuple[Template, ...]] = {}
-
-
-def operator_of(kind: str) -> Operator | None:
-    """The operator of a kind of nodes: of `name`, or of an in-place variant that its row states itself, `name_`."""
-    found = OPERATORS.get(kind)
-    if found is None and kind.endswith("_"):
-        found = OPERATORS.get(kind[:-1])
-        return None if found is None else found.inplace_declaration
-    return found
 
 
 def template_for(operator: Operator, node: Node, arriving: tuple[bool, ...], wanted: tuple[bool, ...]) -> Any:
@@ -127,18 +118,6 @@ def _templates_of(
         if not any(arriving[number] for number in formula.grads):
             continue
         yield Maker(operator, formula, node, arriving, places, constants).template(gives)
-
-
-def input_places(operator: Operator, count: int) -> dict[str, list[int]]:
-    """The numbers of the inputs that each tensor argument of an operator is; a list of tensors is several."""
-    tensors = operator.signature.tensors
-    places: dict[str, list[int]] = {}
-    start = 0
-    for argument in tensors:
-        length = count - len(tensors) + 1 if argument.kind == "tensors" else 1
-        places[argument.name] = list(range(start, start + length))
-        start += length
-    return places
 
 
 class Maker:

@@ -12,36 +12,10 @@ import numpy as np
 from ..errors import GraphError
 from .attributes import Frozen, Given
 from .graph import Block, BlockNode, Graph, Node, Value
-from .templates import operator_of
+from .kinds import ATTRIBUTES, attribute_names, operator_of
 from .types import NONE, OBJECT, ListType, ScalarType, TensorType, TupleType, Type, Window
 
 __all__ = ["parse", "text_of"]
-
-# The names of the attributes of the kinds that are no operators.
-ATTRIBUTES: Final = {
-    "constant": ("value",),
-    "full": ("shape", "value", "dtype"),
-    "gather_at": ("pattern",),
-    "put_at": ("window", "pattern"),
-    "add_at": ("window", "pattern"),
-    "put_at_silent": ("window", "pattern"),
-    "add_at_silent": ("window", "pattern"),
-    "winners_at": ("shape", "pattern"),
-    "sum_to_size": ("shape",),
-    "guard": ("how", "expected"),
-    "call": ("step",),
-    "GradOf": ("name",),
-}
-
-
-def attribute_names(kind: str) -> tuple[str, ...]:
-    """The names of the attributes of a kind of nodes."""
-    found = ATTRIBUTES.get(kind)
-    if found is not None:
-        return found
-    operator = operator_of(kind)
-    return () if operator is None else tuple([argument.name for argument in operator.signature.plain])
-
 
 # -- printing ----------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..errors import TraceError
 from ..func.tree import Structure, flatten, paths, unflatten
 from ..tensor.creation import from_numpy
 from ..tensor.modes import TRACE, ModeSwitch
@@ -17,6 +18,7 @@ from ..tensor.tensor import Tensor
 from ..tensor.windows import address_of
 from .graph import Graph, Value
 from .memory import Memory, owner_of
+from .randomness import Generators
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature
 from .tracer import Tracer
 from .types import TensorType
@@ -100,11 +102,23 @@ def record(
     given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
     binder = Binder(tracer, given, structure, argument_names(f))
     bound_args, bound_keywords = unflatten(structure, given)
+    generators = Generators()
     with observing(tracer):
         result = f(*bound_args, **bound_keywords)
+        drawn = generators.drawn_from(options_of(tracer.graph))
+        if drawn is not None:
+            raise TraceError(
+                f"the function has drawn random numbers from {drawn}, which its graph would hold fixed; draw them "
+                "before, and pass them as tensors"
+            )
         signature = binder.signature(structure, leaves, result)
     tracer.graph.signature = signature
     return Record(tracer.graph, result)
+
+
+def options_of(graph: Graph) -> list[Any]:
+    """All options of the nodes of a graph."""
+    return [option for node in graph.nodes() if type(node.attributes) is tuple for option in node.attributes]
 
 
 @contextmanager

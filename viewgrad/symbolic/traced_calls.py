@@ -17,6 +17,7 @@ from ..tensor.tensor import Tensor
 from ..views.gather import Accumulate, Gather, Write
 from .attributes import Frozen, thawed
 from .graph import Value
+from .kinds import kind_of
 from .steps import FunctionStep
 from .tracer import Tracer
 from .types import OBJECT, TensorType
@@ -52,7 +53,7 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
     if call.inplace:
         target = call.args[0]
         declared = operator.inplace_declaration
-        kind = name if declared is None else f"{name}_"
+        kind = kind_of(name if declared is None else f"{name}_")
         recorded = call.history is not None
         produced = result_type(kind, operator if declared is None else declared, target, inputs, recorded)
         self.write(target, self.node(kind, inputs, attributes, (produced,), location).output, recorded)
@@ -61,7 +62,7 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
     types = [
         TensorType.of(output._array.dtype, output._array.shape, output._edge is not None) for output in outputs
     ]
-    node = self.node(name, inputs, attributes, types, location)
+    node = self.node(kind_of(name), inputs, attributes, types, location)
     for output, value in zip(outputs, node.outputs, strict=True):
         self.memories.add(output._array, value)
     return result

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
 STEERING: Final = frozenset({"bool()", "int()", "a mask", "where=", "an index", "in"})
 CONSTANTS: Final = frozenset({"constant", "full"})
+MANY: Final = 4096  # numbers that are remembered before those that are gone are forgotten
 LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
 
 
@@ -53,6 +54,8 @@ class Tracer:
         self.closures: list[tuple[Tensor, Value]] = []
         self._attributes: dict[Any, Any] = {}
         self._constants: dict[Any, Value] = {}
+        self._numbers: dict[int, weakref.ref[Any]] = {}
+        self._many = MANY
         self._indices: dict[int, tuple[Array, Value]] = {}
         self._existing: dict[int, weakref.ref[Any]] = {} if lenient else existing_tensors()
 
@@ -217,9 +220,12 @@ class Tracer:
     def _unknown(self, tensor: Tensor) -> Memory:
         """The memory of a tensor of which nobody has told us."""
         array = tensor._array
-        if is_constant(tensor) or self.lenient:
-            return self.memories.add(array, self.constant(array))
         owner = owner_of(array)
+        number = self._numbers.get(id(owner))
+        if number is not None and number() is owner:
+            return self.memories.add(owner, self.constant(owner))
+        if self.lenient or is_constant(tensor):
+            return self.memories.add(array, self.constant(array))
         found = self._existing.get(id(owner))
         if found is None or found() is not owner:
             raise TraceError(
@@ -255,9 +261,12 @@ class Tracer:
         array = tensor._array
         if isinstance(data, Tensor):
             value = self._read(data)
-            kind = TensorType.of(array.dtype, array.shape)
-            if value.type.requires_grad or value.type != kind:
-                value = self.node("detach", (value,), None, (kind,)).output
+            kind = TensorType.of(data.dtype, array.shape)
+            value = self.node("detach", (value,), None, (kind,)).output
+            if array.dtype != data.dtype:
+                name = "cast" if array.dtype.kind in "fc" else "cast_exactly"
+                kind = TensorType.of(array.dtype, array.shape)
+                value = self.node(name, (value,), (array.dtype,), (kind,)).output
             self.add(tensor, value)
             return
         memory = self.memories.find(array)
@@ -266,6 +275,15 @@ class Tracer:
                 self.branch(memory, tensor)
                 return
         self.memories.add(array, self.constant(array, garbage))
+
+    def number(self, tensor: Tensor) -> None:
+        """A tensor was made of a number that nobody changes: it is written down where it is used first."""
+        array = tensor._array
+        numbers = self._numbers
+        numbers[id(array)] = weakref.ref(array)
+        if len(numbers) > self._many:
+            self._numbers = {key: reference for key, reference in numbers.items() if reference() is not None}
+            self._many = 2 * len(self._numbers) + MANY
 
     def detached(self, tensor: Tensor, other: Tensor) -> None:
         """`other` looks at the memory of `tensor` now, with another history."""

@@ -137,7 +137,7 @@ def from_number(array: np.ndarray[Any, Any]) -> Tensor:
     out = from_array(array)
     observer = observed()
     if observer is not None:
-        observer.made(out)
+        observer.number(out)
     return out
 
 

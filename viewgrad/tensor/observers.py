@@ -30,6 +30,9 @@ class Observer(Protocol):
             garbage: whether its elements are whatever the memory held.
         """
 
+    def number(self, tensor: Any) -> None:
+        """`tensor` was made of a number, or of something else of the library's own, which nobody changes."""
+
     def detached(self, tensor: Any, other: Any) -> None:
         """`other` looks at the memory of `tensor` now, with another history."""
 
@@ -40,7 +43,7 @@ class Observer(Protocol):
         """`array`, a copy of the elements of `tensor`, is used for an index."""
 
     def preserved(self, window: Array, copy: Array) -> None:
-        """`copy` was made of a window of memory that is about to be written to."""
+        """`copy` was made of a window of memory that is about to be written to, or that others may write to unseen."""
 
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""

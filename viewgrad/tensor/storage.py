@@ -128,6 +128,8 @@ class Storage(VersionCounter):
         saved: SavedTensor = new(SavedTensor)
         if self.foreign:
             saved.array = array.copy()
+            if current_mode() & TRACE:
+                OBSERVER.get().preserved(array, saved.array)
             return saved
         saved.array = array
         whole = self.whole

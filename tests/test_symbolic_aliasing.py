@@ -1,0 +1,233 @@
+"""Programs in which tensors share memory, traced: arguments, closures, detached tensors, complex views."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import grad
+from viewgrad.errors import EscapeError, TraceError
+from viewgrad.symbolic import function_of, run, trace
+
+OUTSIDE = vg.Tensor(np.arange(12.0) + 1)
+PROGRAMS = {}
+
+
+def program(arguments=lambda x, y: (x * 1, y * 1)):
+    """Register a program, with how its arguments are made of two leaves of twelve elements."""
+
+    def register(function):
+        PROGRAMS[function.__name__] = (function, arguments)
+        return function
+
+    return register
+
+
+def outcome(function, arguments):
+    """A number made of the results and of the arguments afterwards, and its first two derivatives."""
+    leaves = [vg.Tensor(np.random.default_rng(k).standard_normal(12), requires_grad=True) for k in range(2)]
+    args = arguments(*leaves)
+    results = function(*args)
+    results = results if isinstance(results, tuple) else (results,)
+    total = 0.0
+    for each in (*results, *args):
+        if isinstance(each, vg.Tensor):
+            weighted = each * each * np.linspace(0.5, 1.5, each.size).reshape(each.shape)
+            total = total + (weighted.real.sum() if each.is_complex() else weighted.sum())
+    first = grad(total, leaves, create_graph=True, materialize_grads=True)
+    second = grad(sum((g * g * g).sum() for g in first), leaves, materialize_grads=True)
+    return [total.detach().numpy(), *[g.detach().numpy() for g in (*first, *second)]]
+
+
+@program()
+def writes_through_views(a, b):
+    a[2:5] *= b[2:5]
+    a[1:] = a[:-1]
+    a[2:5], a[5:8] = a[5:8].clone(), a[2:5].clone()
+    return a[::-1] * b, a[::2]
+
+
+@program(lambda x, y: (lambda base: (base, base[3:9], y * 1))(x * 1))
+def a_base_and_its_view(a, view, b):
+    view *= 2
+    a[4] = b[0]
+    view[0] += a[8]
+    return view * b[:6], a
+
+
+@program(lambda x, y: (lambda base: (base[0:4], base[2:8], y * 1))(x * 1))
+def two_views_of_what_is_no_argument(a, view, b):
+    view *= 2
+    a[3] = b[0]
+    view[0] += a[1]
+    return view * b[:6], a
+
+
+@program(lambda x, y: ((x * 1).reshape(3, 4).T, y * 1))
+def a_transposed_argument(a, b):
+    a[1] *= b[:3]
+    a[:, 2] = b[0]
+    return a @ b[:3]
+
+
+@program(lambda x, y: ((x * 1).reshape(3, 4)[:, 1:3], y * 1))
+def a_strided_argument(a, b):
+    a[1] *= b[:2]
+    a.T[0, 1] = 5.0
+    return a.T.sum(axis=0) * b[0]
+
+
+@program(lambda x, y: (x.reshape(3, 4)[:, 1:3], y[::-2]))
+def views_of_leaves(a, b):
+    return a.T @ a * b[0], b[::-1] * 2
+
+
+@program()
+def a_detached_tensor_is_written_to(a, b):
+    detached = a.detach()
+    before = a * b
+    detached[0] = 3.0
+    between = a * b
+    detached[1:3] = b[1:3]
+    return before, between, a * detached
+
+
+@program()
+def nothing_is_recorded(a, b):
+    c = a * b
+    with vg.no_grad():
+        c.mul_(2.0)
+        c[0] = b[0]
+        part = c[1:3]
+    return c * a, part * b[1:3]
+
+
+@program()
+def complex_numbers(a, b):
+    z = a[:6] + 1j * b[:6]
+    z.real[1:3] = b[:2] * 2
+    z.imag *= 2
+    z.view_as_real()[0] = a[:2] * b[:2]
+    return abs(z), z * z.conj()
+
+
+@program()
+def pairs_as_complex_numbers(a, b):
+    z = a.reshape(6, 2).view_as_complex()
+    z *= 1j
+    z[1] = b[0] + 2j
+    return a * b, z.real * 2
+
+
+@program()
+def indices(a, b):
+    places = np.array([3, 1, 3])
+    mask = np.arange(12) % 3 == 0
+    a[places] = b[:3]
+    a[mask] *= b[mask]
+    a.index_accumulate_(np.array([0, 0, 5]), b[:3])
+    np.add.at(a, [1, 1], b[:2])
+    return a[vg.argsort(b)] * b, a[places] * b[places]
+
+
+@program()
+def out_and_where(a, b):
+    out = vg.zeros(12)
+    np.multiply(a, b, out=out)
+    np.add(out, 1.0, out=out, where=np.arange(12) % 2 == 0)
+    return out * out
+
+
+@program()
+def windows_that_overlap_themselves(a, b):
+    return a.as_strided((4, 3), (2, 1), 1) * b.reshape(4, 3), b.unfold(0, 4, 2) ** 2
+
+
+@program()
+def single_precision(a, b):
+    single = a.astype(np.float32)
+    single[1:3] = b[:2]
+    return (single * 2.5).astype(float) * b
+
+
+@program()
+def gradients_inside(a, b):
+    c = a.clone().detach().requires_grad_()
+    (first,) = grad((c * c * c * b.detach()).sum(), c)
+    (second,) = grad((a * a * b).sum(), b, create_graph=True)
+    return first * a + second * b
+
+
+@program()
+def steered(a, b):
+    for i in range(1, 12):
+        if a[i] > a[i - 1]:
+            a[i] = a[i - 1] * b[i]
+        else:
+            a[i] += vg.sin(b[i] * a[i - 1])
+    return a
+
+
+@program()
+def from_outside(a, b):
+    return a * OUTSIDE, OUTSIDE[2:5] * b[2:5]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name):
+    function, arguments = PROGRAMS[name]
+    leaves = [vg.Tensor(np.random.default_rng(k).standard_normal(12), requires_grad=True) for k in range(2)]
+    traced = function_of(function, *arguments(*leaves))
+    for ours, other in zip(outcome(traced, arguments), outcome(function, arguments), strict=True):
+        np.testing.assert_allclose(ours, other, rtol=1e-8, atol=1e-8)
+
+
+# -- what cannot be recorded -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("leave", "how"),
+    [
+        (lambda x: x * x.sum().item(), "item"),
+        (lambda x: x * np.asarray(x), "numpy"),
+        (lambda x: x * complex(x[0]), "complex"),
+        (lambda x: x * x.tolist()[0], "tolist"),
+    ],
+)
+def test_a_value_that_leaves_is_refused_with_file_and_line(leave, how):
+    with pytest.raises(EscapeError, match=rf"{how}\(\) at .*test_symbolic_aliasing\.py:\d+ .* escapes='guard'"):
+        trace(leave, vg.ones(2))
+    graph = trace(leave, vg.ones(2), escapes="guard")
+    assert [node.kind for node in graph.block].count("guard") == 1
+    assert run(graph, [np.ones(2)])[0].shape == (2,)
+
+
+def test_backward_inside_is_refused():
+    x = vg.ones(2, requires_grad=True)
+    with pytest.raises(TraceError, match=r"backward\(\).* at .*test_symbolic_aliasing\.py:\d+"):
+        trace(lambda x: (x * x).sum().backward(), x)
+
+
+def test_random_numbers_are_refused_but_for_those_that_an_operator_draws():
+    generator = np.random.default_rng(0)
+    with pytest.raises(TraceError, match=r"random numbers from Generator\(PCG64\)"):
+        trace(lambda x: x * generator.standard_normal(2), vg.ones(2))
+    with pytest.raises(TraceError, match=r"from numpy\.random"):
+        trace(lambda x: x * np.random.rand(2), vg.ones(2))  # noqa: NPY002 -- what is to be refused
+    graph = trace(lambda x: vg.dropout(x, 0.5, generator=generator), vg.ones(1000))
+    first, second = (run(graph, [np.ones(1000)])[0] for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def test_a_hook_inside_is_refused():
+    with pytest.raises(TraceError, match="a hook at"):
+        trace(lambda x: (x * x).register_hook(print), vg.ones(2, requires_grad=True))
+
+
+def test_a_record_has_a_limit():
+    def f(x):
+        for _ in range(100):
+            x = x * x
+        return x
+
+    with pytest.raises(TraceError, match="limit of 50 nodes"):
+        vg.symbolic.record(f, (vg.ones(2),), limit=50)

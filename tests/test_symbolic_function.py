@@ -1,0 +1,162 @@
+"""A traced function in eager code: one step of the graph, which behaves as the function itself does."""
+
+import numpy as np
+import pytest
+from symbolic_checks import assert_close
+
+import viewgrad as vg
+from viewgrad.autograd import forward_ad, grad
+from viewgrad.errors import GraphError, GuardError
+from viewgrad.symbolic import function_of
+
+
+def averages(x, weights):
+    """Writes through views that overlap, and one by indices; gives a tensor and a view of another."""
+    y = x * x
+    part = y[1:]
+    y[1:] += y[:-1] * weights
+    y.T[0] *= 2.0
+    y[[0, 2]] = x[[1, 1]] * 3
+    return vg.exp(-y) * 3.0, part
+
+
+def arguments():
+    x = vg.Tensor([1.0, 0.2, 0.3], requires_grad=True)
+    return x, vg.Tensor([0.5, 0.25], requires_grad=True)
+
+
+def derivatives(function):
+    """A result, and the first three derivatives of something made of it."""
+    x, w = arguments()
+    first, second = function(x, w)
+    second.mul_(w)
+    loss = (first[1:] * second).sum() + first[0]
+    found = [loss]
+    for _ in range(3):
+        gradients = grad(found[-1], [x, w], create_graph=True)
+        found.extend(gradients)
+        found.append(sum((g * g * g).sum() for g in gradients))
+    return [each.detach().numpy() for each in found]
+
+
+def test_derivatives_to_the_third_order_are_those_of_the_function():
+    traced = function_of(averages, *arguments())
+    for ours, other in zip(derivatives(traced), derivatives(averages), strict=True):
+        assert_close(ours, other, "derivative")
+
+
+def test_it_is_one_step():
+    traced = function_of(averages, *arguments())
+    x, w = arguments()
+    first, second = traced(x, w)
+    assert first.grad_fn is second.grad_fn
+    assert first.grad_fn.name() == "DifferentiableGraphBackward"
+    assert len(first.grad_fn.next_functions) == 2
+
+
+def test_tangents_pass_through():
+    traced = function_of(averages, *arguments())
+    results = []
+    for function in (traced, averages):
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(vg.Tensor([1.0, 0.2, 0.3]), vg.Tensor([1.0, 2.0, -1.0]))
+            results.append([forward_ad.unpack_dual(each) for each in function(x, vg.Tensor([0.5, 0.25]))])
+    for ours, other in zip(*results, strict=True):
+        assert_close(ours.primal.numpy(), other.primal.numpy(), "primal")
+        assert_close(ours.tangent.numpy(), other.tangent.numpy(), "tangent")
+
+
+def test_views_are_given_and_results_are_written_to():
+    def f(x):
+        return x * x[::-1]
+
+    traced = function_of(f, vg.Tensor([1.0, 2.0], requires_grad=True) * 1)
+    results = []
+    for function in (f, traced):
+        table = vg.Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True)
+        copied = table * 1
+        out = function(copied[1])
+        copied[1] = 7.0
+        out[0] += copied[0, 1]
+        results.append((out.detach().numpy(), grad((out * out).sum(), table)[0].numpy()))
+    for ours, other in zip(*results, strict=True):
+        assert_close(other, ours, "result")
+
+
+def test_what_is_written_to_is_written_to():
+    def f(x, y):
+        x[1:] += y
+        with vg.no_grad():
+            y *= 2.0
+        return (x * y.sum()).sum()
+
+    x, y = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True), vg.Tensor([4.0, 5.0], requires_grad=True)
+    traced = function_of(f, x * 1, y * 1)
+    results = []
+    for function in (f, traced):
+        a, b = x * 1, y * 1
+        loss = function(a, b) + (a * a).sum() + (b * b * b).sum()
+        results.append([a.detach().numpy(), b.detach().numpy(), *[g.numpy() for g in grad(loss, [x, y])]])
+    for ours, other in zip(*results, strict=True):
+        assert_close(other, ours, "result")
+
+
+def test_results_share_memory_as_those_of_the_function_do():
+    def f(x):
+        y = x * 2
+        return y, y[1:], x[0:1]
+
+    x = vg.Tensor([1.0, 2.0, 3.0])
+    y, part, given = function_of(f, x)(x)
+    y[2] = 9.0
+    assert part.numpy().tolist() == [4.0, 9.0]
+    x[0] = 5.0
+    assert given.numpy().tolist() == [5.0]
+
+
+def test_gradients_that_are_undefined_cost_nothing():
+    def f(x):
+        return vg.exp(x), vg.sin(x)
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    traced = function_of(f, x)
+    first, _ = traced(x)
+    grad(first.sum(), x)
+    ((undefined, reverse),) = traced.function._reverses.items()
+    assert "cos" not in reverse.graph.text()
+    assert 1 in undefined
+
+
+def test_closures_are_read_at_each_call():
+    scale = vg.Tensor([2.0, 3.0], requires_grad=True)
+    x = vg.Tensor([1.0, 1.0])
+    traced = function_of(lambda x: x * scale, x)
+    with vg.no_grad():
+        scale.mul_(2.0)
+    y = traced(x)
+    assert y.detach().numpy().tolist() == [4.0, 6.0]
+    assert grad(y.sum(), scale)[0].numpy().tolist() == [1.0, 1.0]
+
+
+def test_arguments_of_another_kind_are_refused():
+    traced = function_of(lambda x, y: x[:2] * y, vg.ones(3), vg.ones(2))
+    with pytest.raises(GraphError, match="float64\\[4\\]"):
+        traced(vg.ones(4), vg.ones(2))
+    with pytest.raises(GraphError, match="requires grad"):
+        traced(vg.ones(3, requires_grad=True), vg.ones(2))
+    x = vg.ones(3)
+    with pytest.raises(GraphError, match="shares memory"):
+        traced(x, x[1:])
+    with pytest.raises(GraphError, match="structure"):
+        traced(vg.ones(3))
+
+
+def test_a_guard_is_checked_with_file_and_line():
+    def f(x):
+        if x.sum() > 0:
+            return x * 2
+        return x
+
+    traced = function_of(f, vg.ones(2))
+    with pytest.raises(GuardError, match=r"bool\(\) at .*test_symbolic_function\.py:\d+"):
+        traced(-vg.ones(2))

@@ -1,0 +1,54 @@
+"""Long programs as graphs: what they take, and that time and memory grow as the program does."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.symbolic import differentiate, passes, program_of, trace
+
+
+def recurrence(x):
+    """Five nodes for each element: two reads, a sine, a sum and a write among them."""
+    y = x.clone()
+    for i in range(1, len(x)):
+        y[i] = vg.sin(y[i - 1]) * 0.5 + y[i]
+    return y.sum()
+
+
+def leaf(length):
+    return vg.Tensor(np.random.default_rng(0).standard_normal(length), requires_grad=True)
+
+
+def run_as_graph(x):
+    """The gradient of the recurrence, by way of the source of its graph; and how many nodes there were."""
+    gradient = differentiate(trace(recurrence, x), copy=False)
+    count = len(gradient.f)
+    passes.specialize_autograd_zero(gradient.df, range(1, len(gradient.df_input_vjps)))
+    inputs = [x.detach().numpy()]
+    outputs = program_of(gradient.f)(inputs)
+    (found,) = program_of(gradient.df)(gradient.df_inputs(inputs, outputs, [np.array(1.0)]))
+    return found, count
+
+
+def test_a_program_of_several_parts():
+    x = leaf(1500)
+    found, count = run_as_graph(x)
+    assert count > 5000  # more than goes into one function
+    assert np.allclose(found, vg.autograd.grad(recurrence(x), x)[0].numpy())
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_nodes():
+    x = leaf(20_000)
+    trace(recurrence, leaf(100))
+    tracemalloc.start()
+    graph = trace(recurrence, x)
+    traced, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    count = len(graph)
+    assert count > 100_000
+    assert traced / count < 500  # bytes for each node, with its values, windows and source line
+    found, _ = run_as_graph(x)
+    assert np.allclose(found, vg.autograd.grad(recurrence(x), x)[0].numpy())

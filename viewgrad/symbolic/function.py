@@ -1,0 +1,277 @@
+"""A graph as a function of tensors: one step of the eager graph, which can be differentiated again to any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.function.api import Function
+from ..errors import GraphError
+from ..func.tree import Structure, flatten, unflatten
+from ..tensor.creation import from_numpy
+from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
+from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.windows import address_of
+from .differentiate import differentiate
+from .gradient import Gradient
+from .graph import Graph
+from .memory import owner_of
+from .on_tensors import run_on_tensors
+from .passes.grad_of import inline_grad_of, specialize_autograd_zero
+from .signature import InputSpec, ResultSpec, Signature
+from .source import Program, program_of
+from .trace import trace
+from .types import TensorType
+
+__all__ = ["GraphFunction", "TracedFunction", "function_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+class GraphFunction:
+    """A graph as a function of a list of tensors, which gives a list of tensors.
+
+    Arguments:
+        graph: the graph.
+        name: what its source is called.
+
+    Attributes:
+        gradient: the graph differentiated, once that was needed.
+    """
+
+    def __init__(self, graph: Graph, name: str = "graph") -> None:
+        self.graph = graph
+        self.name = name
+        self.gradient: Gradient | None = None
+        self._plain: Program | None = None
+        self._with_temporaries: Program | None = None
+        self._reverses: dict[tuple[int, ...], GraphFunction] = {}
+
+    def program(self) -> Program:
+        """The program of the graph, without temporaries."""
+        if self._plain is None:
+            self._plain = program_of(self.graph, self.name)
+        return self._plain
+
+    def forward(self) -> Program:
+        """The program of the graph, with the temporaries that its reverse needs among its outputs."""
+        if self._with_temporaries is None:
+            self.gradient = differentiate(self.graph)
+            self._with_temporaries = program_of(self.gradient.f, self.name)
+        return self._with_temporaries
+
+    def reverse(self, undefined: Sequence[int]) -> GraphFunction:
+        """The reverse, specialised on which of its first inputs are undefined gradients."""
+        key = tuple(undefined)
+        found = self._reverses.get(key)
+        if found is None:
+            assert self.gradient is not None
+            df = specialize_autograd_zero(self.gradient.df.clone(), key)
+            found = self._reverses[key] = GraphFunction(df, f"{self.name}_gradient")
+        return found
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of the graph as tensors of their own; one step of the eager graph, in grad mode."""
+        mode = current_mode()
+        if mode & FORWARD:
+            return list(run_on_tensors(flat(self.graph), inputs))
+        recorded = mode & GRAD and any(isinstance(t, Tensor) and current_edge(t) is not None for t in inputs)
+        if not recorded and not mode & TRACE:
+            return self.run(self.program(), inputs)
+        outputs = DifferentiableGraph.apply(self, *inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        return list(outputs[: len(self.graph.outputs)])
+
+    def run(self, program: Program, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of a program as tensors of their own, without history."""
+        given = [None if each is None else each._array for each in inputs]
+        outputs: list[Any] = []
+        held = [array for array in given if array is not None]
+        for array in program(given):
+            if array is None:
+                outputs.append(None)
+                continue
+            if array.base is not None or not array.flags.writeable or any(array is other for other in held):
+                array = array.copy()
+            held.append(array)
+            outputs.append(from_array(array))
+        return outputs
+
+
+class DifferentiableGraph(Function):
+    """A graph, as one step."""
+
+    @staticmethod
+    def forward(ctx: Any, function: GraphFunction, *inputs: Any) -> Any:
+        """Run the graph; temporaries are further outputs."""
+        program = function.forward()
+        gradient = function.gradient
+        assert gradient is not None
+        ctx.function = function
+        ctx.set_materialize_grads(False)
+        with ModeSwitch(off=TRACE):
+            outputs = function.run(program, inputs)
+        types = [value.type.requires_grad if value is not None else False for value in gradient.f.outputs]
+        silent = [tensor for tensor, grad in zip(outputs, types, strict=True) if tensor is not None and not grad]
+        ctx.mark_non_differentiable(*silent)
+        ctx.save_for_backward(
+            *[inputs[number] for number in gradient.df_input_captured_inputs],
+            *[outputs[number] for number in gradient.df_input_captured_outputs],
+        )
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Run the reverse, specialised on which gradients are undefined."""
+        function: GraphFunction = ctx.function
+        gradient = function.gradient
+        assert gradient is not None
+        arriving = [grads[number] for number in gradient.df_input_vjps]
+        undefined = [number for number, grad in enumerate(arriving) if grad is None]
+        found = function.reverse(undefined)([*arriving, *ctx.saved_tensors])
+        result: list[Any] = [None] * (len(function.graph.inputs) + 1)
+        for number, grad in zip(gradient.df_output_vjps, found, strict=True):
+            result[number + 1] = grad
+        return tuple(result)
+
+
+def flat(graph: Graph) -> Graph:
+    """A graph without linear blocks."""
+    if any(node.blocks for node in graph.block):
+        graph = graph.clone()
+        inline_grad_of(graph.block)
+    return graph
+
+
+# -- with the signature of the traced function -------------------------------------------------------------------------
+
+
+class TracedFunction:
+    """A traced function: takes arguments, and gives a result, as the function that was traced.
+
+    Arguments:
+        graph: a graph with a signature, as `trace` gives it.
+
+    Raises:
+        GraphError: for a graph without a signature.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        if graph.signature is None:
+            raise GraphError("only a graph that was traced can be a function of the arguments that it was traced with")
+        self.graph = graph
+        self.signature: Signature = graph.signature
+        self.function = GraphFunction(graph)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """The result for other arguments of the same kind; what the function writes to is written to.
+
+        Raises:
+            GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
+            GuardError: where a value that steered the function is another.
+        """
+        inputs = self.bound(args, keywords)
+        outputs = self.function(inputs)
+        for mutation in self.signature.mutations:
+            with ModeSwitch(off=0 if mutation.recorded else GRAD):
+                inputs[mutation.input].copy_(outputs[mutation.output])
+        results = [self._result(spec, inputs, outputs) for spec in self.signature.results]
+        return unflatten(self.signature.result, results)
+
+    def _result(self, spec: Any, inputs: list[Any], outputs: list[Any]) -> Any:
+        if not isinstance(spec, ResultSpec):
+            return spec
+        if spec.input is not None:
+            found = inputs[spec.input]
+        else:
+            found = outputs[spec.output if spec.base is None else spec.base]
+        for step in spec.steps:
+            found = step(found)
+        return found
+
+    def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Tensor]:
+        """The tensors that are the inputs of the graph."""
+        leaves, structure = flatten((args, keywords))
+        signature = self.signature
+        if not same_structure(structure, signature.arguments):
+            raise GraphError("the arguments have another structure than those that the function was traced with")
+        for number, wanted in signature.fixed.items():
+            if not is_same(leaves[number], wanted):
+                raise GraphError(
+                    f"the function was traced with {wanted!r} where it is given {leaves[number]!r}; numbers belong to "
+                    "the graph: pass a tensor, or trace the function again"
+                )
+        inputs: list[Tensor] = []
+        for spec in signature.inputs:
+            leaf = spec.tensor if spec.kind == "closure" else leaves[spec.leaf]
+            inputs.append(checked(from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf, spec))
+        check_sharing(inputs, signature.inputs)
+        return inputs
+
+
+def function_of(f: Callable[..., Any], *example_inputs: Any, **options: Any) -> TracedFunction:
+    """A function, traced with examples of its arguments, as one step of the eager graph.
+
+    Arguments:
+        f: the function.
+        example_inputs, options: as `trace` takes them.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> traced = vg.symbolic.function_of(lambda a, b: (a + b) * b, vg.ones(2, requires_grad=True), vg.ones(2))
+        >>> a = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = traced(a, vg.Tensor([3.0, 4.0]))
+        >>> y
+        Tensor([12., 24.], grad_fn=<DifferentiableGraphBackward>)
+        >>> vg.autograd.grad(y.sum(), a)
+        (Tensor([3., 4.]),)
+    """
+    return TracedFunction(trace(f, *example_inputs, **options))
+
+
+def checked(tensor: Any, spec: InputSpec) -> Tensor:
+    """An input that is of the type expected."""
+    kind = spec.type
+    assert type(kind) is TensorType
+    if not isinstance(tensor, Tensor) or tensor.shape != kind.shape or tensor.dtype != kind.dtype:
+        given = f"{tensor.dtype.name}{list(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise GraphError(f"the argument {spec.path} is {given}, where the function was traced with {kind}")
+    if tensor.requires_grad and not kind.requires_grad:
+        raise GraphError(f"the argument {spec.path} requires grad, which it did not when the function was traced")
+    return tensor
+
+
+def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
+    """Check that inputs share memory, and histories, as they did."""
+    owners: dict[int, int] = {}
+    histories: dict[int, int] = {}
+    first: dict[int, tuple[Tensor, InputSpec]] = {}
+    for tensor, spec in zip(inputs, specs, strict=True):
+        owner = owner_of(tensor._array)
+        root = tensor if tensor._view is None else tensor._view.base
+        same = owners.setdefault(id(owner), spec.memory) == spec.memory
+        same = same and histories.setdefault(id(root), spec.history) == spec.history
+        if spec.memory in first:
+            other, theirs = first[spec.memory]
+            assert spec.place is not None and theirs.place is not None
+            distance = address_of(tensor._array) - address_of(other._array)
+            same = same and owner is owner_of(other._array) and distance == spec.place[0] - theirs.place[0]
+            same = same and tensor._array.strides == spec.place[1]
+        else:
+            first[spec.memory] = (tensor, spec)
+        if not same:
+            raise GraphError(
+                f"the argument {spec.path} shares memory with others in another way than when the function was traced"
+            )
+
+
+def same_structure(first: Structure, second: Structure) -> bool:
+    """Whether two trees are put together alike."""
+    return bool(first == second)
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Whether two numbers are the same, of one type."""
+    return type(value) is type(other) and (value == other or (value != value and other != other))

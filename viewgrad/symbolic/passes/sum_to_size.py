@@ -1,0 +1,37 @@
+"""Sums to a size: two in a row are one, and one that sums nothing is none."""
+
+from __future__ import annotations
+
+from ..graph import Block
+from ..types import TensorType
+
+__all__ = ["fold_sum_to_size"]
+
+
+def fold_sum_to_size(block: Block) -> int:
+    """Let a sum to a size of a sum to another size be one sum, and one of its own size be nothing.
+
+    Returns:
+        How many sums were removed.
+    """
+    removed = 0
+    for node in block:
+        for inner in node.blocks:
+            removed += fold_sum_to_size(inner)
+        if node.kind != "sum_to_size":
+            continue
+        source = node.inputs[0]
+        assert source is not None
+        earlier = source.node
+        if earlier.kind == "sum_to_size":
+            node.replace_input(0, earlier.inputs[0])
+            if not earlier.output.is_used:
+                earlier.destroy()
+                removed += 1
+        source = node.inputs[0]
+        assert source is not None and type(source.type) is TensorType
+        if source.type.shape == node.attributes[0]:
+            node.output.replace_all_uses_with(source)
+            node.destroy()
+            removed += 1
+    return removed

@@ -1,0 +1,467 @@
+"""Graphs as Python source: straight-line NumPy, with writes in place where the analysis of last uses allows them.
+
+The source computes what the interpreter computes. It is kept in `linecache`, so that tracebacks and debuggers show it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import linecache
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..errors import GraphError
+from ..operators.operands import owned_array
+from ..views.specs import sum_to
+from .attributes import Given, thawed
+from .execute import add_into, check_guard, copied, forward_call, in_row_order, put, winners
+from .graph import Graph, Node, Value
+from .kinds import operator_of
+from .passes.grad_of import inline_grad_of
+from .passes.last_use import WRITES, LastUse, last_uses
+from .steps import Step
+from .types import TensorType, Window, row_strides
+
+__all__ = ["Program", "program_of"]
+
+Array = np.ndarray[Any, Any]
+PART: Final = 5000  # nodes in one function: compiling takes more than linear time
+SHOWN: Final = 200_000  # lines; greater programs are not kept as source
+LARGE: Final = 1 << 12  # elements; variables of greater ones are let go when they are not needed any more
+numbers: Final = itertools.count(1)
+
+
+@attrs.define(eq=False)
+class Program:
+    """A graph that was written as source and compiled.
+
+    Arguments:
+        graph: the graph.
+        function: takes a list of arrays and gives a tuple of arrays: new ones, inputs, constants and windows of these.
+        parts: the source of each of its functions; empty for a great program.
+    """
+
+    graph: Graph
+    function: Callable[[Sequence[Any]], tuple[Any, ...]]
+    parts: list[str]
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run it; see `interpreter.run`."""
+        return self.function(inputs)
+
+    def source(self) -> str:
+        """The Python source."""
+        return "\n\n".join(self.parts)
+
+
+def program_of(graph: Graph, name: str = "graph") -> Program:
+    """Write a graph as source, and compile it.
+
+    Arguments:
+        graph: the graph; its linear blocks are taken to have defined gradients.
+        name: what its function is called.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> program = vg.symbolic.program_of(vg.symbolic.trace(lambda x: vg.exp(x) * 2, vg.ones(2)))
+        >>> print(program.source())
+        def graph(x):
+            v1 = exp(x)
+            v3 = mul(v1, constant2)
+            return (v3,)
+        >>> program([np.zeros(2)])
+        (array([2., 2.]),)
+    """
+    if any(node.blocks for node in graph.block):
+        graph = graph.clone()
+        inline_grad_of(graph.block)
+    return Writer(graph, name).program()
+
+
+class Writer:
+    """Writes a graph as source."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph = graph
+        self.name = name
+        self.uses: LastUse = last_uses(graph.block)
+        self.names: dict[Value, str] = {}
+        self.environment: dict[str, Any] = dict(ENVIRONMENT)
+        self.bases = {
+            node.inputs[0]
+            for node in graph.block
+            if node.kind in WRITES or node.kind == "read"
+        }
+        self.taken: set[str] = set(self.environment)
+        self.count = 0
+
+    def program(self) -> Program:
+        """The program."""
+        nodes = list(self.graph.block)
+        if len(nodes) <= PART:
+            return self._whole(nodes)
+        return self._in_parts(nodes)
+
+    def _whole(self, nodes: list[Node]) -> Program:
+        inputs = [self.name_of(value) for value in self.graph.inputs]
+        lines = [f"def {self.name}({', '.join(inputs)}):"]
+        for value in self.graph.inputs:
+            lines += self._settle(value)
+        for number, node in enumerate(nodes):
+            lines += self._node(node)
+            lines += self._let_go(node, number)
+        outputs = [self.name_of(value) for value in self.graph.outputs]
+        lines.append(f"    return ({', '.join(outputs)}{',' if len(outputs) == 1 else ''})")
+        source = "\n".join(lines) + "\n"
+        function = self._compiled(source, self.name, "")
+        wanted = [type(value.type) is TensorType if value is not None else False for value in self.graph.outputs]
+
+        def run(given: Sequence[Any]) -> tuple[Any, ...]:
+            return arrays(function(*given), wanted)
+
+        return Program(self.graph, run, [source.rstrip("\n")])
+
+    def _in_parts(self, nodes: list[Node]) -> Program:
+        """A program of several functions, which hand values on in a list."""
+        slots = {value: number for number, value in enumerate(self.graph.inputs)}
+        parts, functions = [], []
+        last = self.uses.last
+        shown = len(nodes) <= SHOWN
+        for start in range(0, len(nodes), PART):
+            stop = min(start + PART, len(nodes))
+            body: list[str] = []
+            needed: dict[Value, None] = {}
+            made: set[Value] = set()
+            if not start:
+                for value in self.graph.inputs:
+                    settled = self._settle(value)
+                    if settled:
+                        needed[value] = None
+                        made.add(value)
+                        body += settled
+            for number in range(start, stop):
+                node = nodes[number]
+                given = [v for v in node.inputs if v is not None and v.node.kind != "constant" and v not in made]
+                needed.update(dict.fromkeys(given))
+                body += self._node(node)
+                made.update(node.outputs)
+            lines = [f"def {self.name}{start // PART}(slots):"]
+            lines += [f"    {self.name_of(value)} = slots[{slots[value]}]" for value in needed]
+            lines += [f"    slots[{slots[value]}] = None" for value in needed if last[value] < stop]
+            lines += body
+            for value in made:
+                if last[value] >= stop and value.node.kind != "constant":
+                    slots.setdefault(value, len(slots))
+                    lines.append(f"    slots[{slots[value]}] = {self.name_of(value)}")
+            source = "\n".join(lines) + "\n"
+            functions.append(self._compiled(source, f"{self.name}{start // PART}", f", part {start // PART}", shown))
+            if shown:
+                parts.append(source.rstrip("\n"))
+            self.names = {value: name for value, name in self.names.items() if last[value] >= stop}
+        size = len(slots)
+        inputs = len(self.graph.inputs)
+        outputs = [self._output(value, slots) for value in self.graph.outputs]
+        wanted = [type(value.type) is TensorType if value is not None else False for value in self.graph.outputs]
+
+        def run(given: Sequence[Any]) -> tuple[Any, ...]:
+            held = [*given, *[None] * (size - inputs)]
+            for function in functions:
+                function(held)
+            return arrays([each if type(each) is not int else held[each] for each in outputs], wanted)
+
+        return Program(self.graph, run, parts)
+
+    def _output(self, value: Value | None, slots: dict[Value, int]) -> Any:
+        """Where an output is found: a slot, or the array of a constant."""
+        if value is None:
+            return None
+        if value.node.kind == "constant":
+            return value.node.attributes[0].array
+        return slots[value]
+
+    def _compiled(self, source: str, function: str, part: str, shown: bool = True) -> Any:
+        filename = f"<viewgrad graph {next(numbers)}: {self.name}{part}>"
+        if shown:
+            linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        scope: dict[str, Any] = {}
+        exec(compile(source, filename, "exec"), self.environment, scope)
+        return scope[function]
+
+    # -- lines ---------------------------------------------------------------------------------------------------------
+
+    def name_of(self, value: Value | None) -> str:
+        """The variable of a value."""
+        if value is None:
+            return "None"
+        found = self.names.get(value)
+        if found is None:
+            given = self.graph.names.get(value)
+            constant = value.node.kind == "constant"
+            if given is None or given in self.taken or keyword.iskeyword(given):
+                given = f"{'constant' if constant else 'v'}{self.count}"
+            self.count += 1
+            found = self.names[value] = given
+            self.taken.add(given)
+            if constant:
+                self.environment[given] = value.node.attributes[0].array
+        return found
+
+    def _put(self, prefix: str, thing: Any) -> str:
+        """A name for something that the source takes from its environment."""
+        name = prefix
+        number = 2
+        while self.environment.get(name, thing) is not thing:
+            name = f"{prefix}_{number}"
+            number += 1
+        self.environment[name] = thing
+        self.taken.add(name)
+        return name
+
+    def _settle(self, value: Value) -> list[str]:
+        """A line that lets a value lie in row order, where windows of it are taken."""
+        if value not in self.bases or self._is_settled(value):
+            return []
+        name = self.name_of(value)
+        return [f"    {name} = in_row_order({name})"]
+
+    def _is_settled(self, value: Value) -> bool:
+        """Whether a value is known to lie in row order, as an array."""
+        node = value.node
+        if node.kind in WRITES or node.kind in ("full", "constant"):
+            return True
+        if node.kind == "read":
+            window: Window = node.attributes
+            return node in self.uses.copied or window.strides == row_strides(window.sizes)
+        return False
+
+    def _let_go(self, node: Node, number: int) -> list[str]:
+        """A line that lets go of great values that are not needed any more."""
+        last = self.uses.last
+        values = {value for value in (*node.inputs, *node.outputs) if value is not None}
+        names = [
+            self.name_of(value)
+            for value in values
+            if last[value] <= number and type(value.type) is TensorType and value.type.size > LARGE
+            and value.node.kind not in ("constant", "param")
+        ]  # fmt: skip
+        return [f"    {' = '.join(sorted(names))} = None"] if names else []
+
+    def _node(self, node: Node) -> list[str]:
+        kind = node.kind
+        if kind == "constant":
+            self.name_of(node.output)
+            return []
+        inputs = [self.name_of(value) for value in node.inputs]
+        if kind == "guard":
+            how, wanted = node.attributes
+            expected = repr(wanted) if is_literal(wanted) else self._put("expected", thawed(wanted))
+            return [f"    check_guard({how!r}, {expected}, asarray({inputs[0]}), {self.graph.where(node)!r})"]
+        if kind in WRITES:
+            return self._write(node, inputs)
+        outputs = [self.name_of(value) for value in node.outputs]
+        target = ", ".join(outputs)
+        if kind == "call":
+            step: Step = node.attributes[0]
+            name = self._put("step", Owned(step))
+            lines = [f"    {target}{',' if len(outputs) == 1 else ''} = {name}({', '.join(inputs)})"]
+        else:
+            lines = [f"    {target} = {self._expression(node, inputs)}"]
+        for value in node.outputs:
+            lines += self._settle(value)
+        return lines
+
+    def _write(self, node: Node, inputs: list[str]) -> list[str]:
+        """A write in place, or to a copy."""
+        output = self.name_of(node.output)
+        base, value, *given = inputs
+        first = base if node in self.uses.in_place else f"copied({base})"
+        lines = [f"    {output} = {first}"]
+        attributes = node.attributes
+        window: Window = attributes if type(attributes) is Window else attributes[0]
+        if node.kind in ("write", "overwrite", "accumulate"):
+            if 0 in window.sizes:
+                return lines
+            if node.kind == "accumulate" and window.overlaps_itself:
+                return [*lines, f"    add_into({output}, {self._put('window', window)}, {value})"]
+            place = self._place(node.output, window)
+            if place is not None:
+                sign = "+=" if node.kind == "accumulate" else "="
+                return [*lines, f"    {output}[{place}] {sign} {value}"]
+            taken = self._window(output, node.output, window)
+            if node.kind != "accumulate":
+                return [*lines, f"    {taken}[...] = {value}"]
+            return [*lines, f"    window = {taken}", f"    np_add(window, {value}, window)"]
+        taken = self._window(output, node.output, window)
+        index = self._index(attributes[1], given)
+        call = "put" if node.kind.startswith("put_at") else "np_add_at"
+        return [*lines, f"    {call}({taken}, {index}, {value})"]
+
+    def _place(self, base: Value, window: Window) -> str | None:
+        """The index of a single element, where a window is that."""
+        kind = base.type
+        assert type(kind) is TensorType
+        if window.sizes or window.dtype is not None:
+            return None
+        if not kind.shape:
+            return "()"
+        return ", ".join([str(int(number)) for number in np.unravel_index(window.offset, kind.shape)])
+
+    def _window(self, name: str, base: Value, window: Window) -> str:
+        """An expression for a window of an array in row order."""
+        kind = base.type
+        assert type(kind) is TensorType
+        dtype = kind.dtype if window.dtype is None else window.dtype
+        if 0 in window.sizes:
+            return f"np_empty({window.sizes}, {self._put(dtype.name + '_', dtype)})"
+        if window.dtype is None and window.offset == 0 and window.sizes == kind.shape:
+            if window.strides == row_strides(kind.shape):
+                return name
+        itemsize = min(kind.dtype.itemsize, dtype.itemsize)
+        strides = tuple([stride * itemsize for stride in window.strides])
+        put = self._put(dtype.name + "_", dtype)
+        return f"ndarray({window.sizes}, {put}, {name}, {window.offset * itemsize}, {strides})"
+
+    def _index(self, pattern: tuple[Any, ...], given: list[str]) -> str:
+        """An expression for an index by arrays."""
+        items = []
+        for item in pattern:
+            if type(item) is Given:
+                items.append(given[item.number])
+            elif is_literal(item) or item is Ellipsis or type(item) is slice:
+                items.append(repr(item))
+            else:
+                items.append(self._put("index", thawed(item)))
+        return f"({', '.join(items)},)"
+
+    def _expression(self, node: Node, inputs: list[str]) -> str:
+        kind, attributes = node.kind, node.attributes
+        if kind == "read":
+            return self._read(node, inputs[0])
+        if kind == "full":
+            shape, value, dtype = attributes
+            name = self._put(dtype.name + "_", dtype)
+            if value == 0 and not math.copysign(1.0, np.real(value)) < 0:
+                return f"np_zeros({shape}, {name})"
+            return f"np_full({shape}, {self._literal(value)}, {name})"
+        if kind == "detach":
+            return f"copied({inputs[0]})" if node in self.uses.copied else inputs[0]
+        if kind == "sum_to_size":
+            summed = f"sum_to({inputs[0]}, {attributes[0]})"
+            return f"copied({summed})" if node in self.uses.copied else summed
+        if kind == "AutogradAdd":
+            return f"{inputs[0]} + {inputs[1]}"
+        if kind == "gather_at":
+            return f"asarray({inputs[0]}[{self._index(attributes[0], inputs[1:])}])"
+        if kind == "winners_at":
+            return f"winners({attributes[0]}, {self._index(attributes[1], inputs)})"
+        operator = operator_of(kind)
+        if operator is None:
+            raise GraphError(f"a node of kind {kind!r} at {self.graph.where(node)} cannot be written as source")
+        return self._call(node, operator, inputs)
+
+    def _read(self, node: Node, name: str) -> str:
+        window: Window = node.attributes
+        base = node.inputs[0]
+        assert base is not None
+        place = self._place(base, window)
+        if place is not None:
+            return f"{name}[{place}]"  # a number, which no write changes
+        taken = self._window(name, base, window)
+        return f"{taken}.copy()" if node in self.uses.copied else taken
+
+    def _call(self, node: Node, operator: Any, inputs: list[str]) -> str:
+        """The call of an operator's forward."""
+        args, keywords = forward_call(operator, [Text(name) for name in inputs], node.attributes)
+        parts = [self._literal(arg) for arg in args] + [f"{key}={self._literal(arg)}" for key, arg in keywords.items()]
+        if isinstance(operator.forward, np.ufunc):
+            return f"{self._put(operator.name, operator.forward)}({', '.join(parts)})"
+        name = self._put(operator.name, OwnedForward(operator.forward))
+        return f"{name}({', '.join(parts)})"
+
+    def _literal(self, value: Any) -> str:
+        if type(value) is Text:
+            return value.text
+        if type(value) is list and all(type(item) is Text for item in value):
+            return f"[{', '.join([item.text for item in value])}]"
+        if is_literal(value):
+            return repr(value)
+        if type(value) is tuple:
+            items = [self._literal(item) for item in value]
+            return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        return self._put(value.name + "_" if isinstance(value, np.dtype) else "option", value)
+
+
+@attrs.frozen
+class Text:
+    """A piece of source in the place of a value."""
+
+    text: str
+
+
+@attrs.frozen
+class OwnedForward:
+    """The forward of an operator; what it gives shares no memory with its arguments."""
+
+    forward: Callable[..., Any]
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        results = self.forward(*args, **keywords)
+        if type(results) is np.float64:
+            return results
+        given = [arg for arg in args if isinstance(arg, (np.ndarray, list))]
+        if isinstance(results, tuple):
+            return tuple([owned_array(result, given) for result in results])
+        return owned_array(results, given)
+
+
+@attrs.frozen
+class Owned:
+    """An opaque step; what it gives shares no memory with its inputs, or among itself."""
+
+    step: Step
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        results: list[Any] = []
+        given = [None if each is None else np.asarray(each) for each in inputs]
+        for result in self.step.on_arrays(*given):
+            others = [other for other in (*given, *results) if isinstance(other, np.ndarray)]
+            results.append(result if result is None else owned_array(result, others))
+        return tuple(results)
+
+
+def is_literal(value: Any) -> bool:
+    """Whether something can be written as it prints."""
+    if type(value) is tuple:
+        return all(is_literal(item) for item in value)
+    if type(value) is float:
+        return math.isfinite(value)
+    return type(value) in (int, bool, str, type(None))
+
+
+def arrays(outputs: Sequence[Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
+    """Outputs as arrays: NumPy gives numbers for those without dimensions."""
+    return tuple([np.asarray(each) if tensor else each for each, tensor in zip(outputs, wanted, strict=True)])
+
+
+ENVIRONMENT: Final[dict[str, Any]] = {
+    "add_into": add_into,
+    "asarray": np.asarray,
+    "check_guard": check_guard,
+    "copied": copied,
+    "in_row_order": in_row_order,
+    "ndarray": np.ndarray,
+    "np_add": np.add,
+    "np_add_at": np.add.at,
+    "np_empty": np.empty,
+    "np_full": np.full,
+    "np_zeros": np.zeros,
+    "put": put,
+    "sum_to": sum_to,
+    "window": None,
+    "winners": winners,
+}
