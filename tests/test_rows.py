@@ -279,7 +279,7 @@ def check_precision(operator, dtype):
         precision = max(10 * np.finfo(dtype).eps, 1e-7) ** 0.75
         try:
             call(sample)
-        except TypeError:  # NumPy's functions of matrices and SciPy's do not take every precision
+        except (TypeError, NotImplementedError):  # NumPy's functions of matrices and SciPy's take not every precision
             assert dtype in (np.float16, np.longdouble)
             continue
         leaves, weights, grads = gradients(sample)
@@ -466,6 +466,65 @@ def test_small_shapes(operator, shape):
             assert output.shape == shape
         if operator.formulas:
             check_second_order(small)
+
+
+# -- layouts -----------------------------------------------------------------------------------------------------------
+
+
+def in_columns(leaf):
+    return leaf.T.clone(), lambda base: base.T
+
+
+def backwards(leaf):
+    reverse = (slice(None, None, -1),) * leaf.ndim or ...
+    return vg.contiguous_copy(leaf[reverse]), lambda base: base[reverse]
+
+
+def part_of_more(leaf):
+    base = vg.zeros(tuple(2 * extent + 1 for extent in leaf.shape) or (3,), dtype=leaf.dtype).clone()
+    index = tuple(slice(1, 2 * extent, 2) for extent in leaf.shape) or (1, ...)
+    base[index] = leaf
+    return base, lambda base: base[index]
+
+
+def stretched(leaf):
+    """A window on one row that stands for all: of other values than the leaf, which are those of its first row."""
+    shape = leaf.shape
+    return leaf[:1].clone() if leaf.ndim and shape[0] else leaf.clone(), lambda base: base.broadcast_to(shape)
+
+
+ARRANGED = [in_columns, backwards, part_of_more, stretched]
+
+
+@over([operator for operator in DIFFERENTIABLE if not operator.nondifferentiable_outputs or operator.samples])
+@pytest.mark.parametrize("arranged", ARRANGED, ids=lambda arranged: arranged.__name__)
+def test_layouts(operator, arranged):
+    """Wherever the numbers lie, values and gradients, and gradients of these, are those of a copy in row order."""
+    samples = samples_in_each_kind(operator)
+    own = [sample for i, sample in enumerate(samples) if i % len(ARRANGED) == ARRANGED.index(arranged)]
+    for sample in own or samples[:1]:
+        with unless_phases_matter(operator), contextlib.suppress(*[np.linalg.LinAlgError] * (arranged is stretched)):
+            check_layout(sample, arranged)  # rows that are all alike make a singular matrix
+
+
+def check_layout(sample, arranged):
+    found = []
+    for compact in (False, True):
+        leaves = leaves_of(sample)
+
+        def laid_out(leaf, compact=compact):
+            base, window = arranged(leaf)
+            return vg.contiguous_copy(window(base)) if compact else window(base)
+
+        outputs = differentiable_outputs(call(sample, mapped(laid_out, leaves)))
+        rng = rng_of(sample.operator)
+        weights = drawn_like(rng, outputs)
+        first = weighted_gradients(outputs, weights, flat(leaves), create_graph=True)
+        second = second_gradients(leaves, first, drawn_like(rng, first))
+        found.append([*(t.detach().numpy() for t in (*outputs, *first)), *second])
+    for number, (ours, expected) in enumerate(zip(*found, strict=True)):
+        scale = np.abs(expected[np.isfinite(expected)]).max(initial=1)
+        np.testing.assert_allclose(ours, expected, rtol=1e-7, atol=1e-8 * scale, err_msg=f"{sample}, number {number}")
 
 
 # -- where nothing flows -----------------------------------------------------------------------------------------------

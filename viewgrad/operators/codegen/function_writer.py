@@ -314,7 +314,7 @@ class FunctionWriter:
         differentiable = set(self._differentiable())
         elementwise = self.operator.elementwise and not self.operator.user_defined
         tests = []
-        keeps = keeps_precision(self.operator.forward)
+        keeps = keeps_precision(self.operator)
         if len(arrays) == 2 and not inplace and differentiable == {0, 1} and elementwise and keeps:
             same = "a0.shape == a1.shape and a0.dtype is a1.dtype"
             return [
@@ -334,7 +334,7 @@ class FunctionWriter:
             else f"({array}.shape, {array}.dtype)"
             for i, array in enumerate(arrays)
         )
-        if not elementwise:
+        if not elementwise or not keeps:
             return [f"{indent}node.input_specs = ({input_specs},)"]
         if not tests:
             return [f"{indent}node.input_specs = None"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ...tensor.node import MANY, ONE
 from ..language.declaration import Formula, Operator
+from ..language.names import ARRAY_FUNCTIONS
 from ..language.parsing import local_names, product_of
 from ..language.rewriting import Renamed, copied, formula_text
 
@@ -357,14 +358,16 @@ def needs_likes(operator: Operator) -> bool:
     tensors = operator.signature.tensors
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
         return True
-    if len(tensors) == 1 and not keeps_precision(operator.forward):
-        return operator.elementwise
+    if len(tensors) == 1 and not keeps_precision(operator):
+        return True
     return len(tensors) > 1 if operator.elementwise else len(operator.differentiable) > 1
 
 
-def keeps_precision(forward: Any) -> bool:
-    """Whether what is computed has the dtype of the operands; SciPy's functions compute float16 in another one."""
-    return not isinstance(forward, np.ufunc) or f"{'e' * forward.nin}->e" in forward.types
+def keeps_precision(operator: Operator) -> bool:
+    """Whether all is computed in the dtype of the operands; SciPy's functions compute float16 in another one."""
+    called = [getattr(ARRAY_FUNCTIONS, name, None) for formula in operator.formulas for name in formula.functions]
+    ufuncs = [function for function in (operator.forward, *called) if isinstance(function, np.ufunc)]
+    return all(any(loop.startswith("e" * ufunc.nin + "->") for loop in ufunc.types) for ufunc in ufuncs)
 
 
 def backward_name(name: str) -> str:

@@ -27,7 +27,7 @@ def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     function = getattr(special, name)
     row(
         f"{name}(self)", lambda x: in_precision_of(function(x), x), {"self": gradient}, forward_derivative=AUTO,
-        elementwise=True, inplace=True, numpy=[function], doc=doc, **options,
+        elementwise=True, inplace=True, singular=True, numpy=[function], doc=doc, **options,
     )  # fmt: skip
 
 
@@ -103,13 +103,13 @@ if special is not None:
             "other": "grad * result * (digamma(other) - digamma(self + other))",
         },
         forward_derivative=(
-            "result * (self_t * (digamma(self_p) - digamma(self_p + other_p)) "
-            "+ other_t * (digamma(other_p) - digamma(self_p + other_p)))"
+            "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
+            "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
         ),
-        elementwise=True, domain=(0.5, 3), numpy=[special.beta], doc="The beta function.",
+        elementwise=True, singular=True, domain=(0.5, 3), numpy=[special.beta], doc="The beta function.",
     )  # fmt: skip
     row(
-        "betainc(a, b, self)", lambda a, b, x: special.betainc(a, b, x),
+        "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
         {"self": "grad * beta_density(a, b, self)"},
         forward_derivative="self_t * beta_density(a, b, self_p)",
         method=False, numpy=[special.betainc],
@@ -117,7 +117,7 @@ if special is not None:
         doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
     )  # fmt: skip
     row(
-        "stdtr(df, self)", lambda df, t: special.stdtr(df, t),
+        "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
         {"self": "grad * student_density(df, self)"},
         forward_derivative="self_t * student_density(df, self_p)",
         method=False, numpy=[special.stdtr],
@@ -168,6 +168,7 @@ if signal is not None:
             "a": "-lagged_products(reversed_in_time(all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
         },
         forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
+        kinds="fc",
         samples=lambda rng: [
             ((rng.standard_normal((2, 6)), np.array([1.0, -0.5, 0.25])), {}),
             ((rng.standard_normal(5), np.array([2.0, 0.3])), {}),

@@ -164,7 +164,8 @@ SQRT_PI: Final = math.sqrt(math.pi)
 # The names of the rows that are not there without SciPy.
 OF_SCIPY: Final = frozenset(
     "betaln dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit gamma gammainc gammaincc gammaln i0 i0e i1 i1e iv "
-    "ive j0 j1 jv log_expit log_ndtr logit ndtri polygamma rel_entr rgamma xlog1py xlogy".split()
+    "ive j0 j1 jv log_expit log_ndtr logit ndtri polygamma rel_entr rgamma xlog1py xlogy "
+    "all_pole beta betainc ellipe ellipk erfcinv erfi gammasgn k0 k1 kn stdtr y0 y1 yn".split()
 )
 
 
