@@ -70,7 +70,7 @@ class DualArray:
         return DualArray(take(self.value), take(self.change))
 
     def __getitem__(self, index):
-        if is_basic(index):
+        if is_basic(index) and not isinstance(self.value[index], np.generic):
             index = (*index, ...) if isinstance(index, tuple) and ... not in index else index
             index = (index, ...) if isinstance(index, int) else index
             return self._view(lambda array: array[index])
@@ -98,7 +98,7 @@ class DualArray:
         return self._view(take)
 
     def unbind(self, dim):
-        return [self[(slice(None),) * dim + (i,)] for i in range(self.shape[dim])]
+        return [self[(slice(None),) * dim + (i, ...)] for i in range(self.shape[dim])]
 
     def detach(self):
         return DualArray(self.value)

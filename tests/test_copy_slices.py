@@ -200,14 +200,14 @@ def test_writes_of_zero_size():
 
 def test_writes_without_dimensions():
     def function(x, s):
-        number = s * 1
+        number = s.clone()
         number[...] = x[0]
         number.mul_(s)
         number[()] += x[1]
         base = x * 1
         base[0] = number
-        base[1].mul_(number)
-        cell = base.reshape(2, 1)[1, 0]
+        base[1, ...].mul_(number)
+        cell = base.reshape(2, 1)[1, 0, ...]
         cell += cell
         return base.sum() * number + cell
 
@@ -606,7 +606,7 @@ def test_what_an_interrupted_write_has_left_is_not_differentiated(write, as_view
     [
         lambda v: v.__setitem__(0, 5.0),
         lambda v: v.__setitem__(..., vg.Tensor(2.0, requires_grad=True)),
-        lambda v: v[0].mul_(2.0),
+        lambda v: v[0, ...].mul_(2.0),
         lambda v: v[:1].__setitem__(0, 2.0),
         lambda v: v.reshape(2, 1).fill_(2.0),
         lambda v: v.add_(1.0),

@@ -518,7 +518,7 @@ def test_a_write_to_a_dual_is_a_write_to_its_primal():
     x = vg.Tensor([1.0, 2.0, 3.0])
     with dual_level():
         dual = make_dual(x, vg.ones(3))
-        dual[0].mul_(5.0)
+        dual[0, ...].mul_(5.0)
         assert (x.tolist(), tangent(x), tangent(dual)) == ([5.0, 2.0, 3.0], [5.0, 0.0, 0.0], [5.0, 1.0, 1.0])
         x[1:] = 7.0
         assert (dual.tolist(), tangent(x), tangent(dual)) == ([5.0, 7.0, 7.0], [5.0, 0.0, 0.0], [5.0, 0.0, 0.0])
@@ -619,7 +619,7 @@ def test_closed_forms():
     def cube_in_place(x):  # (x0**2 * x1)**3
         y = x.clone()
         y[0] = y[0] * y[0]
-        y[1].mul_(y[0])
+        y[1, ...].mul_(y[0])
         return y[1] ** 3
 
     p, q = a
@@ -692,7 +692,7 @@ def test_tangents_with_a_history_of_their_own():
     with dual_level():
         dual = make_dual(x, t)
         dual.mul_(dual)
-        dual[0].mul_(2.0)
+        dual[0, ...].mul_(2.0)
         out = unpack_dual(dual.sum()).tangent
     (grad,) = vg.autograd.grad(out, t)
     assert grad.tolist() == [4.0, 4.0]

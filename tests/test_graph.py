@@ -251,9 +251,9 @@ def test_increment_version_of_a_window(how):
     if how == "window":
         increment_version(y, np.s_[:1])
     elif how == "view":
-        increment_version(y[0])
+        increment_version(y[0, ...])
     else:
-        increment_version([y[0], y[1]])
+        increment_version([y[:1], y[1, ...]])
     tail.sum().backward()
     assert numbers(x.grad) == [0.0, 0.0, 6.0, 8.0]
     with pytest.raises(SavedValueError):
@@ -312,10 +312,10 @@ def test_preserved_stays_bounded():
 def test_forbid_mutation_hears_of_single_elements_saved_inside():
     x = leaf(1.0, 2.0, 3.0)
     y = x * 1
-    before = y[1] * y[1]
+    before = y[1, ...] * y[1, ...]
     with forbid_mutation_on_saved_tensors():
-        product = y[0] * x[2]
-        end = product.exp()
+        product = y[0, ...] * x[2]
+        end = product.clone().exp_()
         with pytest.raises(StrictMutationError, match=r"__setitem__ would touch .* MulBackward"):
             y[0] = 5.0
         with pytest.raises(StrictMutationError, match=r"mul_ would touch .* ExpBackward"):
@@ -649,7 +649,7 @@ def test_explain_the_rest():
     assert explain(t).endswith("It has no history.\nIts memory was written to 1 time in all, none of them recorded.")
     t[0] = leaf(3.0)[0]
     assert "It had no history at first. Then it was written to" in explain(t)
-    assert explain(vg.ones(2)[0]).endswith("No gradient flows through this view.")
+    assert explain(vg.ones(2)[:1]).endswith("No gradient flows through this view.")
 
 
 def test_explain_custom_functions():
@@ -662,7 +662,7 @@ def test_explain_custom_functions():
 
     base = leaf(1.0, 2.0) * 1
     Double.apply(base)
-    Double.apply(base[0])
+    Double.apply(base[0, ...])
     lines = explain(base).split("\n")
     assert lines[2] == "  1. DoubleBackward wrote to all of the tensor."
     assert lines[3] == "  2. CopyBackwards wrote to tensor[0]; values came from DoubleBackward."

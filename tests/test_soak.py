@@ -94,7 +94,7 @@ class Writer:
     def program(self) -> list[str]:
         for leaf in self.leaves:
             self.readable.append(leaf)
-            self.new(f"{leaf}.clone()", True)
+            self.new(f"{leaf}.clone()", True, view=True)
         if self.outside is not None:
             self.new("vg.from_numpy(o0)", True)
         kinds = [getattr(self, name) for name in dir(self) if name.startswith("draw_")]
@@ -111,11 +111,12 @@ class Writer:
         exec(line, self.names)
         self.lines.append(line)
 
-    def new(self, expression: str, writable: bool) -> None:
-        """A line that makes a tensor."""
+    def new(self, expression: str, writable: bool, view: bool = False) -> None:
+        """A line that makes a tensor; without dimensions a scalar, which is not written to, unless it is a view."""
         name = f"t{self.count}"
         self.count += 1
         self.do(f"{name} = {expression}")
+        writable = writable and (view or self.names[name].ndim > 0)
         (self.writable if writable else self.readable).append(name)
         if writable:
             self.tame(name)
@@ -191,7 +192,8 @@ class Writer:
 
     def draw_view(self) -> None:
         name = self.any()
-        self.new(f"{name}[{self.basic(self.names[name].shape)}]", name in self.writable)
+        index = self.basic(self.names[name].shape)
+        self.new(f"{name}[{index}]", name in self.writable, view="..." in index)
 
     def draw_other_view(self) -> None:
         name = self.any()
@@ -200,17 +202,17 @@ class Writer:
         ndim = value.ndim
         choice = self.random.randrange(7)
         if choice == 6 and ndim:
-            self.new(f"np.flip({name})", writable)
+            self.new(f"np.flip({name})", writable, view=True)
         elif choice == 0:
-            self.new(f"{name}.T", writable)
+            self.new(f"{name}.T", writable, view=True)
         elif choice == 1 and value.value.flags.c_contiguous:
             shape = self.random.choice([(-1,), (*value.shape, 1), (1, *value.shape), value.shape[::-1]])
             if value.size or -1 not in shape:
-                self.new(f"{name}.reshape({shape})", writable)
+                self.new(f"{name}.reshape({shape})", writable, view=True)
         elif choice == 2 and ndim >= 2:
             self.new(f"{name}.diagonal({self.random.choice([0, 1, -1])})", writable)
         elif choice == 3 and value.dtype.kind == "c":
-            self.new(f"{name}.{self.random.choice(['real', 'imag'])}", writable)
+            self.new(f"{name}.{self.random.choice(['real', 'imag'])}", writable, view=True)
         elif choice == 4 and ndim < 3:
             self.new(f"{name}.broadcast_to({(2, *value.shape)})", False)
         elif choice == 5 and ndim and value.shape[0]:
@@ -273,7 +275,7 @@ class Writer:
     def draw_alias(self) -> None:
         name = self.any()
         if name in self.writable:
-            self.new(f"{name}.{self.random.choice(['detach', 'clone'])}()", True)
+            self.new(f"{name}.{self.random.choice(['detach', 'clone'])}()", True, view=True)
 
     def in_place(self) -> tuple[str, str]:
         """A line that writes in place, and the name that it writes to."""

@@ -28,6 +28,7 @@ __all__ = [
     "OverlappingWriteError",
     "RecordTooLongError",
     "SavedValueError",
+    "ScalarWriteError",
     "StrictMutationError",
     "TraceError",
     "TreeError",
@@ -84,6 +85,10 @@ class InterruptedWriteError(AutogradError):
 
 class SavedValueError(AutogradError):
     """A value saved for backward was overwritten behind the library's back."""
+
+
+class ScalarWriteError(AutogradError, TypeError):
+    """A scalar was written to, which is a value and no memory."""
 
 
 class StrictMutationError(AutogradError):

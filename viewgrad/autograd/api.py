@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
 from ..tensor.creation import from_number, zeros_like
 from ..tensor.observers import observed
-from ..tensor.tensor import Tensor, current_edge
+from ..tensor.tensor import Tensor, current_edge, with_memory
 from .primals import as_gradient
 from .run import run_backward
 
@@ -63,7 +63,7 @@ def backward(
     for tensor, grad in zip(targets, captured, strict=True):
         if grad is not None:
             held = tensor.grad
-            tensor._grad = grad if held is None else held + grad
+            tensor._grad = grad if held is None else with_memory(held + grad)
 
 
 def grad(

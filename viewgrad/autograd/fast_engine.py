@@ -29,7 +29,7 @@ from ..tensor.ownership import (
     ALONE_IN_SLOT,
     getrefcount,
 )
-from ..tensor.tensor import Tensor, from_array
+from ..tensor.tensor import Tensor, from_array, is_scalar, with_memory
 from ..views.nodes import ViewBackward
 from .engine import GraphTask
 from .hooked_run import accumulating
@@ -189,8 +189,9 @@ class FastTask(GraphTask):
             if edge in self.owned:
                 held.add_(grad)
             else:
-                buffers[edge] = held + grad
-                self.owned.add(edge)
+                held = buffers[edge] = held + grad
+                if not is_scalar(held):
+                    self.owned.add(edge)
         elif held.dtype != grad.dtype:
             buffers[edge] = held + grad
         elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
@@ -296,7 +297,7 @@ class FastTask(GraphTask):
         # (8) no copy where nobody else holds it, as below
         if self.recorded:
             alone = getrefcount(grad) <= ALONE_IN_BUFFER and grad._view is None and grad._storage is None
-            return grad if alone else grad.clone()  # type: ignore[no-any-return]
+            return with_memory(grad) if alone else grad.clone()
         if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ALONE_IN_BUFFER:
             grad = np.array(grad)
         return from_array(grad)
@@ -346,7 +347,7 @@ def _add_to_grad(tensor: Tensor, grad: Any, recorded: bool, alone: bool) -> None
                 grad = held + grad
             elif not alone:
                 grad = grad.clone()
-            tensor._grad = grad
+            tensor._grad = with_memory(grad)
         elif held is None:
             tensor._grad = from_array(grad if alone else np.array(grad, dtype=tensor._array.dtype))
         elif (

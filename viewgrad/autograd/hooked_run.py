@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import GradientMismatchError, HookError
 from ..tensor.node import Node, NodeHooks
-from ..tensor.tensor import Tensor, from_array
+from ..tensor.tensor import Tensor, from_array, with_memory
 
 __all__ = ["HookedRun", "RunHook", "accumulating"]
 
@@ -94,7 +94,7 @@ class HookedRun:
         with accumulating:
             held = tensor.grad
             if self.recorded:
-                tensor._grad = grad.clone() if held is None else held + grad
+                tensor._grad = grad.clone() if held is None else with_memory(held + grad)
             elif held is None:
                 tensor._grad = from_array(np.array(grad, dtype=tensor._array.dtype))
             else:

@@ -19,7 +19,7 @@ from ..symbolic.graph import Graph
 from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, current_mode, no_grad
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
 from .call import Finished, called
 from .compiled import CompiledProgram
@@ -280,7 +280,7 @@ class Compiled:
                 tensor = outputs[spec.output if spec.base is None else spec.base]
             for step in spec.steps:
                 tensor = step(tensor)
-            leaves.append(tensor)
+            leaves.append(as_scalar(tensor) if spec.scalar else tensor)
         return unflatten(signature.result, leaves)
 
     def _checked(

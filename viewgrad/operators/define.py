@@ -50,6 +50,7 @@ def row(
     samples: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
     singular: bool = False,
+    gives_arrays: bool = False,
 ) -> Operator:
     """Define an operator: one row of the table.
 
@@ -75,6 +76,7 @@ def row(
         reference: computes the same in another way from arrays; the first of `numpy` where left out.
         singular: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows there is
             0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
+        gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
 
     Returns:
         The operator, callable.
@@ -97,6 +99,7 @@ def row(
         samples=samples,
         reference=reference or next((function for function in numpy if callable(function)), None),
         row=_place(signature),
+        gives_arrays=gives_arrays,
     )
     arguments = operator.signature.arguments
     if method and arguments and arguments[0].kind == "tensor":

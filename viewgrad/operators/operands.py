@@ -20,6 +20,8 @@ from .language.names import TENSOR_FUNCTIONS
 __all__ = [
     "HOLDERS",
     "MUTABLE",
+    "NUMBERS",
+    "forward_array",
     "as_operand",
     "checked_gradient",
     "foreign_operand",
@@ -42,6 +44,9 @@ MUTABLE: Final = frozenset({Tensor, dict, list, np.ndarray, set, tuple})
 
 # What may be a tensor, or hold one.
 HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
+
+# What stands for a number of type float64 beside one.
+NUMBERS: Final = frozenset({float, int, np.float64})
 
 # Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
@@ -114,15 +119,15 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     return tensor
 
 
-def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
-    """What a forward returned, as an array that shares no memory with its inputs."""
+def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], gives_arrays: bool = False) -> Array:
+    """What a forward returned, as an array that shares no memory with its inputs; as a scalar if without dimensions."""
     if isinstance(result, Tensor):
         raise TypeError("the forward of an operator made a Tensor of arrays; it is to compute with arrays")
     array: Array = np.asarray(result)
+    if not array.ndim:
+        return array.copy() if gives_arrays else array[()]
     if not array.flags.writeable:
         return array.copy()
-    if isinstance(result, np.generic):
-        return array
     if array.base is not None or array is not result:
         for given in inputs:
             for other in given if isinstance(given, list) else (given,):
@@ -132,6 +137,12 @@ def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any]) -> Array:
     if any(array is given for given in inputs):
         array = array.copy()
     return array
+
+
+def forward_array(tensor: Tensor) -> Array:
+    """The array of a tensor, as the forward of an operator takes it: also of a scalar."""
+    array = tensor._array
+    return array if type(array) is np.ndarray else np.asarray(array)
 
 
 def overwrite(target: Array, result: Any) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor.tensor import UFUNCS, Tensor
+from ..tensor.tensor import UFUNCS, Tensor, is_scalar
 from . import OPERATORS
-from .codegen.compile import with_names
+from .codegen.compile import augmented, with_names
 from .operands import as_operand
 
 __all__: list[str] = []
@@ -44,6 +44,17 @@ def _as_method(function: Any) -> Any:
     return with_names(function, {"foreign_operand": _not_implemented})
 
 
+def _augmented(operator: Any, name: str) -> Any:
+    """The in-place variant of an operator as one of Python's, which is written when it is first called."""
+
+    def first_call(self: Any, other: Any) -> Any:
+        method = _as_method(augmented(operator))
+        setattr(Tensor, name, method)
+        return method(self, other)
+
+    return first_call
+
+
 def _install() -> None:
     for python, name in SAME_ORDER.items():
         operator = OPERATORS[name]
@@ -51,7 +62,7 @@ def _install() -> None:
         setattr(Tensor, f"__{python}__", method)
         setattr(Tensor, f"__r{python}__", method if python in COMMUTATIVE else _reflected(method))
         if operator.has_inplace:
-            setattr(Tensor, f"__i{python}__", _as_method(operator.inplace_function))
+            setattr(Tensor, f"__i{python}__", _augmented(operator, f"__i{python}__"))
     for python, name in (OF_ONE | COMPARISONS).items():
         setattr(Tensor, f"__{python}__", _as_method(OPERATORS[name].function))
 
@@ -69,6 +80,8 @@ def _pow(self: Any, other: Any) -> Any:
 
 
 def _ipow(self: Any, other: Any) -> Any:
+    if is_scalar(self):
+        return NotImplemented
     return square_(self) if type(other) is int and other == 2 else power_(self, other)
 
 

@@ -62,7 +62,7 @@ def run_node(node: Node, inputs: Sequence[Any], where: Callable[[Node], str]) ->
     results = operator.forward(*args, **keywords)
     if not isinstance(results, tuple):
         results = (results,)
-    return tuple([owned_array(result, list(inputs)) for result in results])
+    return tuple([owned_array(result, list(inputs), True) for result in results])
 
 
 def forward_call(operator: Any, inputs: Sequence[Any], attributes: Any) -> tuple[list[Any], dict[str, Any]]:

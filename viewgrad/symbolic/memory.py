@@ -16,7 +16,7 @@ import numpy as np
 from ..tensor.windows import address_of
 from .types import TensorType, Window, row_strides
 
-__all__ = ["Chain", "Memories", "Memory", "owner_of"]
+__all__ = ["Chain", "Memories", "Memory", "identified", "owner_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +35,27 @@ def owner_of(array: Array) -> Array:
                 return array
             base = held
         array = base
+
+
+class TracedNumber(np.ndarray[Any, Any]):
+    """The number that a scalar holds while it is traced: an array without dimensions, by which it is known again.
+
+    NumPy's numbers have no identity: each `True` is the same object. To the rest of the library a tensor that holds one
+    of these is a scalar, as it holds no plain array.
+    """
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()]  # what is computed of it is none of these
+
+
+def identified(tensor: Any) -> Any:
+    """The array of a tensor; a scalar gets one by which it is known again."""
+    array = tensor._array
+    if isinstance(array, np.generic):
+        number = np.ndarray.__new__(TracedNumber, (), array.dtype)
+        number[()] = array
+        tensor._array = array = number
+    return array
 
 
 class Reference(weakref.ref[Any]):

@@ -65,6 +65,7 @@ class ResultSpec:
         base: the number of the output that is the value of the tensor of which it is a view, where other results share
             its memory; None otherwise.
         steps: the view functions that take it from that input or base; none where it is itself.
+        scalar: whether it is a scalar, and no array.
     """
 
     output: int
@@ -72,6 +73,7 @@ class ResultSpec:
     input: int | None = None
     base: int | None = None
     steps: tuple[Any, ...] = ()
+    scalar: bool = False
 
 
 @attrs.frozen(eq=False)

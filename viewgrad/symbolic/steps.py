@@ -43,7 +43,7 @@ class Step:
         """The outputs from arrays."""
         with ModeSwitch(off=GRAD | TRACE | FORWARD):
             outputs = self.on_tensors(*[None if each is None else from_array(np.array(each)) for each in inputs])
-        return tuple([None if output is None else output._array for output in outputs])
+        return tuple([None if output is None else np.asarray(output._array) for output in outputs])
 
 
 @attrs.frozen

@@ -14,10 +14,10 @@ from ..func.tree import Structure, flatten, paths, unflatten
 from ..tensor.creation import from_numpy
 from ..tensor.modes import TRACE, ModeSwitch
 from ..tensor.observers import OBSERVER
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.windows import address_of
 from .graph import Graph, Value
-from .memory import Memory, owner_of
+from .memory import Memory, identified, owner_of
 from .randomness import Generators
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature
 from .tracer import Tracer
@@ -161,7 +161,7 @@ class Binder:
                 self.tensors.append((number, leaf, value))
         groups: dict[int, list[tuple[Tensor, Value]]] = {}
         for _, tensor, value in self.tensors:
-            groups.setdefault(id(owner_of(tensor._array)), []).append((tensor, value))
+            groups.setdefault(id(owner_of(identified(tensor))), []).append((tensor, value))
         for group in groups.values():
             self._place(group)
 
@@ -248,7 +248,7 @@ class Binder:
             elif owners.count(owners[number]) > 1 and not self._is_from_outside(root):
                 results.append(ResultSpec(number, kind, None, self._output(root), steps))
             else:
-                results.append(ResultSpec(number, kind))
+                results.append(ResultSpec(number, kind, scalar=is_scalar(leaf)))
         return results
 
     def _is_from_outside(self, root: Tensor) -> bool:

@@ -14,13 +14,13 @@ from ..tensor.features import feature
 from ..tensor.modes import TRACE
 from ..tensor.observers import OBSERVER
 from ..tensor.tensor import Tensor
-from ..views.gather import Accumulate, Gather, Write
+from ..views.gather import Accumulate, Gather, ReadElement, Write
 from .attributes import Frozen, thawed
 from .graph import Value
 from .kinds import kind_of
 from .steps import FunctionStep
 from .tracer import Tracer
-from .types import OBJECT, TensorType
+from .types import OBJECT, TensorType, Window
 
 __all__: list[str] = []
 
@@ -64,7 +64,7 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
     ]
     node = self.node(kind_of(name), inputs, attributes, types, location)
     for output, value in zip(outputs, node.outputs, strict=True):
-        self.memories.add(output._array, value)
+        self.add(output, value)
     return result
 
 
@@ -78,6 +78,19 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
     out = run()
     kind = TensorType.of(out._array.dtype, out._array.shape, out._edge is not None)
     self.add(out, self.node("gather_at", (source, *indices), (pattern,), (kind,), location).output)
+    return out
+
+
+@feature(TRACE, ReadElement)
+def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
+    """Read one element, and write it down: a window without dimensions, of the value at that time."""
+    self = tracer()
+    source = self.value_of(call.source)
+    out = run()
+    shape = call.source.shape
+    place = [item + extent if item < 0 else item for item, extent in zip(call.index, shape, strict=True)]
+    number = int(np.ravel_multi_index(place, shape)) if shape else 0
+    self.add(out, self.read(source, Window((), (), number)))
     return out
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..errors import EscapeError, TraceError
 from ..operators.operands import is_constant
-from ..tensor.tensor import Tensor, current_edge
+from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .attributes import Frozen, Given, interned
 from .graph import Graph, Node, Value
 from .locations import Locations
-from .memory import Chain, Memories, Memory, owner_of
+from .memory import Chain, Memories, Memory, identified, owner_of
 from .types import TensorType, Window
 
 __all__ = ["Tracer", "full_or_constant"]
@@ -101,7 +101,7 @@ class Tracer:
         return value
 
     def _read(self, tensor: Tensor) -> Value:
-        array = tensor._array
+        array = identified(tensor)
         memory = self.memories.find(array)
         if memory is None:
             memory = self._unknown(tensor)
@@ -215,11 +215,11 @@ class Tracer:
 
     def add(self, tensor: Tensor, value: Value) -> None:
         """A tensor was made, whose value nobody else can see."""
-        self.memories.add(tensor._array, value)
+        self.memories.add(identified(tensor), value)
 
     def _unknown(self, tensor: Tensor) -> Memory:
         """The memory of a tensor of which nobody has told us."""
-        array = tensor._array
+        array = identified(tensor)
         owner = owner_of(array)
         number = self._numbers.get(id(owner))
         if number is not None and number() is owner:
@@ -227,7 +227,7 @@ class Tracer:
         if self.lenient or is_constant(tensor):
             return self.memories.add(array, self.constant(array))
         found = self._existing.get(id(owner))
-        if found is None or found() is not owner:
+        if not (self._is_old(tensor) if is_scalar(tensor) else found is not None and found() is owner):
             raise TraceError(
                 f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
             )
@@ -247,7 +247,7 @@ class Tracer:
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
         """The memory of a tensor from outside whose value is an input."""
-        memory = self.memories.add(tensor._array, value)
+        memory = self.memories.add(identified(tensor), value)
         memory.root = weakref.ref(tensor if tensor._view is None else tensor._view.base)
         return memory
 
@@ -366,6 +366,8 @@ def existing_tensors() -> dict[int, weakref.ref[Any]]:
             except AttributeError:  # one that is just being made, elsewhere
                 continue
             owners[id(thing)] = weakref.ref(thing)
+            if isinstance(owner, np.generic):
+                continue
             if id(owner) not in owners:
                 owners[id(owner)] = weakref.ref(owner)
     return owners

@@ -24,7 +24,7 @@ def window_at(buffer: Any, index: Any) -> Any:
     is the window.
     """
     window = buffer[index]
-    if isinstance(window, np.generic):
+    if type(window if type(buffer) is np.ndarray else window._array) is not np.ndarray:
         window = buffer[(*index, ...) if type(index) is tuple else (index, ...)]
     return window
 

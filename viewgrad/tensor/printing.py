@@ -15,7 +15,7 @@ SHOWN_BY_DEFAULT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
 
 def tensor_repr(tensor: Any) -> str:
     """The tensor as an expression, with its `dtype`, `grad_fn` or `requires_grad` where they say something."""
-    array: np.ndarray[Any, Any] = tensor._array
+    array: np.ndarray[Any, Any] = np.asarray(tensor._array)
     parts = [np.array2string(array, separator=", ", prefix="Tensor(")]
     if array.size == 0 and array.shape != (0,):
         parts.append(f"shape={array.shape}")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..errors import AutogradError, InferenceError, StrictMutationError
+from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
 from .modes import INFERENCE, STRICT, TRACE, current_mode
 from .node import Node, new
 from .observers import OBSERVER
@@ -21,9 +21,20 @@ from .ownership import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, SavedTensor
 from .windows import SavedWindows
 
-__all__ = ["Storage", "VersionCounter", "WriteLock", "keep_number", "prepare_write", "save", "storage_of"]
+__all__ = [
+    "SCALAR_OF_INFERENCE",
+    "Storage",
+    "VersionCounter",
+    "WriteLock",
+    "keep_number",
+    "prepare_write",
+    "save",
+    "scalar_write",
+    "storage_of",
+]
 
 Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
 PRESERVED_KEPT: Final = 1000  # how many of the latest copies before a write a storage remembers
 
 
@@ -224,10 +235,16 @@ def _savers(saved: SavedTensor) -> list[str]:
 
 
 def storage_of(tensor: Any) -> Storage:
-    """The storage of a tensor, made where there is none yet."""
+    """The storage of a tensor, made where there is none yet.
+
+    Raises:
+        ScalarWriteError: for a scalar, which has none.
+    """
     found: Storage | None = tensor._storage
     if found is not None:
         return found
+    if type(tensor._array) is not ndarray:
+        raise scalar_write()
     storage = Storage(tensor._array)
     # No call from here to the end: another thread that reads the same tensor does not get in between.
     found = tensor._storage
@@ -236,6 +253,16 @@ def storage_of(tensor: Any) -> Storage:
         storage.whole = tensor._saved
         tensor._saved = None
     return found
+
+
+def scalar_write(writer: str = "") -> ScalarWriteError:
+    """The error for a write in place to a scalar, by what the user has called."""
+    return ScalarWriteError(
+        f"{writer or 'an in-place write'}: a scalar is a value, as in NumPy, and cannot be written to; that is what an "
+        "operator, a reduction or an index by integers alone gives without dimensions. Bind a new value (s = s * 2, or "
+        "s *= 2), write to the element (a[i] *= 2), take a window of one element (a[i, ...]), or use clone(), which "
+        "gives an array without dimensions"
+    )
 
 
 def save(tensor: Any) -> SavedTensor:
@@ -260,7 +287,10 @@ def keep_number(tensor: Any) -> SavedTensor | np.float64:
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
     dimensions. Not for the strict mode, which is to hear of writes to all that was saved in it.
     """
-    number = tensor._array[()]
+    number = tensor._array
+    if type(number) is not ndarray:
+        return number if type(number) is np.float64 else save(tensor)
+    number = number[()]
     storage = tensor._storage
     if type(number) is not np.float64 or (storage is not None and storage._inference):
         return save(tensor)
@@ -277,9 +307,31 @@ def prepare_write(tensor: Any, writer: str = "") -> None:
     """Count a write to the whole of `tensor` and preserve the saved windows that it is about to touch."""
     storage = tensor._storage
     if storage is None:
+        if type(tensor._array) is not ndarray:
+            raise scalar_write(writer)
         storage = storage_of(tensor)
         if storage.whole is not None:
             storage.preserve(tensor._array, None, writer)
     elif storage.whole is not None or storage.windows is not None:
         storage.preserve(tensor._array, root_index(tensor, storage), writer)
     storage.version += 1
+
+
+class InferenceScalars(Storage):
+    """Stands for the storage of every scalar made in inference mode, to say so; a value needs no protection."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(np.empty(()))
+        self.inference = True
+        self.windows = WriteLock(self.root, ScalarWriteError, str(scalar_write()))
+
+    def save(self, array: Array, index: Any) -> SavedTensor:
+        """What a node is to keep of a scalar: its value."""
+        saved: SavedTensor = new(SavedTensor)
+        saved.array = array
+        return saved
+
+
+SCALAR_OF_INFERENCE: Final = InferenceScalars()

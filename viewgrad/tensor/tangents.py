@@ -20,7 +20,7 @@ from ..errors import GradientMismatchError
 from .levels import LEVEL, DualLevel, at_level, open_levels
 from .saved import SavedTensor
 from .storage import save, storage_of
-from .tensor import Tensor, current_edge, from_array, has_tangent, tensor_like
+from .tensor import Tensor, current_edge, from_array, has_tangent, is_scalar, tensor_like
 
 __all__ = [
     "DualLevel",
@@ -172,24 +172,23 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
 
 
 def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: DualLevel) -> None:
-    """Let `dual`, a view of `source` with a root of its own, have `tangent` at `level`, elsewhere those of `source`.
+    """Let `dual`, which has a root of its own, have `tangent` at `level`, elsewhere the tangents of `source`.
 
     `tangent` is kept where it can be, but never written to.
     """
-    view = dual._view
-    assert view is not None
+    root = dual if dual._view is None else dual._view.tangent_root
     source_root = source if source._view is None else source._view.tangent_root
     for other in list(getattr(source_root, "_tangent", NONE).records):
         if other.open and other is not level:
             with at_level(other.outer):
                 value = tangent_of(source, other)
                 assert value is not None
-                _attach(view.tangent_root, value, other, False)
+                _attach(root, value, other, False)
     if tangent is not None:
         with at_level(level.outer):
             if np.may_share_memory(tangent._array, dual._array):
                 tangent = tangent.clone()  # a write to the tensor must not change its tangent
-            _attach(view.tangent_root, tangent, level, False)
+            _attach(root, tangent, level, False)
 
 
 def new_tangent(tensor: Tensor, tangent: Tensor, level: DualLevel) -> None:
@@ -250,6 +249,8 @@ def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
 def _attach(root: Any, tangent: Tensor, level: DualLevel, owned: bool) -> None:
     array = root._array
     value = _cast(tangent, root)
+    if is_scalar(value) and type(array) is np.ndarray:  # the tangent may be written to, as the value may be
+        value = value.clone()
     if value._array.shape != array.shape or not _same_order(value._array, array):
         value = from_array(np.zeros_like(array)).copy_(value)
     elif value._view is not None:
@@ -371,7 +372,8 @@ class DualSaved(SavedTensor):
             if level.open:
                 _attach(tensor, tensor_like(saved, edge), level, False)
         if type(self.inner) is SavedTensor:
-            storage_of(tensor).whole = self.inner
+            if not is_scalar(tensor):
+                storage_of(tensor).whole = self.inner
         else:
             self.inner.restore_onto(tensor)
 

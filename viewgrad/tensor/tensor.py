@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -22,7 +23,17 @@ from .printing import tensor_repr
 from .saved import SavedTensor
 from .storage import Storage, storage_of
 
-__all__ = ["Tensor", "from_array", "method", "plain_array", "tell_of_new", "tensor_like"]
+__all__ = [
+    "Tensor",
+    "as_scalar",
+    "from_array",
+    "is_scalar",
+    "method",
+    "plain_array",
+    "tell_of_new",
+    "tensor_like",
+    "with_memory",
+]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -54,9 +65,12 @@ class Tensor:
         Tensor([2., 4., 6.])
     """
 
+    # One rule for these slots. All of the library may read them; `_edge` of a view by `current_edge`, which makes it
+    # anew where its base has moved on. `_array` is written only where a tensor is made, and by the few that let one
+    # have another memory; tests/test_structure.py knows them by name.
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
-    _array: Array
+    _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
     _edge: Any  # the Node (or Edge) that made this value; an AccumulateGrad for a leaf that requires grad; None
     _grad: Tensor | None
     _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
@@ -190,7 +204,10 @@ class Tensor:
         self._grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Say whether gradients with respect to this leaf are wanted; returns the tensor itself."""
+        """Say whether gradients with respect to this leaf are wanted; returns the tensor itself.
+
+        A scalar becomes an array without dimensions by it: a leaf can be updated in place.
+        """
         edge = current_edge(self)
         if requires_grad:
             if edge is not None:
@@ -203,6 +220,10 @@ class Tensor:
                 raise DifferentiabilityError(
                     "a tensor made in inference mode cannot require gradients; clone() it outside inference mode first"
                 )
+            if is_scalar(self):
+                self._array = np.array(self._array)
+                self._saved = None
+                self._storage = None
             self._edge = AccumulateGrad(self)
         elif edge is not None:
             if type(edge) is not AccumulateGrad:
@@ -230,6 +251,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A tensor on this memory without the history: writes to either are seen, and counted, by both."""
+        if is_scalar(self):
+            return self._without_history()
         alone = self._storage is None
         storage = storage_of(self)
         storage.shared = True
@@ -266,7 +289,7 @@ class Tensor:
     # -- to and from NumPy ---------------------------------------------------------------------------------------------
 
     def numpy(self) -> Array:
-        """A read-only window on the memory, without copying.
+        """A read-only window on the memory, without copying; of a scalar, an array without dimensions.
 
         Raises:
             AutogradError: where the tensor requires grad, or has a tangent, since the array would carry neither.
@@ -275,8 +298,11 @@ class Tensor:
             raise AutogradError("numpy() on a tensor that requires grad would lose its history; use detach().numpy()")
         if current_mode() & FORWARD and has_tangent(self):
             raise AutogradError("numpy() on a tensor that has a tangent would lose it; use detach().numpy()")
-        storage_of(self).shared = True
-        window = self._array.view()
+        if is_scalar(self):
+            window = np.array(self._array)
+        else:
+            storage_of(self).shared = True
+            window = self._array.view()
         window.flags.writeable = False
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "numpy()", window)
@@ -362,7 +388,7 @@ class Tensor:
         return value
 
     def __index__(self) -> int:
-        value = self._array.__index__()
+        value = as_int(self._array)
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "int()", value)
         return value
@@ -394,6 +420,8 @@ class Tensor:
         if not self.is_leaf:  # it goes on having its history
             memo[id(self)] = clone = self.clone()
             return clone  # type: ignore[no-any-return]
+        if is_scalar(self):
+            return self._without_history()
         out = Tensor(self._array, requires_grad=self.requires_grad)
         memo[id(self)] = out
         grad = self.grad
@@ -404,6 +432,12 @@ class Tensor:
     def __reduce__(self) -> Any:
         self._refuse_non_leaf("pickled")
         return _unpickle, (self._array, self.requires_grad, self.grad)
+
+    def _without_history(self) -> Tensor:
+        """A scalar of the same value."""
+        out = from_array(self._array)
+        out._storage = self._storage
+        return out
 
     def _warn_of_lost_history(self, by: str) -> None:
         """Warn where Python, or NumPy in assigning to an element of an array, makes a plain number of this tensor."""
@@ -471,8 +505,30 @@ def current_edge(tensor: Tensor) -> Any:
     return tensor._edge if view is None else view.edge_of(tensor)
 
 
+def is_scalar(tensor: Tensor) -> bool:
+    """Whether a tensor is a scalar: a value without dimensions that cannot be written to, as NumPy's scalars are.
+
+    That is what an operator, a reduction or an index by integers alone gives without dimensions. See
+    Note [Scalars are values] in docs/notes/scalars.md.
+    """
+    return type(tensor._array) is not ndarray
+
+
+def as_scalar(tensor: Tensor) -> Tensor:
+    """A tensor without dimensions that nobody else holds, as the scalar that it is to be from now on."""
+    tensor._array = tensor._array[()]
+    tensor._storage = None
+    tensor._saved = None
+    return tensor
+
+
+def with_memory(tensor: Tensor) -> Tensor:
+    """The tensor itself, or where that is a scalar an array without dimensions, which can be viewed and written to."""
+    return tensor if type(tensor._array) is ndarray else tensor.clone()  # type: ignore[no-any-return]
+
+
 def from_array(array: Array, edge: Any = None) -> Tensor:
-    """A tensor over `array` itself, which must be nobody else's."""
+    """A tensor over `array` itself, which must be nobody else's; a scalar where it is one of NumPy's numbers."""
     out: Tensor = new(Tensor)
     out._array = array
     out._edge = edge
@@ -500,8 +556,13 @@ def tell_of_new(tensor: Tensor, data: Any = None, garbage: bool = False) -> None
 def tensor_like(saved: SavedTensor | np.float64, edge: Any) -> Tensor:
     """A tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
     if isinstance(saved, np.float64):
-        return from_array(np.asarray(saved), edge)
+        return from_array(saved, edge)  # type: ignore[arg-type]
     array = saved.array
+    if type(array) is not ndarray:
+        out = from_array(array, edge)
+        if type(saved) is not SavedTensor:
+            saved.restore_onto(out)
+        return out
     out = from_array(array, edge)
     storage = out._storage = Storage(array, foreign=True)
     if type(saved) is SavedTensor:  # what user hooks unpack is another array each time
@@ -553,7 +614,7 @@ def _check_dtype(dtype: np.dtype[Any]) -> None:
 
 
 def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    out = Tensor(array, requires_grad=requires_grad)
+    out = Tensor(array, requires_grad=requires_grad) if type(array) is ndarray else from_array(array)
     if grad is not None:
         out._grad = grad
     return out

@@ -54,6 +54,7 @@ class Facts:
         history: shared with its base.
         overlaps: whether elements share places in memory.
         strided: whether it is a window of its base's own elements.
+        scalar: whether it is a value without dimensions, which cannot be written to.
     """
 
     base: str | None
@@ -61,11 +62,17 @@ class Facts:
     history: History
     overlaps: bool = False
     strided: bool = True
+    scalar: bool = False
 
     @property
     def writable(self) -> bool:
         """Whether it can be written to in grad mode."""
-        return not self.overlaps and not self.history.leaf
+        return self.memory_is_writable and not self.history.leaf
+
+    @property
+    def memory_is_writable(self) -> bool:
+        """Whether it can be written to in any mode."""
+        return not self.overlaps and not self.scalar
 
 
 class Sketch:
@@ -102,7 +109,7 @@ class Sketch:
     # -- the steps -----------------------------------------------------------------------------------------------------
 
     def view(self, step: s.View) -> None:
-        if step.op.copies:
+        if step.op.copies or self.facts[step.tensor].scalar:
             self._fresh(step.out, np.array(view_of_array(step.op, self.arrays[step.tensor])), (step.tensor,))
         else:
             self._view(step.out, self.taken(step), step)
@@ -145,6 +152,8 @@ class Sketch:
 
     def call(self, step: s.Call) -> None:
         self._fresh(step.out, step.numpy([self.value(operand) for operand in step.operands]), step.operands)
+        if step.function.name == "clone":
+            self.facts[step.out].scalar = False
 
     def gather(self, step: s.Gather) -> None:
         self._fresh(step.out, np.array(self.arrays[step.tensor][self.index(step.index)]), (step.tensor,))
@@ -153,12 +162,12 @@ class Sketch:
         array = np.asarray(array)
         requires = self.recording and array.dtype.kind in "fc" and self.requires_grad(operands)
         self.arrays[out] = array
-        self.facts[out] = Facts(None, Memory(), History(requires))
+        self.facts[out] = Facts(None, Memory(), History(requires), scalar=not array.ndim)
 
     def detach(self, step: s.Detach) -> None:
         facts = self.facts[step.tensor]
         self.arrays[step.out] = self.arrays[step.tensor]
-        self.facts[step.out] = Facts(None, facts.memory, History(False), facts.overlaps)
+        self.facts[step.out] = Facts(None, facts.memory, History(False), facts.overlaps, scalar=facts.scalar)
 
     def write(self, step: s.Write) -> None:
         array = self.arrays[step.target]

@@ -139,7 +139,9 @@ def _one_of(draw: Draw, *names: str) -> str:
 
 
 def _index(draw: Draw, array: Array) -> ViewOp:
-    return ViewOp("index", draw(basic_indices(array.shape)))
+    index = draw(basic_indices(array.shape))
+    # By integers alone a view is none, but a scalar.
+    return ViewOp("index", index if isinstance(array[index], np.ndarray) else (*index, ...))
 
 
 def _select(draw: Draw, array: Array) -> ViewOp:

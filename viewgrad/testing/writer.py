@@ -151,7 +151,7 @@ class Writer:
     def source(self) -> str:
         """A tensor to take a view of; mostly one that can be written to."""
         writable = self.targets()
-        name: str = self.choose([*writable * 2, *self.names()])
+        name: str = self.choose([*writable * 2, *self.names(lambda name: not self.sketch.facts[name].scalar)])
         return name
 
     def draw_view(self) -> Any:
@@ -256,10 +256,16 @@ class Writer:
         name = self.choose(self.names(lambda name: self.array(name).ndim > 0))
         if name is None:
             return None
-        index = self.draw_array_index(self.array(name).shape)
+        index = self.draw_place(self.array(name).shape) or self.draw_array_index(self.array(name).shape)
         if index is None or self.array(name)[self.sketch.index(index)].size > LARGEST_SIZE:
             return None
         return s.Gather(self.new_name(), name, index)
+
+    def draw_place(self, shape: tuple[int, ...]) -> Index | None:
+        """The index of a single element, for one read in two; None for the others."""
+        if 0 in shape or self.draw(st.booleans()):
+            return None
+        return tuple(self.draw(st.integers(-extent, extent - 1)) for extent in shape)
 
     def draw_array_index(self, shape: tuple[int, ...]) -> Index | None:
         """An index with an array in it; None where there is nothing to index."""
@@ -277,7 +283,7 @@ class Writer:
         """The tensors that can be written to."""
         if self.sketch.recording:
             return self.names(lambda name: self.sketch.facts[name].writable)
-        return self.names(lambda name: not self.sketch.facts[name].overlaps)
+        return self.names(lambda name: self.sketch.facts[name].memory_is_writable)
 
     def target(self) -> Any:
         """A tensor to write to; mostly a view."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InterruptedWriteError
 from ..tensor.node import MANY, ONE, ONE_EDGE, OVERWRITE, TWO_EDGES, Node, new, next_sequence_nr
 from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
-from ..tensor.tensor import Tensor, current_edge
+from ..tensor.tensor import Tensor, current_edge, with_memory
 from .meta import move_retained
 from .nodes import Layout, layout_for, places_of, take_window
 from .specs import match_spec
@@ -145,6 +145,7 @@ class CopySlices(Node):
 
     def apply_recorded(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """`apply` with tensors: the gradient is written to in place, and that is recorded in its turn."""
+        grad = with_memory(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
             return self._overwrite_places(grad, edges, self.fn.apply_recorded, places_of(self.view_fn, self.layout[0]))

@@ -1,4 +1,4 @@
-"""Reading and writing by arrays: `x[[2, 0]]`, `x[mask] = value`, and adding to the places that arrays of indices name.
+"""Reading elements, and reading and writing by arrays: `x[2]`, `x[[2, 0]]`, `x[mask] = value`.
 
 A read gathers a copy. Its gradient adds to the places that were read, and a write's overwrites them, so that each costs
 what is indexed.
@@ -17,10 +17,10 @@ from ..tensor.indices import BASIC, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of
 from ..tensor.observers import array_of, array_of_index
-from ..tensor.storage import prepare_write
+from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import INTERRUPTIONS, CopySlices, interrupt_history, rebase_history
-from .nodes import Layout, layout_for
+from .nodes import ElementBackward, Layout, layout_for, node_of_view
 from .specs import Like, match_spec
 from .write_checks import check_write
 
@@ -30,8 +30,10 @@ __all__ = [
     "IndexAccumulateBackward",
     "IndexBackward",
     "IndexPutBackward",
+    "ReadElement",
     "Write",
     "copy_where_",
+    "element",
     "gathered",
     "index_accumulate_",
     "last_writers",
@@ -144,9 +146,7 @@ def normalised(index: Any) -> tuple[Any, bool]:
                 continue
         if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
             result.append(int(item))
-        elif isinstance(item, np.ndarray) and item.dtype.kind in "iu" and not item.ndim:
-            result.append(int(item))
-        else:
+        else:  # also an array without dimensions, by which NumPy reads a copy
             array = np.array(item)
             if array.size == 0 and not isinstance(item, np.ndarray):
                 array = array.astype(np.intp)
@@ -194,7 +194,7 @@ def gathered(self: Tensor, index: tuple[Any, ...]) -> Tensor:
 
 
 def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
-    out = from_array(np.asarray(self._array[index]))
+    out = from_array(self._array[index])
     edge = current_edge(self)
     if edge is not None and current_mode() & GRAD:
         node: IndexBackward = new(IndexBackward)
@@ -206,6 +206,50 @@ def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
         node.layout = layout_for(self)
         out._edge = node
     return out
+
+
+def element(self: Tensor, index: Any, number: Any) -> Tensor:
+    """The scalar `self[index]`, whose value is `number`, for an index by integers alone."""
+    edge = self._edge if self._view is None else self._view.edge_of(self)
+    mode = current_mode()
+    if mode > GRAD:
+        items = index if type(index) is tuple else (index,)
+        out: Tensor = run_with_features(ReadElement(self, items, inplace=False), mode)
+        return out
+    out = new(Tensor)
+    out._array = number
+    out._saved = None
+    out._storage = None
+    out._view = None
+    if edge is None or not mode:
+        out._edge = None
+        return out
+    node: ElementBackward = new(ElementBackward)
+    node.edge = edge
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)  # which remembers the layout
+    node.layout = storage.layout if storage.layout is not None and self._array is storage.root else layout_for(self)
+    out._edge = node
+    return out
+
+
+class ReadElement(Gather):
+    """A read of one element."""
+
+    def run(self) -> Tensor:
+        """Read, and record it in grad mode."""
+        source = self.source
+        out = from_array(source._array[self.index])
+        edge = current_edge(source)
+        if edge is not None and current_mode() & GRAD:
+            out._edge = self.node = self.history = node_of_view(
+                ElementBackward, edge, source, self.index, None, False
+            )
+        return out
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Reading and writing by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view."""
+"""Reading and writing by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view.
+
+An index by integers alone reads one element: a scalar, which is no view.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from ..tensor.node import AccumulateGrad, new, next_sequence_nr
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
-from .gather import Write, gathered, normalised, put
-from .making import index_view
+from .gather import Write, element, gathered, normalised, put
+from .making import index_view, view_of_window
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
 from .ops import SelectBackward, SliceBackward
 from .view_functions import Chain, Index, chained
@@ -28,16 +31,24 @@ ndarray: Final = np.ndarray
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    """`x[index]`: a view for basic indexing, a copy for indexing by arrays."""
+    """`x[index]`: a view for basic indexing, a copy for indexing by arrays, a scalar for integers alone."""
     kind = type(index)
+    node_class = SliceBackward
     if kind is int:
-        return index_view(self, index, SelectBackward)
-    if kind is slice:
-        return index_view(self, settled_slice(index), SliceBackward)
-    if kind is tuple and is_plain(index):
-        return index_view(self, index, SliceBackward)
-    index, basic = normalised(index)
-    return index_view(self, index, SliceBackward) if basic else gathered(self, index)
+        node_class = SelectBackward
+    elif kind is slice:
+        index = settled_slice(index)
+    elif kind is not tuple or not is_plain(index):
+        index, basic = normalised(index)
+        if not basic:
+            return gathered(self, index)
+    array = self._array
+    window = array[index]
+    if type(window) is not ndarray:
+        return element(self, index, window) if type(array) is ndarray else self
+    if type(array) is not ndarray:
+        return index_view(self, index, node_class)
+    return view_of_window(self, window, index, node_class)
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the usual cases, without a call
@@ -70,8 +81,6 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
     # A window of a tensor that is no view: no tensor is made for it.
     array = self._array
     window = array[index]
-    if type(window) is not ndarray:
-        window = window_at(array, index)
     edge = None
     if type(value) is Tensor:
         view = value._view
@@ -92,10 +101,15 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
         check_write(self, bool(recorded))
     if storage.whole is not None or storage.windows is not None:
-        storage.preserve(window, index if array is storage.root else None, "__setitem__")
+        storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
     storage.version += 1
     try:
-        window[...] = value
+        if type(window) is ndarray:
+            window[...] = value
+        elif type(value) is ndarray:
+            window_at(array, index)[...] = value
+        else:
+            array[index] = value
     except INTERRUPTIONS:
         if recorded:
             interrupt_history(self, "__setitem__", index)

@@ -12,12 +12,12 @@ from ..tensor.modes import ANOMALY, FUNCTIONAL, GRAD, INFERENCE, REPLAY, ModeSwi
 from ..tensor.node import new, next_sequence_nr
 from ..tensor.origins import note
 from ..tensor.storage import storage_of
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, with_memory
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralViewMeta
 from .nodes import IndexViewBackward, ViewBackward, layout_for, node_of_view
 from .view_functions import Chain, Index, ViewFunction, chained
 
-__all__ = ["index_view", "make_view", "view_replay"]
+__all__ = ["index_view", "make_view", "view_of_window", "view_replay"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -25,11 +25,21 @@ DEFAULT: Final = CreationMeta.DEFAULT
 
 
 def index_view(self: Tensor, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
-    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these."""
+    """The view that basic indexing takes: `index` is an int, a slice, None, `...` or a tuple of these.
+
+    Of a single element too it is a view, without dimensions; of a scalar, one of an array made of it.
+    """
+    self = with_memory(self)
     source = self._array
     array = source[index]
     if type(array) is not ndarray:  # as window_at does
         array = source[(*index, ...) if type(index) is tuple else (index, ...)]
+    return view_of_window(self, array, index, node_class)
+
+
+def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[IndexViewBackward]) -> Tensor:
+    """The view by a basic index of which `array` is the window."""
+    source = self._array
     parent = self._view
     if current_mode() != GRAD or (parent is not None and type(parent) is not DifferentiableViewMeta):
         return make_view(self, array, index, None, node_class)

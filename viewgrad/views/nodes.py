@@ -15,6 +15,7 @@ from .view_functions import ViewFunction
 
 __all__ = [
     "AS_STRIDED",
+    "ElementBackward",
     "FunctionViewBackward",
     "IndexViewBackward",
     "Layout",
@@ -150,6 +151,16 @@ class IndexViewBackward(ViewBackward):
 
     view_fn = None
     overlaps = False
+
+
+class ElementBackward(IndexViewBackward):
+    """The node of a read of one element, which gives a scalar and no view."""
+
+    __slots__ = ()
+
+    def add_to(self, accumulator: Array, grad: Any) -> None:
+        """Add `grad`, a number, to the element of `accumulator`."""
+        accumulator[self.index] += grad
 
 
 class FunctionViewBackward(ViewBackward):

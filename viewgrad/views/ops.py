@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ForwardModeError
 from ..tensor.modes import GRAD, current_mode
-from ..tensor.tensor import FUNCTIONS, Tensor, method
+from ..tensor.tensor import FUNCTIONS, Tensor, is_scalar, method, with_memory
 from .geometry import TensorGeometry
 from .making import index_view, make_view
 from .meta import DualViewMeta
@@ -156,6 +156,8 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
         dims = {_dimension(dim, len(shape)) for dim in (axis if isinstance(axis, tuple) else (axis,))}
         if any(shape[dim] != 1 for dim in dims):
             raise ValueError(f"cannot squeeze dimensions {sorted(dims)} of shape {shape}: not all have length 1")
+    if is_scalar(self):
+        return self
     index = tuple(0 if i in dims else slice(None) for i in range(len(shape)))
     return index_view(self, index or (...,), SqueezeBackward)
 
@@ -171,6 +173,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 
 def _view(self: Tensor, view_fn: ViewFunction, node_class: type[ViewBackward], **kwargs: Any) -> Tensor:
+    self = with_memory(self)
     return make_view(self, view_fn(self._array), None, view_fn, node_class, **kwargs)
 
 
@@ -179,6 +182,8 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
     """The dimensions in another order; reversed where none is given."""
     order = _flat(axes)
     ndim = self._array.ndim
+    if is_scalar(self) and (not order or order == (None,)):
+        return self
     if not order or order == (None,):
         return _transposed(self)
     return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in order)), TransposeBackward)
@@ -215,6 +220,8 @@ def moveaxis(self: Tensor, source: Any, destination: Any) -> Tensor:
 
 def _transposed(self: Tensor) -> Tensor:
     """The dimensions reversed."""
+    if is_scalar(self):
+        return self
     return _view(self, _reversed(self._array.ndim), TransposeBackward)
 
 
@@ -234,6 +241,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 @method
 def reshape(self: Tensor, *shape: Any) -> Tensor:
     """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
+    self = with_memory(self)
     sizes = _flat(shape)
     array = self._array.reshape(sizes)
     if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
@@ -249,6 +257,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     Raises:
         ValueError: where the memory layout allows no such view.
     """
+    self = with_memory(self)
     array = self._array.reshape(_flat(shape))
     if not _is_window(array, self._array):
         raise ValueError(
@@ -302,6 +311,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     """Broadcast to `shape`, without copying."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    self = with_memory(self)
     array = np.broadcast_to(self._array, shape)
     new = array.ndim - self._array.ndim
     if array.shape == (1,) * new + self._array.shape:  # nothing is repeated
@@ -340,6 +350,7 @@ def as_strided(
         ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
         ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
     """
+    self = with_memory(self)
     base = self if self._view is None else self._view.base
     if not base._array.flags.c_contiguous or (self._view is not None and not self._view.strided):
         raise ValueError("as_strided needs a base that is laid out in row order; use contiguous() first")
@@ -371,17 +382,22 @@ def as_strided(
 
 
 def real(self: Tensor) -> Tensor:
-    """The real parts: a view of a complex tensor, and a real tensor itself."""
+    """The real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
     if self._array.dtype.kind != "c":
         return self
-    return _view(self, RealPart(), RealBackward, strided=False)
+    return _of_scalar(self, _view(self, RealPart(), RealBackward, strided=False))
 
 
 def imag(self: Tensor) -> Tensor:
-    """The imaginary parts: a view of a complex tensor, and zeros for a real one."""
+    """The imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
     if self._array.dtype.kind != "c":
-        return Tensor(np.zeros_like(self._array))
-    return _view(self, ImaginaryPart(), ImagBackward, strided=False)
+        return _of_scalar(self, Tensor(np.zeros_like(self._array)))
+    return _of_scalar(self, _view(self, ImaginaryPart(), ImagBackward, strided=False))
+
+
+def _of_scalar(source: Tensor, part: Tensor) -> Tensor:
+    """A part of `source` as NumPy gives it: a scalar where that is one."""
+    return part[()] if is_scalar(source) else part
 
 
 @method
@@ -486,7 +502,7 @@ def _install() -> None:
         }
     )
     if hasattr(np, "unstack"):  # NumPy 2.1
-        FUNCTIONS[np.unstack] = lambda a, axis=0: unbind(a, axis)
+        FUNCTIONS[np.unstack] = lambda a, axis=0: tuple(moveaxis(a, axis, 0))
 
 
 _install()

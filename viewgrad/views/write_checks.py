@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from ..errors import LeafInPlaceError, OverlappingWriteError, ViewInPlaceError
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
+from ..tensor.storage import scalar_write
 from ..tensor.tensor import Tensor
 from .geometry import TensorGeometry
 from .meta import CreationMeta
 
 __all__ = ["check_write"]
+
+ndarray: Final = np.ndarray
 
 
 def check_write(tensor: Tensor, recorded: bool) -> None:
@@ -20,6 +27,8 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
         recorded: whether the write is recorded, which only happens in grad mode.
     """
     view = tensor._view
+    if type(tensor._array) is not ndarray:
+        raise scalar_write()
     if view is not None:
         if view.overlaps_itself:
             raise OverlappingWriteError(_overlapping(tensor, "it was made by expand, unfold or as_strided"))

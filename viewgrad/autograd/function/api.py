@@ -23,7 +23,7 @@ from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, TRACE, Mod
 from ...tensor.node import named_node, new, next_sequence_nr
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
-from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
 from ...views.copy_slices import CopyBackwards, rebase_history
 from ...views.making import index_view
 from ...views.meta import mark_made_in_function, set_history
@@ -345,8 +345,12 @@ def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tens
     if edge is None:
         if ctx._recorded and current_edge(tensor) is not None:
             return tensor.detach()
+        if alias and is_scalar(tensor):
+            return from_array(tensor._array)
         return index_view(tensor, (...,), SliceBackward) if alias else tensor
-    if alias:
+    if alias and is_scalar(tensor):
+        tensor = from_array(tensor._array)
+    elif alias:
         tensor = index_view(tensor, (...,), SliceBackward)
     if tensor._view is not None:
         mark_made_in_function(tensor)

@@ -167,8 +167,8 @@ class FunctionCtx:
         if saved is None:
             return None
         tensor = tensor_like(saved, None)  # raises where it has been released
-        assert tensor._storage is not None
-        tensor._storage.windows = SAVED_LOCK
+        if tensor._storage is not None:  # a scalar has none
+            tensor._storage.windows = SAVED_LOCK
         node = None if self._node is None else self._node()
         if node is not None:
             if kept.origin is UNKNOWN:

@@ -54,7 +54,7 @@ def explain(tensor: Tensor) -> str:
         This is a view of float64 (2,), base[:2], of a base of float64 (3,).
         The base was made by AddBackward. Then it was written to, in this order:
           1. MulBackward wrote to base[:2]; it saved other (float64 (), 8 bytes).
-          2. CopyBackwards wrote to base[2]; values came from SelectBackward.
+          2. CopyBackwards wrote to base[2]; values came from ElementBackward.
         The history of this view was made anew after write 2: AsStridedBackward takes it from the base.
     """
     view = tensor._view

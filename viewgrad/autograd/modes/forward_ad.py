@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from ...errors import DifferentiabilityError, ForwardModeError, GradientMismatchError
 from ...tensor.levels import LEVEL, DualLevel
-from ...tensor.modes import FORWARD, MODE
+from ...tensor.modes import FORWARD, GRAD, MODE, current_mode
 from ...tensor.tangents import TangentRoot, make_dual_root, show_tangent, tangent_of
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, current_edge, from_array, is_scalar
 from ...tensor.windows import address_of
 from ...views.making import make_view
 from ...views.meta import DualViewMeta
@@ -156,7 +156,9 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
 
 
 def _apart(tensor: Tensor, node_class: Any) -> Tensor:
-    """The whole of `tensor` as a view with a tangent of its own, or none."""
+    """The whole of `tensor` as a view with a tangent of its own, or none; of a scalar, another one of its value."""
+    if is_scalar(tensor):
+        return from_array(tensor._array, current_edge(tensor) if current_mode() & GRAD else None)
     dual = make_view(tensor, tensor._array[...], ..., None, node_class)
     plain = dual._view
     assert plain is not None

@@ -123,6 +123,7 @@ row(
         )
     ],
     reference=lambda self, values, place: place.replaced(self, values),
+    gives_arrays=True,
     doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
 )
 
@@ -149,6 +150,7 @@ row(
         )
     ],
     reference=accumulated_forward,
+    gives_arrays=True,
     doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
 )
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...tensor.features import Call, feature
 from ...tensor.modes import INFERENCE
-from ...tensor.storage import storage_of
+from ...tensor.storage import SCALAR_OF_INFERENCE, storage_of
+from ...tensor.tensor import is_scalar
 
 __all__: list[str] = []
 
@@ -18,5 +19,8 @@ def mark(call: Call, run: Callable[[], Any]) -> Any:
     result = run()
     if not call.inplace:
         for output in result if type(result) is tuple else (result,):
-            storage_of(output).inference = True
+            if is_scalar(output):
+                output._storage = SCALAR_OF_INFERENCE
+            else:
+                storage_of(output).inference = True
     return result

@@ -38,10 +38,12 @@ from ..language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 from ..operands import (
     HOLDERS,
     MUTABLE,
+    NUMBERS,
     as_operand,
     checked_gradient,
     flowing_elements,
     foreign_operand,
+    forward_array,
     frozen_copy,
     geometry_of,
     operands,
@@ -64,6 +66,7 @@ __all__ = [
     "INTERNAL",
     "TENSOR_FUNCTIONS",
     "announce",
+    "augmented",
     "compile_source",
     "environment_of",
     "formula_function",
@@ -85,6 +88,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "LARGE": LARGE,
     "MANY_ELEMENTS": MANY_ELEMENTS,
     "MUTABLE": MUTABLE,
+    "NUMBERS": NUMBERS,
     "Node": Node,
     "ONE_EDGE": ONE_EDGE,
     "RELEASED": RELEASED,
@@ -92,6 +96,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "TWO_EDGES": TWO_EDGES,
     "UNDECIDED": UNDECIDED,
     "Tensor": Tensor,
+    "forward_array": forward_array,
     "as_operand": as_operand,
     "asarray": np.asarray,
     "all_nonzero": np.logical_and.reduce,
@@ -273,6 +278,14 @@ def compile_plain(operator: Operator, environment: dict[str, Any]) -> tuple[Any,
 def label_of(environment: dict[str, Any]) -> str:
     """What the generated code of an operator is called in tracebacks."""
     return str(environment["__name__"]).rpartition(".")[2]
+
+
+def augmented(operator: Operator) -> Any:
+    """The in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
+    assert operator.code is not None
+    environment = operator.function.__globals__  # type: ignore[attr-defined]
+    source = FunctionWriter(operator).inplace(augmented=True)
+    return compile_source(source, f"{label_of(environment)}_, augmented", environment)[f"{operator.name}_"]
 
 
 def compile_source(source: str, what: str, environment: dict[str, Any]) -> dict[str, Any]:

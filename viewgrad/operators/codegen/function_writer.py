@@ -7,6 +7,7 @@ import numpy as np
 from ..language.declaration import Argument, Formula, Operator
 from .kind_writer import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_likes
+from .scalars import scalar_path
 
 __all__ = ["FunctionWriter", "may_write_reals"]
 
@@ -28,13 +29,15 @@ class FunctionWriter:
         self.number = {argument.name: i for i, argument in enumerate(self.tensors)}
         self.formulas = operator.formulas
         self.inplace_result = False
-        self.gives_numbers = isinstance(operator.forward, np.ufunc)  # where arrays have no dimensions
+        self.is_ufunc = isinstance(operator.forward, np.ufunc)
 
     def function(self) -> str:
         """The source of the function."""
         operator = self.operator
         name = operator.name
         lines = [f"def {name}({self.signature.parameters()}):"]
+        if not self.plain:
+            lines += scalar_path(operator)
         lines += self._convert(self.tensors)
         lines += self._refuse_tensors()
         lines += self._special("run_special")
@@ -43,18 +46,17 @@ class FunctionWriter:
         lines += kind_check(operator)
         call = f"{name}_forward({self.signature.call(self._array_name)})"
         lines += guarded_forward(operator, f"{', '.join(f'r{i}' for i in range(len(outputs)))} = {call}")
-        for i, output in enumerate(outputs):
-            if self.gives_numbers:
-                if not self.plain and any(output in formula.results for formula in self.formulas):
-                    lines.append(f"    _kept{i} = r{i}")  # a number, where there are no dimensions
-                lines += [f"    if type(r{i}) is not ndarray:", f"        r{i} = asarray(r{i})"]
-            else:
+        for i in range(len(outputs)):
+            if not self.is_ufunc:  # which gives numbers where there are no dimensions, and fresh arrays elsewhere
                 others = [self._array_name(argument.name) for argument in self.tensors]
                 test = f"    if type(r{i}) is not ndarray or r{i}.base is not None"
+                if not operator.gives_arrays:
+                    test += f" or not r{i}.ndim"
                 if operator.user_defined:  # which may return an input itself, or one array twice
                     others += [f"r{j}" for j in range(i)]
                     test += "".join(f" or r{i} is {other}" for other in others)
-                lines += [f"{test}:", f"        r{i} = owned_array(r{i}, ({', '.join(others)},))"]
+                arrays = ", True" if operator.gives_arrays else ""
+                lines += [f"{test}:", f"        r{i} = owned_array(r{i}, ({', '.join(others)},){arrays})"]
             lines += [
                 f"    out{i} = new(Tensor)",
                 f"    out{i}._array = r{i}",
@@ -69,8 +71,8 @@ class FunctionWriter:
         lines.append(f"    return {', '.join(f'out{i}' for i in range(len(outputs)))}")
         return "\n".join(lines) + "\n"
 
-    def inplace(self) -> str:
-        """The source of the in-place variant.
+    def inplace(self, *, augmented: bool = False) -> str:
+        """The source of the in-place variant; `augmented`, of `x += y` and its like, which bind new values to scalars.
 
         What the node keeps of the inputs it saves before the write, which preserves it; what it keeps of the result it
         saves afterwards.
@@ -84,6 +86,8 @@ class FunctionWriter:
         class_name = backward_name(name if declared.formulas is operator.formulas else f"{name}_in_place")
         target = self.tensors[0].name
         lines = [f"def {name}_({self.signature.parameters()}):"]
+        if augmented:
+            lines += [f"    if type({target}._array) is not ndarray:", "        return NotImplemented"]
         if len(self.tensors) > 1:
             lines += self._convert(self.tensors)
         lines += self._refuse_tensors()
@@ -210,13 +214,16 @@ class FunctionWriter:
 
     def _arrays(self) -> list[str]:
         if self.listed is not None:
-            return [f"    a0 = [tensor._array for tensor in {self.listed.name}]"]
+            return [f"    a0 = [forward_array(tensor) for tensor in {self.listed.name}]"]
         lines = []
         for i, argument in enumerate(self.tensors):
-            value = f"{argument.name}._array"
+            value = f"{argument.name}._array" if self.is_ufunc else f"forward_array({argument.name})"
             if argument.optional:
-                value = f"None if {argument.name} is None else {value}"
-            lines.append(f"    a{i} = {value}")
+                lines.append(f"    a{i} = None if {argument.name} is None else {value}")
+            else:
+                lines.append(f"    a{i} = {argument.name}._array")
+                if not self.is_ufunc:  # which takes arrays only
+                    lines += [f"    if type(a{i}) is not ndarray:", f"        a{i} = asarray(a{i})"]
         return lines
 
     def _array_name(self, name: str) -> str:
@@ -388,8 +395,8 @@ class FunctionWriter:
                     f"saved.array = r{i}",
                     f"node.saved_{output} = out{i}._saved = saved",
                 ]
-                if self.gives_numbers and not self.plain:
-                    number = [f"if type(_kept{i}) is float64:", f"    node.saved_{output} = _kept{i}", "else:"]
+                if self.is_ufunc and not self.plain:
+                    number = [f"if type(r{i}) is float64:", f"    node.saved_{output} = r{i}", "else:"]
                     body = [*number, *(f"    {line}" for line in body)]
                 lines += self._when_needed("        ", readers, body)
         return lines

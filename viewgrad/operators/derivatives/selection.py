@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.tensor import is_scalar
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
@@ -36,17 +37,17 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
 
 clone = row(
     "clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative=LINEAR,
-    kinds="fc", numpy=[np.copy], doc="A copy with the same history.",
+    kinds="fc", numpy=[np.copy], gives_arrays=True, doc="A copy with the same history.",
 ).function
 contiguous_copy = row(
     "contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
-    kinds="fc", doc="A copy laid out in row order.",
+    kinds="fc", gives_arrays=True, doc="A copy laid out in row order.",
 ).function
 row(
     "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
     forward_derivative=LINEAR, kinds="fc",
     samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))),
-    doc="A copy of the elements in row order in another shape.",
+    gives_arrays=True, doc="A copy of the elements in row order in another shape.",
 )
 cast = row(
     "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
@@ -62,8 +63,8 @@ cast_exactly = row(
 
 @composite()
 def copy(self: Any) -> Any:
-    """A copy with the same history: `clone()` under NumPy's name."""
-    return clone(self)
+    """A copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+    return self if is_scalar(self) else clone(self)
 
 
 @composite()

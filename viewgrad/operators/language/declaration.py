@@ -245,6 +245,7 @@ class Operator:
         samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
         reference: computes the same from arrays in another way; the tests compare with it.
         row: the name, and where it is declared, as generated code says it.
+        gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
     """
 
     signature: Signature
@@ -261,6 +262,7 @@ class Operator:
     kinds: str | Mapping[str, str] = "f"
     samples: Callable[..., Any] | None = None
     reference: Callable[..., Any] | None = None
+    gives_arrays: bool = False
     row: str = ""
     function: Callable[..., Any] = attrs.field(default=None)
     inplace_function: Callable[..., Any] = attrs.field(default=None)

@@ -132,7 +132,7 @@ class Torch:
         self.tensors[step.out] = self.called(step.function, step.operands, dict(step.keywords))
 
     def gather(self, step: steps.Gather) -> None:
-        self.tensors[step.out] = self.tensors[step.tensor][self.index(step.index)]
+        self.tensors[step.out] = self.tensors[step.tensor][self.index(step.index)].clone()
 
     def write(self, step: steps.Write) -> None:
         method = getattr(self.tensors[step.target], f"{OTHER_NAMES.get(step.function.name, step.function.name)}_", None)
