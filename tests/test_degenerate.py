@@ -112,6 +112,14 @@ def test_powers_at_edges():
     np.testing.assert_allclose(g.numpy(), np.conj((-2 + 0j) ** (0.5 + 1j) * np.log(-2 + 0j)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("function", [vg.logaddexp, vg.logaddexp2], ids=["base e", "base 2"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_of_an_infinite_exponent_and_a_finite_one_the_greater_has_the_gradient(function):
+    x, y = leaf([math.inf, -math.inf, 1.0, 1.0]), leaf([1.0, 1.0, math.inf, -math.inf])
+    first, second = grad(function(x, y).sum(), (x, y))
+    assert first.tolist() == [1, 0, 0, 1] and second.tolist() == [0, 1, 1, 0]
+
+
 @pytest.mark.parametrize("std", [np.nanstd, np.std])
 def test_the_deviation_of_one_number_has_gradient_zero(std):
     x = leaf([[1.0, np.nan, np.nan], [1.0, 2.0, 4.0]] if std is np.nanstd else [[1.0, 1.0, 1.0], [1.0, 2.0, 4.0]])

@@ -117,11 +117,13 @@ unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logari
       singular=True)
 unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", domain=(-0.9, 2),
       singular=True)
-binary("logaddexp", np.logaddexp, ("grad * exp(self - result)", "grad * exp(other - result)"),
-       "flowing(self_t * exp(self_p - result), self_t) + flowing(other_t * exp(other_p - result), other_t)",
+binary("logaddexp", np.logaddexp, ("grad * sigmoid(self - other)", "grad * sigmoid(other - self)"),
+       "flowing(self_t * sigmoid(self_p - other_p), self_t) + flowing(other_t * sigmoid(other_p - self_p), other_t)",
        "log(exp(self) + exp(other)).", singular=True)
-binary("logaddexp2", np.logaddexp2, ("grad * exp2(self - result)", "grad * exp2(other - result)"),
-       "flowing(self_t * exp2(self_p - result), self_t) + flowing(other_t * exp2(other_p - result), other_t)",
+binary("logaddexp2", np.logaddexp2,
+       ("grad * sigmoid((self - other) * 0.6931471805599453)", "grad * sigmoid((other - self) * 0.6931471805599453)"),
+       "flowing(self_t * sigmoid((self_p - other_p) * 0.6931471805599453), self_t) "
+       "+ flowing(other_t * sigmoid((other_p - self_p) * 0.6931471805599453), other_t)",
        "log2(2**self + 2**other).", singular=True)
 
 # -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
