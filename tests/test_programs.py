@@ -12,11 +12,27 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import strategies as st
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
 from viewgrad.tensor import storage, windows
-from viewgrad.testing import FEATURES, Function, Mismatch, Program, check_feature, check_program, function_of, programs
+from viewgrad.testing import (
+    FEATURES,
+    Mismatch,
+    Program,
+    ProgramFunction,
+    array_indices,
+    basic_indices,
+    check_feature,
+    check_program,
+    compare_backends,
+    function_of,
+    programs,
+    tensors,
+    views_of,
+)
+from viewgrad.testing.backends import compare_many
 from viewgrad.views import copy_slices, gather, meta, nodes
 from viewgrad.views import specs as conform
 
@@ -174,8 +190,8 @@ EXPONENTIALS = vg.autograd.define_op(
 )
 del OPERATORS[EXPONENTIALS.name]  # it works without, and other tests go by that table
 OWN = (
-    Function("squash", np.tanh, vg.tanh, complex=False, module="", inplace_operator=Squash.apply),
-    Function(
+    ProgramFunction("squash", np.tanh, vg.tanh, complex=False, module="", inplace_operator=Squash.apply),
+    ProgramFunction(
         "add_square",
         lambda x, y: x + y * y,
         lambda x, y: x + y * y,
@@ -185,7 +201,7 @@ OWN = (
         # Saved for jvp, an operand must not be what is written to.
         inplace_operator=lambda x, y: AddSquare.apply(x, y.clone() if isinstance(y, vg.Tensor) else vg.Tensor(y)),
     ),
-    Function(
+    ProgramFunction(
         "sine_and_cosine", lambda x: (np.sin(x), np.cos(x)), SineAndCosine.apply, complex=False, outputs=2, module=""
     ),
     function_of(EXPONENTIALS),
@@ -285,3 +301,37 @@ def test_drawn_programs_find_a_fault_in_the_library(drawn, monkeypatch, fault):
     with pytest.raises(Exception) as found:  # an error of NumPy's as likely as a mismatch
         drawn(check_program, 1000, phases=[Phase.generate])
     assert "import viewgrad as vg" in "".join(found.value.__notes__)
+
+
+# -- the strategies ----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(programs(functions=[EXPONENTIALS]))
+def test_a_function_of_ones_own_occurs_in_every_program_and_reaches_its_result(program):
+    assert any(function.name == EXPONENTIALS.name for function in program.functions)
+    names = program.execute()
+    results = [out for step in program.steps if getattr(step, "function", None) is not None
+               and step.function.name == EXPONENTIALS.name for out in step.outs]  # fmt: skip
+    reached = vg.autograd.grad(names[program.loss], [names[name] for name in results], allow_unused=True)
+    assert any(gradient is not None for gradient in reached)
+
+
+@settings(max_examples=25)
+@given(tensors(requires_grad=True), tensors(shape=(2, 3), dtype=complex), st.data())
+def test_tensors_views_and_indices_are_drawn(x, z, data):
+    assert x.requires_grad and x.is_leaf and x.dtype == np.float64
+    assert z.shape == (2, 3) and z.dtype == np.complex128
+    view = data.draw(views_of(z))
+    assert not view.size or np.shares_memory(view._array, z._array)
+    for index in (data.draw(basic_indices((2, 3))), data.draw(array_indices((2, 3)))):
+        np.testing.assert_array_equal(z[index].numpy(), z.numpy()[index])
+
+
+def test_backends_agree(drawn):
+    def check(program: Program) -> None:
+        assert compare_backends(program).agrees
+
+    drawn(check, 10)
+    found = compare_many(5, backends=["viewgrad"])
+    assert not found.failures and found.counts["viewgrad"]["agrees"] == 5

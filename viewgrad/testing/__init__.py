@@ -4,22 +4,24 @@ from . import steps
 from .backends import Comparison, compare_backends
 from .checks import Mismatch, check_program
 from .features import FEATURES, check_feature
-from .functions import Function, function_of
+from .functions import ProgramFunction, function_of
 from .kit import PROPERTIES, Failure, Report, check_operator, property_test
 from .program import Program
-from .strategies import programs
+from .strategies import array_indices, basic_indices, programs, tensors, views_of
 from .writer import Writer
 
 __all__ = [
     "Comparison",
     "FEATURES",
     "Failure",
-    "Function",
     "Mismatch",
     "PROPERTIES",
     "Program",
+    "ProgramFunction",
     "Report",
     "Writer",
+    "array_indices",
+    "basic_indices",
     "check_feature",
     "check_operator",
     "check_program",
@@ -28,4 +30,6 @@ __all__ = [
     "programs",
     "property_test",
     "steps",
+    "tensors",
+    "views_of",
 ]

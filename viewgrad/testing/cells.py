@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from . import steps as s
-from .functions import Function, ViewOp, view_of_array
+from .functions import ProgramFunction, ViewOp, view_of_array
 from .indices import Index, index_value
 
 __all__ = ["CellMachine", "Cells", "Given", "from_cells", "parts"]
@@ -84,7 +84,9 @@ class CellMachine(ABC, Generic[H]):
         """What is known of a tensor besides its value."""
 
     @abstractmethod
-    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+    def apply(
+        self, function: ProgramFunction, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array
+    ) -> Any:
         """What is known of the result of a function, whose value is `value`."""
 
     @abstractmethod
@@ -191,10 +193,10 @@ class CellMachine(ABC, Generic[H]):
     def _operands(self, operands: Sequence[s.Operand]) -> list[Given]:
         return [self._operand(operand) for operand in operands]
 
-    def _result(self, function: Function, operands: Sequence[s.Operand]) -> Given:
+    def _result(self, function: ProgramFunction, operands: Sequence[s.Operand]) -> Given:
         return self._elementwise(function, self._operands(operands))
 
-    def _elementwise(self, function: Function, operands: Sequence[Given]) -> Given:
+    def _elementwise(self, function: ProgramFunction, operands: Sequence[Given]) -> Given:
         value = np.asarray(function.numpy(*(operand.value for operand in operands)))
         return Given(value, self.apply(function, operands, {}, value))
 

@@ -15,13 +15,13 @@ from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
 from .indices import index_source
 
-__all__ = ["ELEMENTWISE", "OTHERS", "Function", "ViewOp", "view_of_array"]
+__all__ = ["ELEMENTWISE", "OTHERS", "ProgramFunction", "ViewOp", "view_of_array"]
 
 Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen
-class Function:
+class ProgramFunction:
     """A function of arrays and of tensors.
 
     Arguments:
@@ -96,7 +96,7 @@ AROUND: Final = np.arange(-20, 21) * STEP
 SYMBOLS: Final = {"mul": "*", "add": "+", "sub": "-", "div": "/", "neg": "-", "pow": "**", "matmul": "@"}
 
 
-def function_of(operator: Operator) -> Function | None:
+def function_of(operator: Operator) -> ProgramFunction | None:
     """An elementwise operator of one or two tensors as a function that programs can use; None for other operators.
 
     Arguments:
@@ -124,7 +124,7 @@ def function_of(operator: Operator) -> Function | None:
         return None
     reference = operator.reference
     ufunc = getattr(reference, "__name__", "")
-    return Function(
+    return ProgramFunction(
         operator.name,
         operator.forward,
         operator.function,
@@ -140,7 +140,7 @@ def function_of(operator: Operator) -> Function | None:
     )
 
 
-def _elementwise() -> tuple[Function, ...]:
+def _elementwise() -> tuple[ProgramFunction, ...]:
     """The elementwise functions of the table, the simplest first."""
     first = ("mul", "add", "sub", "div", "neg", "sin", "exp")
     names = [name for name in first if name in OPERATORS] + [name for name in OPERATORS if name not in first]
@@ -148,7 +148,7 @@ def _elementwise() -> tuple[Function, ...]:
     return tuple(function for function in functions if function is not None)
 
 
-def _others() -> tuple[Function, ...]:
+def _others() -> tuple[ProgramFunction, ...]:
     """Functions that are not elementwise; those that the table has."""
     meanings: dict[str, tuple[Callable[..., Any], int]] = {
         "clone": (np.copy, 1),
@@ -162,7 +162,7 @@ def _others() -> tuple[Function, ...]:
         "stack": (np.stack, 2),
     }
     return tuple(
-        Function(
+        ProgramFunction(
             name, numpy, OPERATORS[name].function, arity, elementwise=False, listed=name in ("concatenate", "stack")
         )
         for name, (numpy, arity) in meanings.items()

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import steps as s
 from .cells import CellMachine, Cells, Given, Places, from_cells, parts
-from .functions import Function
+from .functions import ProgramFunction
 
 if TYPE_CHECKING:
     from .program import Program
@@ -131,7 +131,9 @@ class Perturbed(CellMachine[Moves]):
             return None
         return from_cells(tensor.history.cells, tensor.places, tensor.dtype)
 
-    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+    def apply(
+        self, function: ProgramFunction, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array
+    ) -> Any:
         moves = [operand.known for operand in operands if operand.known is not None]
         if not moves or not self.recording:
             return None

@@ -14,7 +14,7 @@ import numpy as np
 import viewgrad
 
 from . import steps as s
-from .functions import Function
+from .functions import ProgramFunction
 
 __all__ = ["Program"]
 
@@ -54,7 +54,7 @@ class Program:
         return attrs.evolve(self, leaves=tuple(attrs.evolve(leaf, single=False) for leaf in self.leaves))
 
     @property
-    def functions(self) -> tuple[Function, ...]:
+    def functions(self) -> tuple[ProgramFunction, ...]:
         """The functions that it calls, each once."""
         found = {step.function: None for step in s.flat_steps(self.steps) if hasattr(step, "function")}
         return tuple(found)

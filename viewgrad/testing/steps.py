@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 
-from .functions import Function, ViewOp
+from .functions import ProgramFunction, ViewOp
 from .indices import Index, array_source, index_source, names_in_index
 
 __all__ = [
@@ -182,7 +182,7 @@ class Compute:
     """`out = a * b`, elementwise."""
 
     out: str
-    function: Function
+    function: ProgramFunction
     operands: tuple[Operand, ...]
     spelling: str = "operator"
 
@@ -206,7 +206,7 @@ class Several:
     """`a, b = f(x)`: an elementwise function with several results."""
 
     outs: tuple[str, ...]
-    function: Function
+    function: ProgramFunction
     operands: tuple[Operand, ...]
 
     @property
@@ -219,10 +219,10 @@ class Several:
     def run(self, machine: Machine) -> None:
         machine.several(self)
 
-    def parts(self) -> list[tuple[str, Function]]:
+    def parts(self) -> list[tuple[str, ProgramFunction]]:
         """Each result, with the function that gives it alone."""
 
-        def alone(number: int) -> Function:
+        def alone(number: int) -> ProgramFunction:
             function = self.function
             return attrs.evolve(
                 function,
@@ -239,7 +239,7 @@ class Call:
     """`out = vg.sum(a, axis=0)`: a function that is not elementwise."""
 
     out: str
-    function: Function
+    function: ProgramFunction
     operands: tuple[Operand, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
 
@@ -297,7 +297,7 @@ class Write:
     """`target *= value`, or `target.sin_()`."""
 
     target: str
-    function: Function
+    function: ProgramFunction
     operands: tuple[Operand, ...] = ()
     spelling: str = "method"
 
@@ -370,7 +370,7 @@ class Augment:
 
     target: str
     index: Index
-    function: Function
+    function: ProgramFunction
     value: Operand
 
     outs = ()
@@ -391,7 +391,7 @@ class UfuncOut:
     """`np.multiply(a, b, out=target, where=mask)`."""
 
     target: str
-    function: Function
+    function: ProgramFunction
     operands: tuple[Operand, ...]
     where: tuple[Any, ...] | None = None
 

@@ -1,19 +1,144 @@
-"""The Hypothesis strategy of programs."""
+"""The Hypothesis strategies: of tensors, of views and indices, and of whole programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
-from .functions import Function
+import viewgrad
+
+from ..operators.language.declaration import Operator
+from ..tensor.tensor import Tensor
+from .functions import ProgramFunction, function_of
+from .indices import index_value
 from .program import Program
+from .view_strategies import array_indices as nested_array_indices
+from .view_strategies import basic_indices as drawn_basic_indices
+from .view_strategies import view_ops
 from .writer import Writer
 
-__all__ = ["programs"]
+__all__ = ["array_indices", "basic_indices", "programs", "tensors", "views_of"]
 
+Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
+LAYOUTS = ("C", "F", "reversed", "with gaps", "with an offset")
+
+
+@st.composite
+def tensors(
+    draw: Draw,
+    *,
+    shape: tuple[int, ...] | st.SearchStrategy[tuple[int, ...]] | None = None,
+    dtype: Any = np.float64,
+    layouts: Sequence[str] = LAYOUTS,
+    elements: st.SearchStrategy[Any] | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Tensors, which lie in memory in one of several ways.
+
+    Arguments:
+        shape: their shape, or a strategy of shapes; of up to three short dimensions where left out.
+        dtype: their dtype.
+        layouts: some of "C", "F", "reversed", "with gaps", "with an offset".
+        elements: a strategy of their elements; numbers between -2 and 2, or what fits the dtype, where left out.
+        requires_grad: whether they are leaves that require grad.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from hypothesis import given
+        >>> from viewgrad.testing import tensors
+        >>> @given(tensors(shape=(2, 3), requires_grad=True))
+        ... def test_exp(x):
+        ...     assert vg.exp(x).requires_grad
+    """
+    if shape is None:
+        shape = st.lists(st.integers(0, 4), max_size=3).map(tuple)
+    size = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
+    kind = np.dtype(dtype).kind
+    numbers: st.SearchStrategy[Any] = {"b": st.booleans(), "i": st.integers(-9, 9), "u": st.integers(0, 9)}.get(
+        kind, st.floats(-2, 2, width=32)
+    )
+    if kind == "c":
+        numbers = st.builds(complex, numbers, numbers)
+    count = int(np.prod(size))
+    drawn = draw(st.lists(numbers if elements is None else elements, min_size=count, max_size=count))
+    array = np.array(drawn, dtype).reshape(size)
+    layout = draw(st.sampled_from(list(layouts)))
+    tensor: Tensor = viewgrad.from_numpy(_laid_out(array, layout))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _laid_out(array: Array, layout: str) -> Array:
+    """The same values, laid out in memory in that way."""
+    if layout == "F":
+        return np.array(array, order="F")
+    if layout == "reversed":
+        return np.asarray(np.flip(np.flip(array).copy()))
+    if layout == "with gaps":
+        return np.asarray(np.stack([array, array], -1)[..., 0])
+    if layout == "with an offset":
+        return np.asarray(np.stack([array, array])[1, ...])
+    return array
+
+
+@st.composite
+def views_of(draw: Draw, tensor: Tensor, *, most: int = 2) -> Tensor:
+    """Views of a tensor: slices, transposed and reshaped windows, and views of those.
+
+    Arguments:
+        tensor: the tensor.
+        most: how many views are taken of each other.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from hypothesis import given
+        >>> from viewgrad.testing import views_of
+        >>> @given(views_of(vg.zeros((2, 3))))
+        ... def test_a_view_shares_memory(view):
+        ...     assert view.dtype == float
+    """
+    view = tensor
+    for _ in range(draw(st.integers(1, most))):
+        op = draw(view_ops(view._array, None, complex=False))
+        if op.copies:
+            break
+        view = eval(op.source("view"), {"view": view, "np": np})
+    return view
+
+
+def basic_indices(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    """Indices made of integers, slices, None and `...`, for a tensor of that shape.
+
+    Example:
+        >>> from hypothesis import given
+        >>> import viewgrad as vg
+        >>> from viewgrad.testing import basic_indices
+        >>> @given(basic_indices((2, 3)))
+        ... def test_index(index):
+        ...     vg.zeros((2, 3))[index]
+    """
+    return drawn_basic_indices(shape)
+
+
+def array_indices(shape: tuple[int, ...]) -> st.SearchStrategy[Any]:
+    """Indices with an array of integers or bools in them, for a tensor of that shape, which has elements.
+
+    Example:
+        >>> from hypothesis import given
+        >>> import viewgrad as vg
+        >>> from viewgrad.testing import array_indices
+        >>> @given(array_indices((2, 3)))
+        ... def test_index(index):
+        ...     vg.zeros((2, 3))[index]
+    """
+    return nested_array_indices(shape, ()).map(lambda index: index_value(index, _no_names))
+
+
+def _no_names(name: str) -> Array:
+    raise LookupError(name)
 
 
 @st.composite
@@ -22,7 +147,7 @@ def programs(
     *,
     max_steps: int = 16,
     complex: bool = True,
-    functions: Sequence[Function] = (),
+    functions: Sequence[ProgramFunction | Operator] = (),
 ) -> Program:
     """Programs that take views of tensors and write to them, in any order, and end in a real number.
 
@@ -31,7 +156,7 @@ def programs(
     Arguments:
         max_steps: how many steps they have at most, before those that combine tensors to the final number.
         complex: whether complex tensors occur.
-        functions: functions of the user's own, which then occur besides those of viewgrad; see `function_of`.
+        functions: functions of the user's own. Each program calls at least one of them, and its result depends on it.
 
     Example:
         >>> from hypothesis import given
@@ -40,9 +165,19 @@ def programs(
         ... def test_gradients(program):
         ...     check_program(program)
     """
-    writer = Writer(draw, complex=complex, functions=tuple(functions))
+    own = tuple(_as_function(function) for function in functions)
+    writer = Writer(draw, complex=complex, functions=own)
     for _ in range(draw(st.integers(1, 3))):
         writer.draw_leaf()
     for _ in range(draw(st.integers(1, max_steps))):
         writer.draw_step()
-    return writer.finish()
+    return writer.finish(writer.use(draw(st.sampled_from(own))) if own else ())
+
+
+def _as_function(function: ProgramFunction | Operator) -> ProgramFunction:
+    if isinstance(function, ProgramFunction):
+        return function
+    found = function_of(function)
+    if found is None:
+        raise TypeError(f"{function!r} is not elementwise; describe it by a ProgramFunction")
+    return found

@@ -16,7 +16,7 @@ import numpy as np
 from ..tensor.tensor import Tensor
 from . import steps as s
 from .cells import CellMachine, Cells, Given, Places, from_cells
-from .functions import Function
+from .functions import ProgramFunction
 
 __all__ = ["Unaliased"]
 
@@ -106,7 +106,9 @@ class Unaliased(CellMachine[Flat]):
             value = gathered(flat_of(self._unshifted(source)), local.places, local.dtype)
             view.known = Taken(view.history.cells, value)
 
-    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+    def apply(
+        self, function: ProgramFunction, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array
+    ) -> Any:
         if not self.recording:
             return None
         tensors = [constant(operand.value) if operand.known is None else operand.known for operand in operands]

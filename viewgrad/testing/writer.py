@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ..tensor.windows import address_of
 from . import steps as s
-from .functions import ELEMENTWISE, LARGEST, OTHERS, Function, ViewOp, view_of_array
+from .functions import ELEMENTWISE, LARGEST, OTHERS, ProgramFunction, ViewOp, view_of_array
 from .indices import Index, Named, index_value
 from .program import Program
 from .sketch import Sketch
@@ -49,7 +49,7 @@ class Writer:
         functions: functions to use besides viewgrad's own.
     """
 
-    def __init__(self, draw: Draw, *, complex: bool = True, functions: tuple[Function, ...] = ()) -> None:
+    def __init__(self, draw: Draw, *, complex: bool = True, functions: tuple[ProgramFunction, ...] = ()) -> None:
         self.draw = draw
         self.complex = complex
         self.elementwise = functions * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # the user's own about as often
@@ -112,14 +112,41 @@ class Writer:
         """A step that is always possible."""
         return s.Compute(self.new_name(), ELEMENTWISE[0], (self.choose(self.names(self.differentiable)), 0.5))
 
-    def finish(self) -> Program:
-        """Combine some tensors to a real number, and choose what to differentiate with respect to."""
+    def use(self, function: ProgramFunction) -> tuple[str, ...]:
+        """Apply a function to tensors that gradients flow through, moved into its domain; the names of its results."""
+        names = {known.name: known for known in ELEMENTWISE}
+        flowing = self.names(lambda name: self.differentiable(name) and self.sketch.facts[name].history.requires_grad)
+        real = [name for name in flowing if self.array(name).dtype.kind == "f"]
+        if not real:
+            self.add(s.View(self.new_name("v"), flowing[0], ViewOp("real")))
+            real = [self.steps[-1].out]
+        operands = []
+        low, high = max(function.domain[0], -2.0), min(function.domain[1], 4.0)
+        source = self.choose(real)
+        for number in range(function.arity):
+            size = float(np.abs(self.array(source)).max(initial=0.0)) or 1.0
+            scaled, shifted = self.new_name(), self.new_name()
+            self.add(s.Compute(scaled, names["mul"], (source, 0.2 * (high - low) / size / (1 + number))))
+            self.add(s.Compute(shifted, names["add"], (scaled, low + 0.55 * (high - low))))
+            operands.append(shifted)
+        outs = tuple(self.new_name() for _ in range(function.outputs))
+        step = (
+            s.Several(outs, function, tuple(operands))
+            if len(outs) > 1
+            else s.Compute(outs[0], function, tuple(operands), "call")
+        )
+        self.add(step)
+        return outs
+
+    def finish(self, reached: Sequence[str] = ()) -> Program:
+        """Combine some tensors to a real number, those in `reached` among them; choose what to differentiate with."""
         candidates = self.names(self.differentiable)
         required = [name for name in candidates if self.sketch.facts[name].history.requires_grad]
         written = [name for name in required if self.sketch.facts[name].memory.version]
         chosen = self.draw(
             st.lists(st.sampled_from(written + required or candidates), min_size=1, max_size=4, unique=True)
         )
+        chosen += [name for name in reached if name not in chosen]
         wanted = [name for name in required if not name.startswith("x")]
         inputs = self.draw(st.lists(st.sampled_from(wanted), max_size=3, unique=True)) if wanted else []
         total = None
@@ -188,11 +215,13 @@ class Writer:
             spelling = "call"
         return s.Compute(self.new_name(), function, operands, spelling)
 
-    def _functions(self, array: Array, *, several: bool = False) -> list[Function]:
+    def _functions(self, array: Array, *, several: bool = False) -> list[ProgramFunction]:
         """The functions that can be applied to an array; those with several results only if asked for."""
         return [f for f in self.elementwise if (f.complex or array.dtype.kind != "c") and (several or f.outputs == 1)]
 
-    def draw_operand(self, fits: Callable[[tuple[int, ...]], bool], function: Function | None = None) -> s.Operand:
+    def draw_operand(
+        self, fits: Callable[[tuple[int, ...]], bool], function: ProgramFunction | None = None
+    ) -> s.Operand:
         """A tensor whose shape fits, a number, or an array of constants."""
 
         def accept(name: str) -> bool:
@@ -210,7 +239,7 @@ class Writer:
                 return s.Table(shape, self.draw(st.integers(1, 6)))
         return self.choose(NUMBERS)  # type: ignore[no-any-return]
 
-    def _tame(self, function: Function, operands: Sequence[s.Operand], like: Array | None = None) -> bool:
+    def _tame(self, function: ProgramFunction, operands: Sequence[s.Operand], like: Array | None = None) -> bool:
         """Whether the function can be applied to the operands, and its result be written to an array like `like`."""
         values = [self.sketch.value(operand) for operand in operands]
         shape = np.broadcast_shapes(*(np.shape(value) for value in values))

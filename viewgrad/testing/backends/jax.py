@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import steps as s
 from ..cells import CellMachine, Cells, Given, Places
-from ..functions import Function
+from ..functions import ProgramFunction
 from ..program import Program
 from .unsupported import Unsupported
 
@@ -92,7 +92,9 @@ class InJax(CellMachine[Buffer]):
         real = cells[tensor.places[0]]
         return real + 1j * cells[tensor.places[1]] if tensor.dtype.kind == "c" else real
 
-    def apply(self, function: Function, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array) -> Any:
+    def apply(
+        self, function: ProgramFunction, operands: Sequence[Given], keywords: Mapping[str, Any], value: Array
+    ) -> Any:
         if not self.recording:
             return None
         name = OTHER_NAMES.get(function.name, function.ufunc or function.name)

@@ -42,6 +42,8 @@ def literal(value: Any) -> str:
         return _array(value)
     if hasattr(value, "_array") and hasattr(value, "requires_grad"):
         return f"vg.Tensor({_array(value._array)}{', requires_grad=True' if value.requires_grad else ''})"
+    if isinstance(value, np.random.Generator):
+        return "np.random.default_rng()"
     if type(value) is list:
         return f"[{', '.join(map(literal, value))}]"
     if type(value) is tuple:

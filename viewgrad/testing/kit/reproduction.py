@@ -276,9 +276,14 @@ class SourceWriter:
             if text != name:
                 self.lines.append(f"{name} = {text}")
 
+    def _inplace(self, operator: Operator) -> str:
+        declared = operator.inplace_declaration
+        if declared is None:
+            return "True"
+        formulas = {", ".join(formula.inputs): formula.text for formula in declared.formulas}
+        return f"vg.autograd.InPlace(forward={self.value(declared.forward)}, derivatives={formulas!r})"
+
     def _operator(self, operator: Operator) -> str:
-        if operator.inplace_declaration is not None:
-            raise NoLiteral("an in-place declaration of its own")
         signature = operator.signature
         for formula in operator.formulas:
             for called in formula.functions:
@@ -298,7 +303,7 @@ class SourceWriter:
         if operator.forward_derivative is not None:
             parts.append(f"forward_derivative={operator.forward_derivative!r}")
         if operator.has_inplace:
-            parts.append("inplace=True")
+            parts.append(f"inplace={self._inplace(operator)}")
         parts.append(f"elementwise={operator.elementwise!r}")
         if operator.nondifferentiable_outputs:
             parts.append(f"nondifferentiable_outputs={list(operator.nondifferentiable_outputs)!r}")
