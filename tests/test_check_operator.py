@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
+import os
+import subprocess
+import sys
 
 import gallery.right_ones
 import gallery.wrong_functions
@@ -54,6 +58,42 @@ def test_a_correct_operator_passes(entry):
     report = check(entry)
     assert report.examples["gradients"] == 1
     assert report.examples["special points"] + report.examples.get("shapes", 0) > 0
+
+
+RUN = """
+import json, os, sys
+import viewgrad
+for name, program in json.load(sys.stdin).items():
+    reader, writer = os.pipe()
+    if not os.fork():
+        try:
+            exec(program, {"__name__": "__main__"})
+            os.write(writer, b"it passed")
+        except Exception as error:
+            os.write(writer, type(error).__name__.encode())
+        os._exit(0)
+    os.close(writer)
+    print(name, os.read(reader, 100).decode())
+    os.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fresh interpreters in numbers")
+@pytest.mark.parametrize("step", [30, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_program_of_a_failure_fails_in_a_fresh_interpreter(step):
+    programs = {}
+    for name, entry in list(WRONG.items())[::step]:
+        with pytest.raises(Failure) as found:
+            check(entry)
+        programs[name] = found.value.program
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN], input=json.dumps(programs), text=True, capture_output=True
+    )
+    outcomes = dict(line.split(" ", 1) for line in told.stdout.splitlines())
+    assert outcomes.keys() == programs.keys(), told.stderr
+    assert {
+        name: outcome for name, outcome in outcomes.items() if outcome in ("it passed", "NameError", "SyntaxError")
+    } == {}
 
 
 def test_the_gallery_is_large():

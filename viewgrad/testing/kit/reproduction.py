@@ -104,6 +104,8 @@ def _imported(thing: Any) -> tuple[list[str], str] | None:
 def _needs_path(module: types.ModuleType) -> str | None:
     """The folder that must be on the path to import a module; "" where none must be, None where none would do."""
     file = getattr(module, "__file__", None)
+    if module.__name__.split(".")[0] == "viewgrad":
+        return ""
     if file is None:
         return "" if module.__name__ in sys.builtin_module_names else None
     path = Path(file).resolve()
