@@ -20,7 +20,7 @@ def overlapping(x):
     left, right = y[:3], y[1:]
     left *= 2.0
     right += left
-    left[0] = right[1]
+    left[0] = y[2]
     return y.sum()
 
 

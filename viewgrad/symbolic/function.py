@@ -86,7 +86,7 @@ class GraphFunction:
 
     def run(self, program: Program, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a program as tensors of their own, without history."""
-        given = [None if each is None else each._array for each in inputs]
+        given = [None if each is None else np.asarray(each._array) for each in inputs]
         outputs: list[Any] = []
         held = [array for array in given if array is not None]
         for array in program(given):

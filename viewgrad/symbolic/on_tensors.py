@@ -41,7 +41,7 @@ def run_on_tensors(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if rule is not None:
             outputs = (rule(node, given, node in uses.in_place),)
         elif node.kind == "guard":
-            check_guard(node.attributes[0], node.attributes[1], given[0]._array, graph.where(node))
+            check_guard(node.attributes[0], node.attributes[1], np.asarray(given[0]._array), graph.where(node))
             outputs = ()
         elif node.kind == "call":
             step: Step = node.attributes[0]
@@ -132,7 +132,7 @@ def _accumulate(node: Node, given: list[Any], in_place: bool) -> Any:
 
 
 def _index(node: Node, given: Sequence[Any], pattern: Any) -> Any:
-    return indexed_by(pattern, [each._array for each in given])
+    return indexed_by(pattern, [np.asarray(each._array) for each in given])
 
 
 def _gather_at(node: Node, given: list[Any], in_place: bool) -> Any:
