@@ -37,6 +37,7 @@ from .hooked_run import accumulating
 __all__ = ["FastTask"]
 
 ndarray: Final = np.ndarray
+float64: Final = np.float64
 np_add: Final = np.add
 
 
@@ -192,7 +193,7 @@ class FastTask(GraphTask):
                 held = buffers[edge] = held + grad
                 if not is_scalar(held):
                     self.owned.add(edge)
-        elif held.dtype != grad.dtype:
+        elif type(held) is float64 or held.dtype != grad.dtype:  # a scalar's is a number: asking for its dtype is slow
             buffers[edge] = held + grad
         elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
             np_add(held, grad, held)  # (5) summed in place where nobody else holds the buffer: L 1.1, S 1.3
