@@ -137,9 +137,9 @@ def test_what_the_architecture_page_names_is_there():
 
 def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
     text = (DOCS / "architecture.md").read_text()
-    assert "`views/copy_slices.py: _write_part`" in text and "`base._edge = slices`" in text
-    source = FILES["viewgrad.views.copy_slices"].read_text()
-    (function,) = re.findall(r"\ndef _write_part\(.*?(?=\n\n\n)", source, re.DOTALL)
+    assert "`views/rebasing.py: begin_part`" in text and "`base._edge = slices`" in text
+    source = FILES["viewgrad.views.rebasing"].read_text()
+    (function,) = re.findall(r"\ndef begin_part\(.*?(?=\n\n\n)", source, re.DOTALL)
     assert function.count("    base._edge = slices\n") == 1
 
 

@@ -33,7 +33,7 @@ from viewgrad.testing import (
     views_of,
 )
 from viewgrad.testing.backends import compare_many
-from viewgrad.views import copy_slices, gather, meta, nodes
+from viewgrad.views import copy_slices, gather, making, meta, nodes, write_checks
 from viewgrad.views import specs as conform
 
 BATCHES = 8
@@ -282,6 +282,26 @@ def detached_tensors_do_not_share(monkeypatch):
     monkeypatch.setattr(vg.Tensor, "detach", lambda self: vg.Tensor(self._array))
 
 
+def views_lose_their_history_with_their_base(monkeypatch):
+    def broken(self):
+        self._edge = None
+        return self
+
+    monkeypatch.setattr(vg.Tensor, "detach_", broken)
+
+
+def views_taken_under_no_grad_follow_their_base(monkeypatch):
+    monkeypatch.setattr(making, "_creation", lambda mode: making.DEFAULT)
+
+
+def parts_of_what_overlaps_itself_are_refused(monkeypatch):
+    monkeypatch.setattr(write_checks, "overlaps_itself", lambda window: True)
+
+
+def windows_with_gaps_are_raveled_without_a_copy(monkeypatch):
+    monkeypatch.setattr(vg.Tensor, "ravel", lambda self: self.reshape(-1))
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -294,6 +314,10 @@ def detached_tensors_do_not_share(monkeypatch):
         elements_that_share_places_do_not_add_up,
         broadcast_operands_get_the_gradient_of_one_element,
         detached_tensors_do_not_share,
+        views_lose_their_history_with_their_base,
+        views_taken_under_no_grad_follow_their_base,
+        parts_of_what_overlaps_itself_are_refused,
+        windows_with_gaps_are_raveled_without_a_copy,
     ],
 )
 def test_drawn_programs_find_a_fault_in_the_library(drawn, monkeypatch, fault):

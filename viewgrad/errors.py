@@ -6,6 +6,7 @@ __all__ = [
     "AnomalyError",
     "AutogradError",
     "CompiledDifferenceError",
+    "ConcurrentWriteError",
     "DeclarationError",
     "DifferentiabilityError",
     "EscapeError",
@@ -81,6 +82,10 @@ class GradientMismatchError(AutogradError):
 
 class InterruptedWriteError(AutogradError):
     """A gradient came to a value that an error has left half written."""
+
+
+class ConcurrentWriteError(AutogradError):
+    """Two threads wrote to one tensor at the same time."""
 
 
 class SavedValueError(AutogradError):

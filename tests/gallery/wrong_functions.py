@@ -77,16 +77,16 @@ class SavesOnlyForTheFirst(Function):
 
 
 @wrong(M, by=("overwritten afterwards", "state between calls"))
-class KeepsItsInputOnCtx(Function):
+class KeepsItsInputInAClosure(Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.x = x
+        ctx.x = lambda: x
         return vg.tanh(x)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        return grad * (1 - vg.tanh(ctx.x.detach()) ** 2)
+        return grad * (1 - vg.tanh(ctx.x().detach()) ** 2)
 
 
 @wrong(M, by=("overwritten afterwards",))
@@ -808,14 +808,14 @@ def make_uses_the_weights_of_later():
     class Weighted(Function):
         @staticmethod
         def forward(ctx, x, w):
-            ctx.w = w
+            ctx.w = lambda: w
             ctx.x = x.clone()
             return x * w
 
         @staticmethod
         @once_differentiable
         def backward(ctx, grad):
-            return grad * ctx.w.detach(), (grad * ctx.x.detach()).sum(0) if grad.ndim > 1 else grad * ctx.x.detach()
+            return grad * ctx.w().detach(), (grad * ctx.x.detach()).sum(0) if grad.ndim > 1 else grad * ctx.x.detach()
 
     return Weighted.apply
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, UnreachableInputError
 from ..tensor.creation import ones_like, zeros_like
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
@@ -30,6 +31,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 Function = Callable[..., Any]
 
 
+@in_own_context
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """A vector times the Jacobian of a function.
 
@@ -58,6 +60,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         return run.output(), run.like_inputs(run.products(run.outputs, vectors, "the output"))
 
 
+@in_own_context
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The Jacobian of a function times a vector.
 
@@ -96,6 +99,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         return run.output(), run.like_output([run.transform.result(product) for product in products])
 
 
+@in_own_context
 def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
     """The Jacobian of a function, a row at a time.
 
@@ -134,6 +138,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
         return run.like_output(rows)
 
 
+@in_own_context
 def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
     """The second derivatives of a function of which the output is one real number.
 
@@ -165,6 +170,7 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
     return jacobian(gradient, inputs, create_graph, strict)
 
 
+@in_own_context
 def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """A vector times the matrix of second derivatives of a function of which the output is one real number.
 
@@ -195,6 +201,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         return run.output(), run.like_inputs(run.products(first, vectors, "the gradient"))
 
 
+@in_own_context
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The matrix of second derivatives of a function of which the output is one real number, times a vector.
 

@@ -18,8 +18,10 @@ import attrs
 import numpy as np
 
 from ..errors import GradcheckError
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor, from_array
+from ..views.geometry import overlaps_itself
 from .api import grad
 from .modes.forward_ad import dual_level, make_dual, unpack_dual
 
@@ -29,6 +31,7 @@ Array = np.ndarray[Any, Any]
 SEED: Final = 20240229  # of the directions that some checks draw: a failure must come back at the next run
 
 
+@in_own_context
 def gradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -107,6 +110,7 @@ def gradcheck(
     return True
 
 
+@in_own_context
 def gradgradcheck(
     fn: Callable[..., Any],
     inputs: Tensor | Sequence[Any],
@@ -211,7 +215,7 @@ class Program:
             raise ValueError("gradcheck needs at least one input tensor that requires grad")
         for k in positions:
             array = arguments[k]._array
-            if _overlaps_itself(array):
+            if overlaps_itself(array):
                 raise ValueError(
                     f"elements of input {k}, of shape {array.shape}, share places in memory (as after expand), so they "
                     "cannot be changed one by one; pass clone(), or what was expanded, and expand inside the function"
@@ -220,7 +224,7 @@ class Program:
                 warnings.warn(
                     f"input {k} has dtype {array.dtype}, which is too coarse for finite differences with eps={eps}; "
                     "use float64 or complex128, or a larger eps and tolerance",
-                    stacklevel=3,
+                    stacklevel=4,
                 )
         return cls(fn, arguments, positions)
 
@@ -249,16 +253,6 @@ def _differentiable(results: Any) -> list[Tensor]:
     """The tensors that can have a gradient among what a function returned."""
     listed = results if isinstance(results, (tuple, list)) else (results,)
     return [result for result in listed if isinstance(result, Tensor) and result.dtype.kind in "fc"]
-
-
-def _overlaps_itself(array: Array) -> bool:
-    numbers = sorted((abs(t), n) for t, n in zip(array.strides, array.shape, strict=True) if n > 1)
-    reach = 0
-    for stride, extent in numbers:
-        if array.size and stride <= reach:
-            return True
-        reach += stride * (extent - 1)
-    return False
 
 
 # -- the two Jacobians -----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ..tensor.tensor import Tensor, from_array, with_memory
 
 __all__ = ["HookedRun", "RunHook", "accumulating"]
 
-accumulating: Final = threading.Lock()  # a leaf may be reached by the runs of several threads at once
+accumulating: Final = threading.RLock()  # a leaf may be reached by the runs of several threads at once
 
 
 class HookedRun:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InferenceError
+from ..tensor.interruption import isolated
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, TRACE, ModeSwitch, current_mode
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
@@ -48,18 +49,25 @@ def run_backward(
     task = engine(retain=retain_graph, recorded=recorded)
     if inputs is not None:
         task.restrict(edges, inputs, capture)
-    token = MODE.set(mode | GRAD if create_graph else mode & ~GRAD)
-    try:
-        for edge, grad in zip(edges, grads, strict=True):
-            if inputs is None or task.must_run(node_of(edge)):
-                task.deliver(edge, grad if recorded else grad._array)
-        task.run()
-        task.finish()
-        if inputs is None:
-            return []
-        return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
-    finally:
-        MODE.reset(token)
+    mode = mode | GRAD if create_graph else mode & ~GRAD
+    starts = [(edge, grad if recorded else grad._array) for edge, grad in zip(edges, grads, strict=True)]
+    return isolated(_run, task, mode, starts, inputs)
+
+
+def _run(
+    task: GraphTask | FastTask, mode: int, starts: list[tuple[Any, Any]], inputs: Sequence[Any] | None
+) -> list[Any]:
+    MODE.set(mode)
+    while starts:
+        edge, grad = starts.pop(0)
+        if inputs is None or task.must_run(node_of(edge)):
+            task.deliver(edge, grad)
+        del grad
+    task.run()
+    task.finish()
+    if inputs is None:
+        return []
+    return [task.captured_gradient(edge) if node_of(edge) in task.captured else None for edge in inputs]
 
 
 class plain_engine(ModeSwitch):

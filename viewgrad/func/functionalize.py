@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from ..errors import ForwardModeError
+from ..tensor.interruption import in_own_context
 from ..tensor.known import SESSION, KnownStorage, Session, copy_of_layout, move
 from ..tensor.modes import FUNCTIONAL, ModeSwitch
 from ..tensor.tensor import Tensor
@@ -56,6 +57,7 @@ def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError("functionalize takes a function that is done when it returns, not a generator or a coroutine")
 
     @functools.wraps(f, updated=())
+    @in_own_context
     def functional(*args: Any, **kwargs: Any) -> Any:
         with Functional():
             copies = Copies()

@@ -21,6 +21,7 @@ from ..autograd.modes.forward_ad import dual_level
 from ..autograd.primals import Transform, as_gradient, from_columns, one_hot
 from ..errors import DifferentiabilityError
 from ..tensor.creation import ones_like, zeros_like
+from ..tensor.interruption import in_own_context
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
 from .arguments import Argnums, Output, copies, differentiated, scalar, split_output
@@ -63,6 +64,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     both = value_and_grad(f, argnums, has_aux)
 
     @functools.wraps(f, updated=())
+    @in_own_context
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
@@ -87,6 +89,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     """
 
     @functools.wraps(f, updated=())
+    @in_own_context
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         given, others, wanted = copies(transform, args, kwargs, argnums, "grad", transform.primal)
@@ -101,6 +104,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     return value_and_gradient
 
 
+@in_own_context
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `f`, and the function that pulls gradients of its output back to gradients of its arguments.
 
@@ -132,6 +136,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
         output = split_output(f(*given), has_aux, "vjp")
     del given
 
+    @in_own_context
     def vjp_fn(cotangents: Any) -> Any:
         pulled = transform.gradients(output.leaves, _gradients_like(output, cotangents, "the gradient"), retain=True)
         return _by_argument(structures, _materialized(transform, pulled))
@@ -140,6 +145,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (value, vjp_fn, _results(transform, output.aux)) if has_aux else (value, vjp_fn)
 
 
+@in_own_context
 def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `f`, and the function that pushes tangents of its arguments forward, without running `f` again.
 
@@ -178,6 +184,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     likes = [from_array(array) for array in transform.arrays]
     del cotangents
 
+    @in_own_context
     def jvp_fn(*tangents: Any) -> Any:
         _require_count(tangents, structures, "jvp_fn")
         supplied = _tangents_like(structures, likes, tangents, "jvp_fn")
@@ -190,6 +197,7 @@ def linearize(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (value, jvp_fn, _results(transform, output.aux)) if has_aux else (value, jvp_fn)
 
 
+@in_own_context
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of `f`, and its derivative in one direction.
 
@@ -248,6 +256,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     """
 
     @functools.wraps(f, updated=())
+    @in_own_context
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         given, others, wanted = copies(transform, args, kwargs, argnums, "jacrev", transform.primal)
@@ -279,6 +288,7 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     """
 
     @functools.wraps(f, updated=())
+    @in_own_context
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         output: Output | None = None
@@ -335,6 +345,7 @@ def hessian(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     return jacfwd(jacrev(f, argnums, has_aux), argnums, has_aux)
 
 
+@in_own_context
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of `f`, and its second derivative times a direction, forward over reverse: no Hessian is made.
 
@@ -358,6 +369,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     _require_sequence(primals, tangents, "hvp")
     both = value_and_grad(f, tuple(range(len(primals))), has_aux)
 
+    @in_own_context
     def gradient(*args: Any) -> Any:
         value, result = both(*args)
         return result, value
@@ -366,6 +378,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     return (value[0], product, value[1]) if has_aux else (value, product)
 
 
+@in_own_context
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of `f`, and a direction times its second derivative, reverse over reverse: no Hessian is made.
 
@@ -391,6 +404,7 @@ def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux:
     _require_sequence(primals, cotangents, "vhp")
     both = value_and_grad(f, tuple(range(len(primals))), has_aux)
 
+    @in_own_context
     def gradient(*args: Any) -> Any:
         value, result = both(*args)
         return result, value

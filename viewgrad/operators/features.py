@@ -10,6 +10,7 @@ from ..tensor.features import Call, run_with_features
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
 from ..views.copy_slices import CopySlices
+from ..views.rebasing import refuse_written
 
 if TYPE_CHECKING:
     from .language.declaration import Operator
@@ -49,6 +50,10 @@ class OperatorCall(Call):
             self.history = node_of(edge)
             self.node = self.history.fn if type(self.history) is CopySlices else self.history
         return result
+
+    def refuse(self) -> None:
+        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        refuse_written(self.args[0], f"{self.operator.name}_")
 
     def named(self) -> dict[str, Any]:
         """The arguments by name; the generated functions pass all of them on."""

@@ -11,7 +11,9 @@ import numpy as np
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.creation import as_operand, from_number
 from ..tensor.modes import no_grad
+from ..tensor.node import new
 from ..tensor.observers import array_of
+from ..tensor.saved import SavedConstant
 from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
 from ..views.geometry import TensorGeometry
 from ..views.specs import Like, match_spec
@@ -30,11 +32,11 @@ __all__ = [
     "is_constant",
     "operands",
     "optional_operands",
-    "overwrite",
     "plain_option",
     "refuse_tensors",
     "flowing_elements",
     "frozen_copy",
+    "writes_reals",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -112,6 +114,8 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     else:
         array = np.array(value)
     tensor = from_number(array)
+    tensor._saved = saved = new(SavedConstant)
+    saved.array = array
     if kind in "fc" and type(value) is not complex and value:  # neither 0.0 nor -0.0, which are equal as keys
         if len(constants) >= CACHE_LIMIT:
             constants.clear()
@@ -145,11 +149,8 @@ def forward_array(tensor: Tensor) -> Array:
     return array if type(array) is np.ndarray else np.asarray(array)
 
 
-def overwrite(target: Array, result: Any) -> bool:
-    """Write what a forward returned over the array of the tensor that an in-place variant is called on.
-
-    Returns:
-        Whether real numbers were written over complex ones.
+def writes_reals(target: Array, result: Any) -> bool:
+    """Whether what a forward returned, which is about to be written over `target`, is real where that is complex.
 
     Raises:
         ValueError: where it has another shape.
@@ -158,7 +159,6 @@ def overwrite(target: Array, result: Any) -> bool:
         raise ValueError(
             f"a result of shape {np.shape(result)} cannot be written over a tensor of shape {target.shape}"
         )
-    np.copyto(target, result, "same_kind")
     return target.dtype.kind == "c" and np.asarray(result).dtype.kind != "c"
 
 

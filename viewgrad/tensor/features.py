@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from .interruption import is_refusal, isolated
 from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, STRICT, TRACE
 from .node import Node
 
@@ -19,6 +20,7 @@ __all__ = ["Call", "feature", "run_with_features"]
 
 # The outermost first. What is not in this list (view replay) is looked at where it matters.
 ORDER: Final = (TRACE, FUNCTIONAL, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
+SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -38,6 +40,10 @@ class Call:
 
     def run(self) -> Any:
         """Do what is called for, without any feature but grad mode."""
+        raise NotImplementedError
+
+    def refuse(self) -> None:
+        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
         raise NotImplementedError
 
 
@@ -69,7 +75,14 @@ def run_with_features(call: Call, mode: int) -> Any:
                 if (bit, kind) in _features:
                     run = _around(_features[bit, kind], call, run)
                     break
-    return run()
+    if not mode & SWITCHING:
+        return run()
+    try:
+        return isolated(run)
+    except BaseException as error:
+        if call.inplace and not is_refusal(error):
+            call.refuse()
+        raise
 
 
 def _around(function: Feature, call: Call, run: Callable[[], Any]) -> Callable[[], Any]:

@@ -69,15 +69,28 @@ class ModeSwitch:
 
     def __enter__(self) -> Self:
         mode = MODE.get()
-        ENTERED.set((self, mode, ENTERED.get()))
-        MODE.set(switched(mode, self.on, self.off))
-        return self
+        entered = ENTERED.get()
+        try:
+            ENTERED.set((self, mode, entered))
+            MODE.set(switched(mode, self.on, self.off))
+            return self
+        except BaseException:  # a signal: the block is not entered, and so will not be left
+            MODE.set(mode)
+            ENTERED.set(entered)
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._leave()
+        except BaseException:  # a signal: once more, which does no harm
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
         rest, entry = without(ENTERED.get(), self)
-        ENTERED.set(rest)
         if entry is not None:
             self._put_back(entry[1])
+        ENTERED.set(rest)
 
     def _put_back(self, before: int) -> None:
         # Only our own bits: a block in a suspended generator need not end before one entered after it.

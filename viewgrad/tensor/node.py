@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
@@ -10,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
+from ..errors import InterruptedWriteError
 from .observers import observed
 
 __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
@@ -22,6 +25,7 @@ OVERWRITE: Final = 3  # passes its gradient on along edge 0, with a part of it r
 
 new: Final = object.__new__
 next_sequence_nr: Final = itertools.count(1).__next__
+PATIENCE: Final = 1.0  # for how many seconds a thread waits for another one to finish its write to the same tensor
 
 
 class Node:
@@ -30,6 +34,10 @@ class Node:
     `edges` lead to the steps that made this step's inputs. Each is a `Node`, an `Edge` where that node has several
     outputs, or None for an input that needs no gradient. Nodes are numbered in the order of their creation, so that
     every edge leads to a smaller number.
+
+    A node without `hooks` is that of a write in place which is not finished: see Note [Writes that are interrupted] in
+    docs/notes/interruption.md. Whoever asks for its hooks, as the engine does before it runs a node, waits if another
+    thread is just making that write, and gets an error otherwise.
 
     A class of nodes has a slot `edges`. Where all its nodes have one edge or two, it has slots for these (`ONE_EDGE`
     and `TWO_EDGES` below), which saves a tuple. What Python's collector of cycles goes through is what a long graph
@@ -81,6 +89,11 @@ class Node:
 
     def release(self) -> None:
         """Let go of the saved values."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "hooks":
+            return _hooks_once_written(self)
+        raise AttributeError(f"{self.name()} has no {name!r}")
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
@@ -188,6 +201,37 @@ def node_of(edge: Any) -> Node:
 def input_nr_of(edge: Any) -> int:
     """Which output of the node that it leads to an edge belongs to."""
     return edge.input_nr if type(edge) is Edge else 0
+
+
+_hooks_slot: Final = Node.__dict__["hooks"].__get__
+
+
+def is_unfinished(node: Node) -> bool:
+    """Whether a node is that of a write in place which is not finished."""
+    try:
+        _hooks_slot(node)
+    except AttributeError:
+        return True
+    return False
+
+
+def _hooks_once_written(node: Node) -> Any:
+    """The hooks of the node of a write in place when another thread, which is making that write, has finished it.
+
+    Raises:
+        InterruptedWriteError: where it does not.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while threading.active_count() > 1 and time.monotonic() < deadline:
+        time.sleep(0.0001)
+        try:
+            return _hooks_slot(node)
+        except AttributeError:
+            continue
+    raise InterruptedWriteError(
+        f"a write in place ({node.name()}) was interrupted before it was finished, or another thread is in the middle "
+        "of it, so that what it wrote to has no derivative; compute the tensor anew"
+    )
 
 
 def hooks_of(node: Node) -> NodeHooks:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -30,7 +29,6 @@ __all__ = [
     "ALONE_IN_LOCAL",
     "ALONE_IN_NODE",
     "ALONE_IN_PAIR",
-    "ALONE_IN_QUEUE",
     "ALONE_IN_ROW",
     "ALONE_IN_SLOT",
     "NEVER_ALONE",
@@ -149,12 +147,6 @@ def _in_cell(make: Make) -> int:
     return count
 
 
-def _in_queue(make: Make) -> int:
-    pending = deque([(make(), 0)])
-    saved, _ = pending.popleft()
-    return getrefcount(saved)
-
-
 def _in_pair(make: Make) -> int:
     return max([getrefcount(entry[0]) for entry in [(make(), ())]])
 
@@ -166,7 +158,9 @@ def _in_row(make: Make) -> int:
 
 
 def _from_row(make: Make) -> int:
+    windows = _Holder()
     rows = {0: make()}
+    windows.held = rows.get(0)
     saved = rows.pop(0)
     return getrefcount(saved)
 
@@ -184,7 +178,6 @@ PROBES: Final[dict[str, Callable[[Make], int]]] = {
     "ALONE_IN_LOCAL": _in_local,
     "ALONE_IN_NODE": _in_node,
     "ALONE_IN_PAIR": _in_pair,
-    "ALONE_IN_QUEUE": _in_queue,
     "ALONE_IN_ROW": _in_row,
     "ALONE_IN_SLOT": _in_slot,
 }
@@ -261,7 +254,6 @@ ALONE_AS_STORAGE: Final = _count("ALONE_AS_STORAGE")
 # What is saved of the whole of a storage; and of parts of it, in the places where these are kept.
 ALONE_AS_WHOLE: Final = _count("ALONE_AS_WHOLE")
 ALONE_IN_CELL: Final = _count("ALONE_IN_CELL")
-ALONE_IN_QUEUE: Final = _count("ALONE_IN_QUEUE")
 ALONE_IN_PAIR: Final = _count("ALONE_IN_PAIR")
 ALONE_IN_ROW: Final = _count("ALONE_IN_ROW")
 ALONE_FROM_ROW: Final = _count("ALONE_FROM_ROW")

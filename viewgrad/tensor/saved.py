@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import FreedGraphError, SavedValueError
 
-__all__ = ["RELEASED", "LostTensor", "Released", "SavedTensor"]
+__all__ = ["RELEASED", "LostTensor", "Released", "SavedConstant", "SavedTensor"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +28,12 @@ class SavedTensor:
 
     def __repr__(self) -> str:
         return f"SavedTensor({self.array!r})"
+
+
+class SavedConstant(SavedTensor):
+    """A number of the program's own, as in `x * 2.0`: no hooks on saved values are bothered with it."""
+
+    __slots__ = ()
 
 
 class LostTensor(SavedTensor):

@@ -84,12 +84,25 @@ class Storage(VersionCounter):
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
+        cut: where a tensor over it was detached in place: a number smaller than those of all nodes made since, and what
+            leads to the node that its history ended with.
         layout: how a gradient of `root` is laid out, once that was asked for; see `views/nodes.py`.
     """
 
     writes: ClassVar[int] = 0  # how many there were to storages in whose place this one is; see tensor/known.py
 
-    __slots__ = ("__weakref__", "_inference", "foreign", "layout", "preserved", "root", "shared", "whole", "windows")
+    __slots__ = (
+        "__weakref__",
+        "_inference",
+        "cut",
+        "foreign",
+        "layout",
+        "preserved",
+        "root",
+        "shared",
+        "whole",
+        "windows",
+    )
 
     def __init__(self, root: Array, *, foreign: bool = False) -> None:
         self.version = 0
@@ -101,6 +114,7 @@ class Storage(VersionCounter):
         self.shared = foreign
         self.preserved: deque[tuple[Array, str]] | None = None
         self.layout: tuple[tuple[int, ...], np.dtype[Any], str] | None = None
+        self.cut: tuple[int, Any] | None = None
 
     @property
     def inference(self) -> bool:
@@ -166,8 +180,8 @@ class Storage(VersionCounter):
                 if np.size(window):
                     if current_mode() & STRICT:
                         raise StrictMutationError(_strict_message([whole], writer))
-                    self.whole = None
                     self._copy(whole, writer)
+                    self.whole = None  # last: what is not known here is not looked after
         windows = self.windows
         if windows is not None:
             strict = bool(current_mode() & STRICT)
@@ -179,6 +193,7 @@ class Storage(VersionCounter):
                     self._copy(touched[0], writer)
                 else:
                     self._copy_each_once(touched, writer)
+                windows.forget_touched()
 
     def _copy_each_once(self, touched: list[SavedTensor], writer: str) -> None:
         windows = [saved.array for saved in touched]  # kept, so that each goes on having an identity of its own
@@ -210,6 +225,8 @@ class Storage(VersionCounter):
         for saved in touched:
             # Its nodes are not known. Any other way to have them fail would cost each use of a saved value.
             saved.__class__ = LostTensor
+        if self.windows is not None:
+            self.windows.forget_touched()
 
 
 def _strict_message(touched: list[SavedTensor], writer: str) -> str:
@@ -249,8 +266,8 @@ def storage_of(tensor: Any) -> Storage:
     # No call from here to the end: another thread that reads the same tensor does not get in between.
     found = tensor._storage
     if found is None:
+        storage.whole = tensor._saved  # first, so that nobody sees a storage that does not know of it
         tensor._storage = found = storage
-        storage.whole = tensor._saved
         tensor._saved = None
     return found
 

@@ -16,8 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import GradientMismatchError
+from ..errors import GradientMismatchError, InterruptedWriteError
 from .levels import LEVEL, DualLevel, at_level, open_levels
+from .modes import FORWARD, current_mode
+from .node import new
 from .saved import SavedTensor
 from .storage import save, storage_of
 from .tensor import Tensor, current_edge, from_array, has_tangent, is_scalar, tensor_like
@@ -28,6 +30,7 @@ __all__ = [
     "TangentRoot",
     "at_level",
     "has_tangent",
+    "interrupt_tangents",
     "make_dual_root",
     "new_tangent",
     "open_levels",
@@ -61,6 +64,14 @@ class Tangent:
     def __init__(self, value: Tensor, owned: bool) -> None:
         self.value = value
         self.owned = owned
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "value":
+            raise InterruptedWriteError(
+                "a write in place was interrupted before it was finished, so that what it wrote to has no tangent; "
+                "compute the tensor anew"
+            )
+        raise AttributeError(name)
 
 
 class Tangents:
@@ -244,6 +255,23 @@ def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
         record.value = record.value.clone()
         record.owned = True
     return record.value if view is None else view.tangent_window(record.value)
+
+
+def interrupt_tangents(tensor: Tensor) -> None:
+    """After a write to `tensor` that was not finished: let all tangents of its memory refuse to be used."""
+    if not current_mode() & FORWARD:
+        return
+    view = tensor._view
+    base = tensor if view is None else view.base
+    roots = {id(root): root for root in (base, base if view is None else view.tangent_root)}
+    roots |= {id(other): other for ref in getattr(base, "_tangent", NONE).aliases if (other := ref()) is not None}
+    for root in roots.values():
+        tangents = _tangents(root)
+        for level in open_levels():
+            refusing: Tangent = new(Tangent)
+            refusing.owned = False
+            tangents.records[level] = refusing
+            level.remember(root)
 
 
 def _attach(root: Any, tangent: Tensor, level: DualLevel, owned: bool) -> None:

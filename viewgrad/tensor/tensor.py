@@ -7,17 +7,24 @@ added by the files that they belong to.
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Iterator
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from ..errors import AutogradError, DifferentiabilityError, ForeignTypeError, UnknownFunctionError
+from ..errors import (
+    AutogradError,
+    DifferentiabilityError,
+    ForeignTypeError,
+    ForwardModeError,
+    UnknownFunctionError,
+)
 from .known import share
 from .lost_history import conversion_refused, is_drawn, warn_of_lost_number
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
-from .node import AccumulateGrad, Edge, Node, input_nr_of, new, node_of
+from .node import AccumulateGrad, Edge, Node, input_nr_of, new, next_sequence_nr, node_of
 from .observers import OBSERVER
 from .printing import tensor_repr
 from .saved import SavedTensor
@@ -230,7 +237,7 @@ class Tensor:
                 raise AutogradError(
                     "requires_grad can only be changed on leaf tensors; use detach() to stop the gradient here"
                 )
-            self._edge = None
+            self._cut()
         return self
 
     @property
@@ -269,17 +276,31 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Make this tensor a leaf without history, in place.
 
+        Views of it that were taken before keep the history that they have, until it is written to.
+
         Raises:
             AutogradError: for a view, whose history is its base's.
+            ForwardModeError: for a tensor with a tangent, which may have views.
         """
         if self._view is not None:
             raise AutogradError("a view cannot be detached in place, since its base would go on having its history; "
                                 "use detach()")
-        self._edge = None
         tangents = getattr(self, "_tangent", None)
         if tangents is not None:
+            if self._storage is not None and any(level.open for level in tangents.records):
+                raise ForwardModeError(
+                    "detach_() of a tensor that has a tangent would take it from its views, too; use detach()"
+                )
             tangents.records.clear()
+        self._cut()
         return self
+
+    def _cut(self) -> None:
+        """End the history here. Views that were taken before keep theirs, which the storage knows of by `cut`."""
+        edge = self._edge
+        if edge is not None and self._storage is not None:
+            self._storage.cut = (next_sequence_nr(), weakref.ref(node_of(edge)))
+        self._edge = None
 
     @property
     def data(self) -> Tensor:

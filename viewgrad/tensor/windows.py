@@ -27,7 +27,6 @@ from .ownership import (
     ALONE_FROM_ROW,
     ALONE_IN_CELL,
     ALONE_IN_PAIR,
-    ALONE_IN_QUEUE,
     ALONE_IN_ROW,
     getrefcount,
 )
@@ -39,7 +38,7 @@ Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]  # half-open ranges of the leading dimensions; those left out are whole
 Entry = tuple[SavedTensor, Box]
 
-pruning: Final = threading.Lock()  # threads that read the same tensor may find at once that it is time to prune
+pruning: Final = threading.RLock()  # threads that read the same tensor may find at once that it is time to prune
 FIRST_PRUNE: Final = 32  # how many windows may be registered before the dead ones among them are looked for
 
 
@@ -55,9 +54,24 @@ class SavedWindows:
 
     Attributes:
         compared: how many pairs of windows have been held against each other, for tests of growth.
+        touched: what has been taken out because of a write, until it has been copied. So wherever an exception strikes,
+            what is not registered here is still known, and the next write copies it.
     """
 
-    __slots__ = ("_address", "_strided", "_count", "_grids", "_limit", "_pending", "_root", "_rows", "compared")
+    __slots__ = (
+        "_address",
+        "_arranging",
+        "_count",
+        "_grids",
+        "_limit",
+        "_moving",
+        "_pending",
+        "_root",
+        "_rows",
+        "_strided",
+        "compared",
+        "touched",
+    )
 
     def __init__(self, root: Array) -> None:
         self._root = root
@@ -68,6 +82,9 @@ class SavedWindows:
         self._strided: dict[tuple[int, int], Any] = {}
         self._count = 0
         self._limit = FIRST_PRUNE
+        self._arranging: deque[tuple[SavedTensor, Any]] | None = None  # the part of `_pending` that is being arranged
+        self._moving: SavedTensor | None = None  # the row that is being looked at, out of its place
+        self.touched: list[SavedTensor] = []
         self.compared = 0
 
     def __len__(self) -> int:
@@ -81,7 +98,6 @@ class SavedWindows:
             index: None where it was taken in some other way.
         """
         rows = self._rows
-        pending = self._pending
         if type(index) is int:
             if index < 0:
                 index += self._root.shape[0]
@@ -94,8 +110,8 @@ class SavedWindows:
         else:
             saved = new(SavedTensor)
             saved.array = array
-            pending.append((saved, index))
-        if len(rows) + self._count + len(pending) > self._limit and pruning.acquire(blocking=False):
+            self._pending.append((saved, index))  # no call in between: the queue may be replaced
+        if len(rows) + self._count + len(self._pending) > self._limit and pruning.acquire(blocking=False):
             try:
                 self._prune()
             finally:
@@ -105,17 +121,19 @@ class SavedWindows:
     def pop_overlapping(self, window: Array | None, index: Any, keep: bool = False) -> list[SavedTensor]:
         """Remove and return the live saved windows that share memory with `window`, which is `root[index]`.
 
-        With `keep` they are not removed.
+        With `keep` they are not removed. What is removed is in `touched` too, until `forget_touched` is called.
         """
-        touched: list[SavedTensor] = []
+        touched: list[SavedTensor] = [] if keep else self.touched
+        if self._moving is not None:
+            touched.append(self._moving)
         rows = self._rows
         if type(index) is int:
             row = index if index >= 0 else index + self._root.shape[0]
             if row in rows and self._root.size:
                 self._take_row(row, None, touched, keep)
-            if not self._count and not self._pending:
+            if not self._count and not self._pending and self._arranging is None:
                 return touched
-        if self._pending:
+        if self._pending or self._arranging is not None:
             self._arrange()
         if not self._count and not rows:
             return touched
@@ -156,6 +174,10 @@ class SavedWindows:
             for entries in _strided_met(self._strided, reach):
                 self._take_from(entries, span, window, touched, keep)
 
+    def forget_touched(self) -> None:
+        """Let go of what `pop_overlapping` has returned, now that it has been copied."""
+        self.touched = []
+
     def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
         """Take what was saved of a row if it shares memory with `window` (None: the row itself)."""
         rows = self._rows
@@ -184,22 +206,30 @@ class SavedWindows:
                     continue
             entries[kept] = entry
             kept += 1
-        self._count -= len(entries) - kept
+        gone = len(entries) - kept
         del entries[kept:]
+        self._count -= gone  # last: that there are more than there are is harmless
 
     def _arrange(self) -> None:
         """Put the windows that were only noted so far into the grids, those that are still alive."""
-        pending = self._pending
-        while pending:
-            saved, index = pending.popleft()
-            if getrefcount(saved) > ALONE_IN_QUEUE:
-                reach = None if index is not None else self._reach_of(saved.array)
-                if reach is not None:
-                    self._insert_strided(saved, *reach)
-                    continue
-                box = box_of(saved.array, index, self._root)
-                if box is not None:
-                    self._insert((saved, box))
+        batch = self._arranging  # which an exception may have left half done: to arrange a window twice is harmless
+        while batch is not None or self._pending:
+            if batch is None:
+                self._arranging = batch = self._pending
+                self._pending = deque()
+            for entry in tuple(batch):
+                if getrefcount(entry[0]) > ALONE_IN_PAIR:
+                    self._arrange_one(*entry)
+            self._arranging = batch = None
+
+    def _arrange_one(self, saved: SavedTensor, index: Any) -> None:
+        reach = None if index is not None else self._reach_of(saved.array)
+        if reach is not None:
+            self._insert_strided(saved, *reach)
+            return
+        box = box_of(saved.array, index, self._root)
+        if box is not None:
+            self._insert((saved, box))
 
     def _insert(self, entry: Entry) -> None:
         box = entry[1]
@@ -239,33 +269,39 @@ class SavedWindows:
 
     def _insert_strided(self, saved: SavedTensor, first: int, last: int, step: int) -> None:
         level = (last - first).bit_length()
+        self._count += 1
         cells = self._strided.setdefault((step, level), {}).setdefault(first % step, {})
         cells.setdefault(first >> level, []).append((saved, ((first, last + 1),)))
-        self._count += 1
 
     def _prune(self) -> None:
         """Forget the windows that no node holds any longer; done so seldom that a save pays little for it."""
         rows = self._rows
-        pending = self._pending
         for row in list(rows):
-            saved = rows.pop(row)  # first, since another thread may be about to share it
+            self._moving = rows.get(row)
+            saved = rows.pop(row, None)  # first, since another thread may be about to share it
+            if saved is None:
+                continue
             if getrefcount(saved) > ALONE_FROM_ROW and rows.setdefault(row, saved) is not saved:
-                pending.append((saved, row))
-        for _ in range(len(pending)):  # other threads may append meanwhile
-            entry = pending.popleft()
-            if getrefcount(entry[0]) > ALONE_IN_PAIR:
-                pending.append(entry)
-        self._count = 0
+                self._pending.append((saved, row))
+        self._moving = None
+        pending = self._pending
+        entries = tuple(pending)
+        live_entries = deque([entry for entry in entries if getrefcount(entry[0]) > ALONE_IN_PAIR])
+        if self._pending is pending:  # which another thread that arranges them may have replaced
+            self._pending = live_entries
+            live_entries.extend(tuple(pending)[len(entries) :])  # what other threads have appended meanwhile
+        count = 0
         for levels, grid in list(self._grids.items()):
             live = _prune_node(grid, len(levels))
-            self._count += live
+            count += live
             if not live:
                 del self._grids[levels]
         for key, grid in list(self._strided.items()):
             live = _prune_node(grid, 2)
-            self._count += live
+            count += live
             if not live:
                 del self._strided[key]
+        self._count = count
         self._limit = max(FIRST_PRUNE, 2 * len(self))
 
 

@@ -150,6 +150,15 @@ class CellMachine(ABC, Generic[H]):
         source = self.tensors[step.tensor]
         self.tensors[step.out] = Cells(source.memory, source.places, source.dtype, self.history(source.memory))
 
+    def detach_in_place(self, step: s.DetachInPlace) -> None:
+        source = self.tensors[step.tensor]
+        self.tensors[step.tensor] = Cells(source.memory, source.places, source.dtype, self.history(source.memory))
+
+    def unrecorded_view(self, step: s.UnrecordedView) -> None:
+        self.view(step.view)
+        view = self.tensors[step.view.out]
+        self.tensors[step.view.out] = Cells(view.memory, view.places, view.dtype, self.history(view.memory))
+
     def write(self, step: s.Write) -> None:
         target = self.tensors[step.target]
         self._write(target, target.places, self._result(step.function, (step.target, *step.operands)))

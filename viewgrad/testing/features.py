@@ -46,8 +46,8 @@ def check_feature(program: Program, feature: str, *, order: int = 2) -> None:
 
 def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
     """The tangent of the loss is the gradient times the tangents put in; also mixed with reverse mode, both ways."""
-    if any(isinstance(step, s.NoGrad) for step in program.steps):
-        return  # to which forward mode pays no attention
+    if any(isinstance(step, s.NoGrad | s.UnrecordedView | s.DetachInPlace) for step in program.steps):
+        return  # to which forward mode pays no attention, or which it refuses
     with forward_ad.dual_level():
         leaves = program.make_leaves()
         duals = dict(leaves)

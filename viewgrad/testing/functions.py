@@ -242,7 +242,8 @@ def _expand(array: Array, *sizes: int) -> Array:
 
 
 def _flatten(array: Array, start: int, end: int) -> Array:
-    return array.reshape(*array.shape[:start], int(np.prod(array.shape[start : end + 1])), *array.shape[end + 1 :])
+    merged = int(np.prod(array.shape[start : end + 1]))
+    return array.reshape(*array.shape[:start], merged, *array.shape[end + 1 :]).copy()
 
 
 def _split(array: Array, size: Any, dim: int) -> list[Array]:
@@ -259,8 +260,8 @@ ARRAY_VIEWS: Final[dict[str, Callable[..., Any]]] = {
     "reshape": lambda array, shape: array.reshape(shape),
     "view": lambda array, shape: array.reshape(shape),
     "np.reshape": lambda array, shape: array.reshape(shape),
-    "ravel": lambda array: array.reshape(-1),
-    "np.ravel": lambda array: array.reshape(-1),
+    "ravel": lambda array: array.ravel(),
+    "np.ravel": lambda array: array.ravel(),
     "flatten": _flatten,
     "transpose": lambda array, *axes: array.transpose(*axes),
     "permute": lambda array, *axes: array.transpose(*axes),

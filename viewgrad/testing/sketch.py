@@ -26,9 +26,11 @@ class Memory:
 
     Attributes:
         version: how often it has been written to.
+        split: whether its base was detached in place while there were views, which have another history now.
     """
 
     version: int = 0
+    split: bool = False
 
 
 @attrs.define(eq=False)
@@ -55,6 +57,7 @@ class Facts:
         overlaps: whether elements share places in memory.
         strided: whether it is a window of its base's own elements.
         scalar: whether it is a value without dimensions, which cannot be written to.
+        unrecorded: whether it was taken under `no_grad`.
     """
 
     base: str | None
@@ -63,11 +66,12 @@ class Facts:
     overlaps: bool = False
     strided: bool = True
     scalar: bool = False
+    unrecorded: bool = False
 
     @property
     def writable(self) -> bool:
         """Whether it can be written to in grad mode."""
-        return self.memory_is_writable and not self.history.leaf
+        return self.memory_is_writable and not (self.history.leaf or self.unrecorded or self.memory.split)
 
     @property
     def memory_is_writable(self) -> bool:
@@ -127,21 +131,12 @@ class Sketch:
     def _view(self, out: str, array: Array, step: Any) -> None:
         facts = self.facts[step.tensor]
         name = step.op.name
-        overlaps = facts.overlaps
-        if name in ("expand", "broadcast_to", "np.broadcast_to"):
-            source = self.arrays[step.tensor]
-            new = (1,) * (array.ndim - source.ndim)
-            if array.shape == (*new, *source.shape):  # nothing is repeated, so it can be written to
-                array = source[(None,) * len(new)]
-            else:
-                overlaps = True
-        elif name == "unfold":
-            overlaps = overlaps or step.op.args[2] < step.op.args[1]
-        elif name == "as_strided":
-            overlaps = _overlaps(array)
+        if name in ("expand", "broadcast_to", "np.broadcast_to"):  # of which parts may be written to
+            array.flags.writeable = True
         strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
         self.arrays[out] = array
-        self.facts[out] = Facts(self.base_of(step.tensor), facts.memory, facts.history, overlaps, strided)
+        base = self.base_of(step.tensor)
+        self.facts[out] = Facts(base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded)
 
     def compute(self, step: s.Compute) -> None:
         self._fresh(step.out, step.function.numpy(*map(self.value, step.operands)), step.operands)
@@ -168,6 +163,17 @@ class Sketch:
         facts = self.facts[step.tensor]
         self.arrays[step.out] = self.arrays[step.tensor]
         self.facts[step.out] = Facts(None, facts.memory, History(False), facts.overlaps, scalar=facts.scalar)
+
+    def detach_in_place(self, step: s.DetachInPlace) -> None:
+        facts = self.facts[step.tensor]
+        facts.memory.split = facts.memory.split or any(other.base == step.tensor for other in self.facts.values())
+        facts.history = History(False)
+
+    def unrecorded_view(self, step: s.UnrecordedView) -> None:
+        self.view(step.view)
+        facts = self.facts[step.view.out]
+        facts.history = History(False)
+        facts.unrecorded = facts.base is not None
 
     def write(self, step: s.Write) -> None:
         array = self.arrays[step.target]

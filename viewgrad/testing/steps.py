@@ -432,6 +432,46 @@ class Detach:
 
 
 @attrs.frozen
+class DetachInPlace:
+    """`tensor.detach_()`, of a base."""
+
+    tensor: str
+
+    outs = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.tensor,)
+
+    def source(self) -> str:
+        return f"{self.tensor}.detach_()"
+
+    def run(self, machine: Machine) -> None:
+        machine.detach_in_place(self)
+
+
+@attrs.frozen
+class UnrecordedView:
+    """A view that is taken under `no_grad`, and used outside of it."""
+
+    view: View
+
+    @property
+    def outs(self) -> tuple[str, ...]:
+        return self.view.outs
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.view.reads
+
+    def source(self) -> str:
+        return f"with vg.no_grad():\n    {self.view.source()}"
+
+    def run(self, machine: Machine) -> None:
+        machine.unrecorded_view(self)
+
+
+@attrs.frozen
 class NoGrad:
     """Steps under `no_grad`."""
 
@@ -468,6 +508,8 @@ class Machine(Protocol):
     def augment(self, step: Augment) -> None: ...
     def ufunc_out(self, step: UfuncOut) -> None: ...
     def detach(self, step: Detach) -> None: ...
+    def detach_in_place(self, step: DetachInPlace) -> None: ...
+    def unrecorded_view(self, step: UnrecordedView) -> None: ...
     def no_grad(self, step: NoGrad) -> None: ...
 
 

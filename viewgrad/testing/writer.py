@@ -100,6 +100,7 @@ class Writer:
             self.draw_view, self.draw_write, self.draw_assign, self.draw_compute, self.draw_augment, self.draw_view,
             self.draw_view, self.draw_write, self.draw_assign, self.draw_overwrite, self.draw_gather,
             self.draw_ufunc_out, self.draw_call, self.draw_unpack, self.draw_no_grad, self.draw_detach,
+            self.draw_detach_in_place, self.draw_unrecorded_view,
         ]  # fmt: skip
         for _ in range(3):
             step = self.choose(kinds)()
@@ -184,7 +185,8 @@ class Writer:
     def draw_view(self) -> Any:
         name = self.source()
         facts = self.sketch.facts[name]
-        base = self.sketch.arrays.get(self.sketch.base_of(name)) if facts.strided else None
+        whole = facts.strided and not facts.unrecorded and not facts.memory.split  # so that the base says all of it
+        base = self.sketch.arrays.get(self.sketch.base_of(name)) if whole else None
         return s.View(self.new_name("v"), name, self.draw(view_ops(self.array(name), base, complex=self.complex)))
 
     def draw_unpack(self) -> Any:
@@ -305,6 +307,21 @@ class Writer:
 
     def draw_detach(self) -> Any:
         return s.Detach(self.new_name("d"), self.choose(self.names(self.differentiable)))
+
+    def draw_detach_in_place(self) -> Any:
+        """Of a base; with views only where nothing was written to before, so that these have their own histories."""
+
+        def can_be(name: str) -> bool:
+            facts = self.sketch.facts[name]
+            apart = not facts.memory.version or all(other.base != name for other in self.sketch.facts.values())
+            return self.differentiable(name) and facts.base is None and not facts.history.leaf and apart
+
+        name = self.choose(self.names(can_be))
+        return None if name is None else s.DetachInPlace(name)
+
+    def draw_unrecorded_view(self) -> Any:
+        view = self.draw_view()
+        return None if view.op.copies else s.UnrecordedView(view)
 
     # -- writes --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""In-place writes through views: `CopySlices`, `CopyBackwards` and rebasing history.
+"""The nodes of writes in place through views, and of copies: `CopySlices` and `CopyBackwards`.
 
 See Note [In-place writes through views] in docs/notes/copy_slices.md.
 """
@@ -10,20 +10,17 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..errors import InterruptedWriteError
-from ..tensor.node import MANY, ONE, ONE_EDGE, OVERWRITE, TWO_EDGES, Node, new, next_sequence_nr
+from ..tensor.node import MANY, ONE, OVERWRITE, TWO_EDGES, Node, new
 from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
-from ..tensor.tensor import Tensor, current_edge, with_memory
-from .meta import move_retained
-from .nodes import Layout, layout_for, places_of, take_window
+from ..tensor.tensor import Tensor, with_memory
+from .nodes import Layout, places_of, take_window
 from .specs import match_spec
 from .view_functions import ViewFunction
 
-__all__ = ["INTERRUPTIONS", "CopyBackwards", "CopySlices", "interrupt_history", "rebase_history", "record_copy"]
+__all__ = ["CopyBackwards", "CopySlices", "CopySlicesOfCopy"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
-INTERRUPTIONS: Final = (FloatingPointError, RuntimeWarning)  # what NumPy raises, if asked to, when it has written
 
 
 class CopyBackwards(Node):
@@ -45,29 +42,6 @@ class CopyBackwards(Node):
         return None, grad if self.like is None else match_spec(grad, self.like)
 
     consume = apply
-    apply_recorded = apply
-
-
-class InterruptedWrite(Node):
-    """The node of a write that an error has ended: what it has left has no derivative that could be told."""
-
-    __slots__ = ("edge", "writer")
-
-    kind: ClassVar[int] = MANY
-    edges = ONE_EDGE
-
-    edge: Any
-    writer: str
-
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Raise, unless what was left has been overwritten since, and no gradient comes here."""
-        if np.any(grad._array if isinstance(grad, Tensor) else grad):
-            raise InterruptedWriteError(
-                f"{self.writer} raised an error when it had begun to write, so that the value that it has left has no "
-                "derivative; compute the tensor anew, or overwrite what was written by values that are well-defined"
-            )
-        return (None,) * len(edges)
-
     apply_recorded = apply
 
 
@@ -220,65 +194,3 @@ def _unshared(grad: Any, window: Array) -> Any:
     if grad is window or (type(grad) is ndarray and grad.base is not None):
         return grad.copy()
     return grad
-
-
-def rebase_history(tensor: Tensor, node: Node) -> None:
-    """Let `node`, the step that has just written to `tensor`, be its history from now on, and so the base's.
-
-    The first edge of `node` leads to the tensor's own old history; for a view it is never followed.
-    """
-    view = tensor._view
-    if view is None:
-        old = tensor._edge
-        tensor._edge = node
-        if old is not None and old.hooks is not None:
-            move_retained(tensor, old, node)
-        return
-    _write_part(view.base, view.index, view.view_fn, node)
-
-
-def _write_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> None:
-    """Let `node`, of a write to the part of `base` that `index` or `view_fn` takes, become part of its history."""
-    old = base._edge
-    slices: CopySlices = new(CopySlices)
-    slices.edges = (old, *node.edges[1:])
-    slices.hooks = None
-    slices.sequence_nr = next_sequence_nr()
-    slices.fn = node
-    slices.index = index
-    slices.view_fn = view_fn
-    slices.layout = layout_for(base)
-    base._edge = slices
-    if old is not None and old.hooks is not None:
-        move_retained(base, old, slices)
-
-
-def interrupt_history(tensor: Tensor, writer: str, index: Any = None) -> None:
-    """Let the history of `tensor`, or of `tensor[index]`, to which a write was not finished, refuse to be
-    differentiated. With an index the tensor is no view."""
-    node: InterruptedWrite = new(InterruptedWrite)
-    node.edge = current_edge(tensor)
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.writer = writer
-    if index is None:
-        rebase_history(tensor, node)
-    else:
-        _write_part(tensor, index, None, node)
-
-
-def record_copy(base: Tensor, index: Any, edge: Any, like: tuple[tuple[int, ...], np.dtype[Any]] | None) -> None:
-    """Let `base[index] = value`, with `edge` leading to the value's history, become part of the base's history."""
-    old = base._edge
-    node: CopySlicesOfCopy = new(CopySlicesOfCopy)
-    node.edge0 = old
-    node.edge1 = edge
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.index = index
-    node.view_fn = None
-    node.like = like
-    node.layout = layout_for(base)
-    base._edge = node
-    if old is not None and old.hooks is not None:
-        move_retained(base, old, node)

@@ -19,8 +19,9 @@ from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, n
 from ..tensor.observers import array_of, array_of_index
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, from_array, method
-from .copy_slices import INTERRUPTIONS, CopySlices, interrupt_history, rebase_history
+from .copy_slices import CopySlices
 from .nodes import ElementBackward, Layout, layout_for, node_of_view
+from .rebasing import abandon_write, begin_write, finish_write, refuse_written
 from .specs import Like, match_spec
 from .write_checks import check_write
 
@@ -283,6 +284,10 @@ class Write(Call):
             self.node = self.history.fn if type(self.history) is CopySlices else self.history
         return target
 
+    def refuse(self) -> None:
+        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        refuse_written(self.target, "an assignment")
+
     def write(self) -> None:
         """Write, and record it in grad mode; what is special about a kind of writes."""
         assert self.items is not None
@@ -333,31 +338,30 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     own = current_edge(self)
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
-    node = None
     if last is not None:
         # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
         source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
-    if recorded:
-        node = new(IndexPutBackward)
-        node.edge0 = own
-        node.edge1 = edge
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
-        node.index = index
-        node.layout = layout_for(self)
-        node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
-        node.like = (value._array.shape, value._array.dtype)
-    prepare_write(self, "__setitem__")
     if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
         source = source.copy()
-    try:
+    if not recorded:
+        prepare_write(self, "__setitem__")
         array[index] = source
-    except INTERRUPTIONS:
-        if recorded:
-            interrupt_history(self, "__setitem__")
+        return
+    node: IndexPutBackward = new(IndexPutBackward)
+    node.edge0 = own
+    node.edge1 = edge
+    node.index = index
+    node.layout = layout_for(self)
+    node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
+    node.like = (value._array.shape, value._array.dtype)
+    head, old = begin_write(self, node, own)
+    try:
+        prepare_write(self, "__setitem__")
+        array[index] = source
+        finish_write(self, head, old)
+    except BaseException as error:
+        abandon_write(self, head, old, error, "__setitem__")
         raise
-    if node is not None:
-        rebase_history(self, node)
 
 
 def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
@@ -407,21 +411,20 @@ def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
     own = current_edge(self)
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     check_write(self, recorded)
-    node = None
-    if recorded:
-        node = new(IndexAccumulateBackward)
-        node.edge0 = own
-        node.edge1 = edge
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
-        node.index = index
-        node.like = (source.shape, source.dtype)
-    prepare_write(self, "index_accumulate_")
-    try:
+    if not recorded:
+        prepare_write(self, "index_accumulate_")
         np.add.at(array, index, source)
-    except INTERRUPTIONS:
-        if recorded:
-            interrupt_history(self, "index_accumulate_")
+        return
+    node: IndexAccumulateBackward = new(IndexAccumulateBackward)
+    node.edge0 = own
+    node.edge1 = edge
+    node.index = index
+    node.like = (source.shape, source.dtype)
+    head, old = begin_write(self, node, own)
+    try:
+        prepare_write(self, "index_accumulate_")
+        np.add.at(array, index, source)
+        finish_write(self, head, old)
+    except BaseException as error:
+        abandon_write(self, head, old, error, "index_accumulate_")
         raise
-    if node is not None:
-        rebase_history(self, node)

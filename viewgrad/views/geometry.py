@@ -1,17 +1,18 @@
-"""TensorGeometry: sizes, strides and offset, all that is needed to take a strided window again."""
+"""The geometry of windows: what is needed to take one again, and whether its elements lie in different places."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from ..tensor.windows import address_of
 
-__all__ = ["TensorGeometry"]
+__all__ = ["TensorGeometry", "overlaps_itself"]
 
 Array = np.ndarray[Any, Any]
+SEARCH: Final = 100_000  # how many candidates are looked at, at most
 
 
 @attrs.frozen
@@ -46,14 +47,30 @@ class TensorGeometry:
             tuple([stride * itemsize for stride in self.strides]),
         )
 
-    @property
-    def overlaps_itself(self) -> bool:
-        """Whether two elements may share one place in memory (never no when they do)."""
-        if 0 in self.sizes:
-            return False
-        reach = 0
-        for stride, size in sorted((abs(t), s) for t, s in zip(self.strides, self.sizes, strict=True) if s > 1):
-            if stride <= reach:
-                return True
-            reach += stride * (size - 1)
+
+def overlaps_itself(window: Array) -> bool:
+    """Whether two elements of a window share one place in memory.
+
+    Decided exactly, by NumPy's search for a common element of two windows; only where that takes too long the answer is
+    yes without being known.
+    """
+    if window.size <= 1:
         return False
+    reach = window.itemsize
+    for stride, extent in sorted((abs(t), n) for t, n in zip(window.strides, window.shape, strict=True) if n > 1):
+        if not stride:
+            return True
+        if stride < reach:
+            break
+        reach += stride * (extent - 1)
+    else:
+        return False
+    # Two elements that share a place differ first in some dimension, in which one of them may be taken to be number 0.
+    for dimension in range(window.ndim):
+        plane = window[(0,) * dimension]
+        try:
+            if np.shares_memory(plane[1:], plane[:1], max_work=SEARCH):  # type: ignore[arg-type]
+                return True
+        except np.exceptions.TooHardError:
+            return True
+    return False

@@ -14,19 +14,21 @@ from ..tensor.creation import as_operand
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.modes import GRAD, current_mode
-from ..tensor.node import AccumulateGrad, new, next_sequence_nr
+from ..tensor.node import AccumulateGrad, new
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
-from .copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history, record_copy
+from .copy_slices import CopyBackwards
 from .gather import Write, element, gathered, normalised, put
 from .making import index_view, view_of_window
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
 from .ops import SelectBackward, SliceBackward
+from .rebasing import abandon_write, begin_copy, begin_write, finish_write
 from .view_functions import Chain, Index, chained
 from .write_checks import check_write
 
 __all__ = ["copy_", "fill_", "zero_"]
 
+Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
 
@@ -39,9 +41,12 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     elif kind is slice:
         index = settled_slice(index)
     elif kind is not tuple or not is_plain(index):
+        given = index
         index, basic = normalised(index)
         if not basic:
             return gathered(self, index)
+        if any(isinstance(item, ndarray | Tensor) for item in (given if type(given) is tuple else (given,))):
+            return _copied(self, index)
     array = self._array
     window = array[index]
     if type(window) is not ndarray:
@@ -90,9 +95,12 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
             edge = view.edge_of(value)
         else:
             edge = value._edge
+        shared = value._storage is not None
         value = value._array
+        if shared and window.ndim == 1:
+            value = _apart(value, window)
     elif type(value) is not float:
-        value = as_operand(value)._array
+        value = _apart(as_operand(value)._array, window)
     old = self._edge
     recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
     storage = self._storage
@@ -100,23 +108,53 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         storage = storage_of(self)
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
         check_write(self, bool(recorded))
-    if storage.whole is not None or storage.windows is not None:
-        storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
-    storage.version += 1
-    try:
+    if not recorded:
+        if storage.whole is not None or storage.windows is not None:
+            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+        storage.version += 1
         if type(window) is ndarray:
             window[...] = value
         elif type(value) is ndarray:
             window_at(array, index)[...] = value
         else:
             array[index] = value
-    except INTERRUPTIONS:
-        if recorded:
-            interrupt_history(self, "__setitem__", index)
+        return
+    same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
+    node = begin_copy(self, index, edge, None if same else (value.shape, value.dtype))
+    old = node.edge0
+    try:
+        if storage.whole is not None or storage.windows is not None:
+            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+        storage.version += 1
+        if type(window) is ndarray:
+            window[...] = value
+        elif type(value) is ndarray:
+            window_at(array, index)[...] = value
+        else:
+            array[index] = value
+        if old is None or old.hooks is None:
+            node.hooks = None
+        else:
+            finish_write(self, node, old)
+    except BaseException as error:
+        abandon_write(self, node, old, error, "__setitem__")
         raise
-    if recorded:
-        same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
-        record_copy(self, index, edge, None if same else (value.shape, value.dtype))
+
+
+def _copied(self: Tensor, index: Any) -> Tensor:
+    """A copy of a window, which NumPy gives where an array names a dimension, also one without dimensions."""
+    copied: Tensor = index_view(self, index, SliceBackward).clone()
+    return copied
+
+
+def _apart(source: Array, window: Array) -> Array:
+    """What is to be assigned to a window, in memory of its own where NumPy would read what it has just written there.
+
+    NumPy looks after overlaps, but in one dimension only after opposite directions.
+    """
+    if window.ndim != 1 or (source.strides == window.strides and source.dtype == window.dtype):
+        return source
+    return source.copy() if np.may_share_memory(source, window) else source
 
 
 def _assign(self: Tensor, index: Any, value: Any) -> None:
@@ -200,23 +238,24 @@ def _copy(self: Tensor, src: Tensor, writer: str) -> None:
     check_write(self, recorded)
     if src is self:
         return
-    source = src._array
-    prepare_write(self, writer)
-    try:
+    source = _apart(src._array, array)
+    if not recorded:
+        prepare_write(self, writer)
         array[...] = source
-    except INTERRUPTIONS:
-        if recorded:
-            interrupt_history(self, writer)
+        return
+    node: CopyBackwards = new(CopyBackwards)
+    node.edge0 = None
+    node.edge1 = edge
+    same = source.shape == array.shape and source.dtype is array.dtype
+    node.like = None if edge is None or same else (source.shape, source.dtype)
+    head, old = begin_write(self, node, own)
+    try:
+        prepare_write(self, writer)
+        array[...] = source
+        finish_write(self, head, old)
+    except BaseException as error:
+        abandon_write(self, head, old, error, writer)
         raise
-    if recorded:
-        node = new(CopyBackwards)
-        node.edge0 = None
-        node.edge1 = edge
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
-        same = source.shape == array.shape and source.dtype is array.dtype
-        node.like = None if edge is None or same else (source.shape, source.dtype)
-        rebase_history(self, node)
 
 
 @method

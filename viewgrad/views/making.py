@@ -57,8 +57,8 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
         view.index = composed(parent.index, index, base._array.shape)
         if view.index is None:
             return make_view(self, array, index, None, node_class)
+        view.made_from = base._edge  # first: should another thread write to the base, it is not current
         edge = parent.edge_of(self)
-        view.made_from = base._edge
     out: Tensor = new(Tensor)
     out._array = array
     out._saved = None
@@ -117,8 +117,8 @@ def make_view(
         else:
             out._view = view = new(GeneralViewMeta)
         view.base = base = parent.base
+        view.made_from = base._edge  # first: should another thread write to the base, it is not current
         edge = parent.edge_of(source)
-        view.made_from = base._edge
         view.placed = None
         view.view_fn = None
         view.index = None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..errors import ViewInPlaceError
 from ..tensor.indices import window_at
+from ..tensor.interruption import isolated
 from ..tensor.modes import ANOMALY, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
-from ..tensor.node import Node, hooks_of, input_nr_of, new, node_of
+from ..tensor.node import AccumulateGrad, Node, NodeHooks, hooks_of, input_nr_of, new, node_of
 from ..tensor.origins import note
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
@@ -25,6 +26,7 @@ __all__ = [
     "GeneralViewMeta",
     "mark_made_in_function",
     "move_retained",
+    "moved_hooks",
     "set_history",
 ]
 
@@ -107,22 +109,50 @@ class DifferentiableViewMeta:
                 "to since: its history can neither be that of the base, which knows nothing of the Function's "
                 "backward, nor the old one; clone() what the Function returns"
             )
+        if self.creation is not CreationMeta.DEFAULT:  # where nothing is recorded: it never has its base's history
+            return tensor._edge
         old = tensor._edge
+        if old is not None and self._is_its_own(tensor, base_edge):
+            return old
         edge: Any = None
         if base_edge is not None:
             mode = current_mode()
             if mode & REPLAY or not self.strided:
-                with ModeSwitch(on=GRAD, off=INFERENCE):
-                    edge = self.window(self.base)._edge
+                edge = isolated(self._replayed)
             else:
                 edge = self._as_strided(tensor, base_edge)
             if mode & ANOMALY:
                 note(node_of(edge))
-        tensor._edge = edge
-        self.made_from = base_edge  # last, since other threads may look at the view meanwhile
         if old is not None:
             move_retained(tensor, old, edge)
+        tensor._edge = edge
+        self.made_from = base_edge  # last, and at once, since other threads may look at the view meanwhile
         return edge
+
+    def _is_its_own(self, tensor: Tensor, base_edge: Any) -> bool:
+        """Whether the view has a history that is not its base's any more: that was detached in place.
+
+        Raises:
+            ViewInPlaceError: where the base has been written to as well, so that neither history is the view's.
+        """
+        made_from = self.made_from
+        storage = self.base._storage
+        cut = None if storage is None else storage.cut
+        if type(base_edge) is AccumulateGrad or (
+            made_from is not None and (cut is None or node_of(made_from).sequence_nr >= cut[0])
+        ):
+            return False
+        if base_edge is None and made_from is not None and cut is not None and cut[1]() is node_of(made_from):
+            return True
+        raise ViewInPlaceError(
+            f"this view of shape {tensor.shape} has a history of its own, since it is a leaf, or its base was detached "
+            "in place by detach_() or requires_grad_(False); but the base was written to, before that or since, and "
+            "which history the view has now can't be told; take the view again, or use detach() instead"
+        )
+
+    def _replayed(self) -> Any:
+        with ModeSwitch(on=GRAD, off=INFERENCE):
+            return self.window(self.base)._edge
 
     def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
         return node_of_view(AS_STRIDED[0], base_edge, self.base, self.index, None, False)
@@ -221,10 +251,7 @@ def mark_made_in_function(tensor: Tensor) -> None:
 
 
 def set_history(tensor: Tensor, edge: Any) -> None:
-    """Let `edge` lead to the history of a tensor that is no view from now on; what it retains goes along.
-
-    The hot paths of `copy_slices.py` say the same in their own lines: a call would cost them 3 to 6 %.
-    """
+    """Let `edge` lead to the history of a tensor that is no view from now on; what it retains goes along."""
     old = tensor._edge
     tensor._edge = edge
     if old is not None and old.hooks is not None:
@@ -233,14 +260,30 @@ def set_history(tensor: Tensor, edge: Any) -> None:
 
 def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
     """Let `retain_grad` follow the tensor to its new history."""
-    hooks = node_of(old).hooks
-    if hooks is None or edge is None:
+    if edge is None:
         return
+    moved = moved_hooks(tensor, old)
+    if moved is not None:
+        hooks = hooks_of(node_of(edge))
+        for retained in moved.retained.values():
+            hooks.retained[input_nr_of(edge)] = retained
+        hooks.following.update(moved.following)
+
+
+def moved_hooks(tensor: Tensor, old: Any) -> NodeHooks | None:
+    """What `retain_grad` has left with the old history of a tensor, taken from there.
+
+    None where it has left nothing.
+    """
+    hooks = node_of(old).hooks
+    if hooks is None:
+        return None
+    moved = NodeHooks()
     number = input_nr_of(old)
     retained = hooks.retained.get(number)
     if retained is not None and retained() is tensor:
         del hooks.retained[number]
-        hooks_of(node_of(edge)).retained[input_nr_of(edge)] = retained
+        moved.retained[0] = retained
     if hooks.following:
         following = hooks.following
         hooks.following = {}
@@ -250,6 +293,7 @@ def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
             if meta is not None and meta.base is tensor and meta.creation is not CreationMeta.IN_CUSTOM_FUNCTION:
                 assert view is not None
                 current_edge(view)  # made anew, since the base has moved on; takes what it retains along
-                hooks_of(node_of(edge)).following[id(view)] = reference
+                moved.following[id(view)] = reference
             elif meta is not None:  # a view of another output of the same step
                 hooks.following[id(view)] = reference
+    return moved if moved.retained or moved.following else None

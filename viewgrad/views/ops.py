@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ForwardModeError
+from ..errors import ForwardModeError, ViewInPlaceError
 from ..tensor.modes import GRAD, current_mode
-from ..tensor.tensor import FUNCTIONS, Tensor, is_scalar, method, with_memory
-from .geometry import TensorGeometry
+from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, is_scalar, method, with_memory
+from .geometry import TensorGeometry, overlaps_itself
 from .making import index_view, make_view
-from .meta import DualViewMeta
+from .meta import CreationMeta, DualViewMeta
 from .nodes import FunctionViewBackward, IndexViewBackward, ViewBackward, node_pair, view_node
 from .view_functions import (
     AsComplex,
@@ -275,20 +275,21 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def ravel(self: Tensor) -> Tensor:
-    """The elements in row order in one dimension: a view where NumPy's is one, a copy otherwise."""
-    return reshape(self, -1)
+    """The elements in row order in one dimension: a view of what is laid out so, without gaps, and a copy otherwise."""
+    if self._array.flags.c_contiguous:
+        return reshape(self, -1)
+    copied: Tensor = self.reshaped_copy((self._array.size,))
+    return copied
 
 
 @method
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` made one."""
+    """A copy with the dimensions from `start_dim` to `end_dim` made one."""
     shape = self._array.shape
-    if not shape:
-        return reshape(self, 1)
-    first, last = _dimension(start_dim, len(shape)), _dimension(end_dim, len(shape))
-    if first == last:
-        return self
-    return reshape(self, (*shape[:first], int(np.prod(shape[first : last + 1])), *shape[last + 1 :]))
+    first, last = (_dimension(start_dim, len(shape)), _dimension(end_dim, len(shape))) if shape else (0, 0)
+    merged = int(np.prod(shape[first : last + 1]))
+    copied: Tensor = self.reshaped_copy((*shape[:first], merged, *shape[last + 1 :]))
+    return copied
 
 
 @method
@@ -316,7 +317,8 @@ def broadcast_to(self: Tensor, shape: Any) -> Tensor:
     new = array.ndim - self._array.ndim
     if array.shape == (1,) * new + self._array.shape:  # nothing is repeated
         return index_view(self, (*(None,) * new, ...), UnsqueezeBackwardOfExpand)
-    return make_view(self, array, None, Broadcast(array.shape), ExpandBackward, overlaps_itself=True)
+    broadcast = Broadcast(array.shape)
+    return make_view(self, broadcast(self._array), None, broadcast, ExpandBackward, overlaps_itself=True)
 
 
 @method
@@ -348,10 +350,19 @@ def as_strided(
 
     Raises:
         ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
+        ViewInPlaceError: for a view whose history is not that of its base.
         ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
     """
     self = with_memory(self)
     base = self if self._view is None else self._view.base
+    edge = current_edge(self)
+    if self._view is not None and (
+        self._view.creation is not CreationMeta.DEFAULT or (edge is not None and base._edge is None)
+    ):
+        raise ViewInPlaceError(
+            "as_strided takes its window from the base of this view, but the view has another history than that: it "
+            "was made under no_grad or in a custom Function, or its base was detached in place; use clone() first"
+        )
     if not base._array.flags.c_contiguous or (self._view is not None and not self._view.strided):
         raise ValueError("as_strided needs a base that is laid out in row order; use contiguous() first")
     if storage_offset is None:
@@ -364,7 +375,7 @@ def as_strided(
     if 0 not in size and last >= base._array.size:
         raise ValueError(f"as_strided reaches element {last} of a base that has {base._array.size}")
     window = StridedWindow(geometry)
-    out = _view(base, window, AsStridedBackwardOfView, overlaps_itself=geometry.overlaps_itself)
+    out = _view(base, window, AsStridedBackwardOfView, overlaps_itself=overlaps_itself(window(base._array)))
     dual = self._view
     if type(dual) is DualViewMeta and current_mode() > GRAD:  # its tangent is not that of the base
         if not dual.root.whole:

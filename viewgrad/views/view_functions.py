@@ -133,7 +133,10 @@ class Broadcast(ViewFunction):
     broadcasts = True
 
     def __call__(self, base: Any) -> Any:
-        return np.broadcast_to(base, self.shape)
+        view = np.broadcast_to(base, self.shape)
+        if type(view) is np.ndarray and base.flags.writeable:  # for parts of it whose elements lie apart
+            view.flags.writeable = True
+        return view
 
 
 @attrs.frozen

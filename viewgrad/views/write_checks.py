@@ -11,7 +11,7 @@ from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
 from ..tensor.tensor import Tensor
-from .geometry import TensorGeometry
+from .geometry import overlaps_itself
 from .meta import CreationMeta
 
 __all__ = ["check_write"]
@@ -30,7 +30,7 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
     if type(tensor._array) is not ndarray:
         raise scalar_write()
     if view is not None:
-        if view.overlaps_itself:
+        if view.overlaps_itself and overlaps_itself(tensor._array):
             raise OverlappingWriteError(_overlapping(tensor, "it was made by expand, unfold or as_strided"))
         if view.creation is not CreationMeta.DEFAULT and (
             recorded or (view.base._edge is not None and current_mode() & GRAD)
@@ -42,7 +42,7 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
     storage = tensor._storage
     if storage is not None and storage.shared:
         array = tensor._array if view is None else view.base._array
-        if (storage.foreign or array is not storage.root) and TensorGeometry.of(array, array).overlaps_itself:
+        if (storage.foreign or array is not storage.root) and overlaps_itself(array):
             why = "its memory came from outside, or from a detached tensor, so"
             raise OverlappingWriteError(_overlapping(tensor, why))
     if recorded:
@@ -59,5 +59,5 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
 def _overlapping(tensor: Tensor, why: str) -> str:
     return (
         f"elements of this tensor of shape {tensor.shape} share places in memory ({why}), so writing to it has no "
-        "defined result; write to its base, or to a clone() of it"
+        "defined result; write to its base, to a part whose elements lie apart, or to a clone() of it"
     )

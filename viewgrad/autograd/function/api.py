@@ -19,17 +19,20 @@ import numpy as np
 
 from ...errors import FunctionError
 from ...tensor.features import Call, run_with_features
-from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, PACK, TRACE, ModeSwitch, current_mode
+from ...tensor.interruption import isolated
+from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, MODE, PACK, TRACE, ModeSwitch, current_mode
 from ...tensor.node import named_node, new, next_sequence_nr
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
-from ...views.copy_slices import CopyBackwards, rebase_history
+from ...views.copy_slices import CopyBackwards
 from ...views.making import index_view
 from ...views.meta import mark_made_in_function, set_history
 from ...views.ops import SliceBackward
+from ...views.rebasing import rebase_history, refuse_written
 from ..modes.functional_writes import rebase
 from ..modes.saved_hooks import packed
+from .attributes import kept_attributes
 from .node import UNKNOWN, FunctionCtx, FunctionNode, SavedEntry, SaveRequest, delayed_error, is_in, version_of
 from .tangents import push_forward, tangents_of
 
@@ -37,6 +40,7 @@ __all__ = ["Function", "FunctionCall", "once_differentiable"]
 
 ndarray: Final = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
+ATTRIBUTES: Final = len(vars(FunctionCtx())) + 1  # on a ctx on which forward has put none, with needs_input_grad
 
 
 @attrs.define(eq=False)
@@ -145,44 +149,69 @@ class Function:
         inputs = tuple([arg for arg in args if isinstance(arg, Tensor)])
         edges = tuple([current_edge(tensor) for tensor in inputs])
         versions = [version_of(tensor) for tensor in inputs]
-        tangents = tangents_of(args) if mode & FORWARD else ()
         ctx = FunctionCtx()
         ctx._function = cls
-        ctx._dual = bool(tangents)
         ctx._recorded = bool(mode & GRAD) and any(edge is not None for edge in edges)
         needing = iter(edges)
         ctx.needs_input_grad = tuple([isinstance(arg, Tensor) and next(needing) is not None for arg in args])
-        with ModeSwitch(off=GRAD | FORWARD):
-            if separate:
-                returned = cls.forward(*args)
-                cls.setup_context(ctx, args, returned)
-            else:
-                returned = cls.forward(ctx, *args)
-            single = not isinstance(returned, tuple)
-            outputs = [returned] if single else list(returned)
-            del returned
-            _check_outputs(ctx, inputs, edges, versions, outputs)
-            node = None
-            if ctx._recorded:
-                node = new(cls._node_class)
-                node.edges = edges
-                node.hooks = None
-                node.sequence_nr = next_sequence_nr()
-                node.ctx = ctx
-                node.outputs = len(outputs)
-                node.input_specs = tuple([(tensor.shape, tensor.dtype) for tensor in inputs])
-                node.output_specs = tuple([(o.shape, o.dtype) if isinstance(o, Tensor) else None for o in outputs])
-                node.positions = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tensor)])
-                node.argument_count = len(args)
-                ctx._node = weakref.ref(node)
-            results = _wrapped(ctx, node, inputs, outputs)
+        try:
+            return isolated(cls._run, ctx, args, separate, mode, inputs, edges, versions)
+        except BaseException:
+            # What forward has written to before it failed, or was refused, has a value that no history tells of.
+            for tensor, version in zip(inputs, versions, strict=True):
+                if version_of(tensor) != version:
+                    refuse_written(tensor, f"{cls.__name__}.apply()")
+            raise
+
+    @classmethod
+    def _run(
+        cls,
+        ctx: FunctionCtx,
+        args: tuple[Any, ...],
+        separate: bool,
+        mode: int,
+        inputs: tuple[Tensor, ...],
+        edges: tuple[Any, ...],
+        versions: list[int],
+    ) -> Any:
+        """Run forward, and give what it returns its history; in a context of its own, in which modes end with it."""
+        tangents = tangents_of(args) if mode & FORWARD else ()
+        ctx._dual = bool(tangents)
+        MODE.set(mode & ~(GRAD | FORWARD))
+        if separate:
+            returned = cls.forward(*args)
+            cls.setup_context(ctx, args, returned)
+        else:
+            returned = cls.forward(ctx, *args)
+        single = not isinstance(returned, tuple)
+        outputs = [returned] if single else list(returned)
+        del returned
+        _check_outputs(ctx, inputs, edges, versions, outputs)
+        node = None
+        if ctx._recorded:
+            node = new(cls._node_class)
+            node.edges = edges
+            node.hooks = None
+            node.sequence_nr = next_sequence_nr()
+            node.ctx = ctx
+            node.outputs = len(outputs)
+            node.input_specs = tuple([(tensor.shape, tensor.dtype) for tensor in inputs])
+            node.output_specs = tuple([(o.shape, o.dtype) if isinstance(o, Tensor) else None for o in outputs])
+            node.positions = tuple([i for i, arg in enumerate(args) if isinstance(arg, Tensor)])
+            node.argument_count = len(args)
+            ctx._node = weakref.ref(node)
+        results = _wrapped(ctx, node, inputs, outputs)
+        MODE.set(mode)
         for level, tangents_there in tangents:
             push_forward(ctx, level, tangents_there, args, results)
         if node is not None:
-            ctx._kept = [
-                _kept(ctx, wanted, inputs, versions, outputs, results, packing=bool(mode & PACK))
-                for wanted in ctx._wanted
-            ]
+            packing = bool(mode & PACK)
+            ctx._kept = [_kept(ctx, wanted, inputs, versions, outputs, results, packing) for wanted in ctx._wanted]
+            if len(vars(ctx)) > ATTRIBUTES:
+                keep = functools.partial(
+                    _kept, ctx, inputs=inputs, versions=versions, outputs=outputs, results=results, packing=False
+                )
+                ctx._attributes = kept_attributes(ctx, keep, inputs, outputs)
             if mode & ANOMALY:
                 note(node)
         ctx._open = False
@@ -309,6 +338,9 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
             and not is_in(output, ctx._non_differentiable)
         )
         edges.append(edge_to(node, i) if differentiable else None)  # type: ignore[arg-type]
+    # One tensor returned twice is one tensor: its gradient is that of the last of these outputs, as in PyTorch.
+    last = {id(output): i for i, output in enumerate(outputs)}
+    edges = [edges[last[id(output)]] for output in outputs]
     # First the writes, since they move on the histories of the bases of views among the other outputs.
     for i, output in enumerate(outputs):
         if is_in(output, ctx._dirty) and is_in(output, inputs) and not is_in(output, outputs[:i]):
@@ -318,8 +350,11 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
         elif isinstance(output, Tensor):
             results[i] = None
     for i, output in enumerate(outputs):
-        if results[i] is None and output is not None:
-            results[i] = _as_output(ctx, output, edges[i], alias=is_in(output, inputs) or is_in(output, outputs[:i]))
+        first = next(number for number, other in enumerate(outputs) if other is output)
+        if first < i:
+            results[i] = results[first]
+        elif results[i] is None and output is not None:
+            results[i] = _as_output(ctx, output, edges[i], alias=is_in(output, inputs))
     return results
 
 
@@ -332,10 +367,8 @@ def _rebase(tensor: Tensor, edge: Any) -> None:
         step: CopyBackwards = new(CopyBackwards)
         step.edge0 = None
         step.edge1 = edge
-        step.hooks = None
-        step.sequence_nr = next_sequence_nr()
         step.like = None
-        rebase_history(tensor, step)
+        rebase_history(tensor, step, None)
     else:
         set_history(tensor, edge)
 

@@ -50,6 +50,7 @@ class FunctionCtx:
         self._wanted: list[SaveRequest] = []
         self._wanted_forward: list[SaveRequest] | None = None
         self._kept: list[SavedEntry] = []
+        self._attributes: list[Any] = []  # see attributes.py
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
         self._materialize = True
@@ -131,6 +132,16 @@ class FunctionCtx:
         if tensor is None or not (self._recorded or self._dual):
             return None
         return with_tangents(save(tensor), tensor) if self._dual else save(tensor)
+
+    def _call_backward(self, grads: list[Any]) -> Any:
+        """Call the user's backward, with the attributes as forward has left them, or as backward itself has since."""
+        backward = self._function._backward()
+        for kept in self._attributes:
+            kept.restore(self)
+        returned = backward(self, *grads)
+        for kept in self._attributes:
+            kept.note()
+        return returned
 
     def _require_open(self, what: str) -> None:
         if not self._open:
@@ -239,7 +250,7 @@ class FunctionNode(Node):
                 shown.append(from_array(np.zeros(*like)))
             else:
                 shown.append(None)
-        grads = self._checked(ctx._function._backward()(ctx, *shown))
+        grads = self._checked(ctx._call_backward(shown))
         for i, edge in enumerate(edges):
             if edge is None or grads[i] is None:
                 grads[i] = None
@@ -258,7 +269,7 @@ class FunctionNode(Node):
             for g, like in zip(given, self.output_specs, strict=True)
         ]
         versions = [version_of(g) for g in shown]
-        grads = self._checked(ctx._function._backward()(ctx, *shown))
+        grads = self._checked(ctx._call_backward(shown))
         if versions != [version_of(g) for g in shown]:
             raise FunctionError(f"{self.name()}: {GRADIENT_IS_SHARED}")
         for i, edge in enumerate(edges):

@@ -59,12 +59,28 @@ class dual_level:
         self._levels: list[DualLevel] = []
 
     def __enter__(self) -> DualLevel:
-        level = enter_dual_level()
-        self._levels.append(level)
-        return level
+        outer, mode = LEVEL.get(), MODE.get()
+        try:
+            level = enter_dual_level()
+            self._levels.append(level)
+            return level
+        except BaseException:  # a signal: the block is not entered, and so will not be left
+            LEVEL.set(outer)
+            MODE.set(mode)
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        exit_dual_level(self._levels.pop())
+        level = self._levels.pop()
+        try:
+            exit_dual_level(level)
+        except ForwardModeError:
+            raise
+        except BaseException:  # a signal: once more, which does no harm
+            if LEVEL.get() is level:
+                exit_dual_level(level)
+            elif level.outer is None:
+                MODE.set(MODE.get() & ~FORWARD)
+            raise
 
 
 def enter_dual_level() -> DualLevel:

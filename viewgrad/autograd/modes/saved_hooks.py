@@ -16,7 +16,7 @@ from ...errors import HookError
 from ...operators.features import OperatorCall
 from ...tensor.features import feature
 from ...tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
-from ...tensor.saved import SavedTensor
+from ...tensor.saved import SavedConstant, SavedTensor
 from ...tensor.tensor import Tensor, from_array
 
 __all__ = ["disable_saved_tensors_hooks", "packed", "save_on_disk", "saved_tensors_hooks"]
@@ -192,7 +192,7 @@ class disable_saved_tensors_hooks(ModeSwitch):
 def packed(saved: SavedTensor) -> SavedTensor:
     """What a node keeps instead of `saved` while hooks are active."""
     stack = PAIRS.get()
-    if stack is None or isinstance(saved, PackedTensor):
+    if stack is None or isinstance(saved, PackedTensor | SavedConstant):
         return saved
     pack, unpack = stack[1]
     array = saved.array

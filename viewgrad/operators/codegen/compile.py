@@ -28,7 +28,8 @@ from ...tensor.ownership import ALONE_IN_NODE, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import keep_number, prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
-from ...views.copy_slices import INTERRUPTIONS, CopyBackwards, interrupt_history, rebase_history
+from ...views.copy_slices import CopyBackwards
+from ...views.rebasing import abandon_write, begin_write, finish_write
 from ...views.specs import match_spec
 from ...views.write_checks import check_write
 from ..features import run_special, run_special_inplace
@@ -48,10 +49,10 @@ from ..operands import (
     geometry_of,
     operands,
     optional_operands,
-    overwrite,
     owned_array,
     plain_option,
     refuse_tensors,
+    writes_reals,
 )
 from .function_writer import FunctionWriter, may_write_reals
 from .node_writer import LARGE, MANY_ELEMENTS, NodeWriter, backward_name
@@ -84,7 +85,6 @@ INTERNAL: Final[dict[str, Any]] = {
     "ForeignTypeError": ForeignTypeError,
     "GRAD": GRAD,
     "HOLDERS": HOLDERS,
-    "INTERRUPTIONS": INTERRUPTIONS,
     "LARGE": LARGE,
     "MANY_ELEMENTS": MANY_ELEMENTS,
     "MUTABLE": MUTABLE,
@@ -96,24 +96,27 @@ INTERNAL: Final[dict[str, Any]] = {
     "TWO_EDGES": TWO_EDGES,
     "UNDECIDED": UNDECIDED,
     "Tensor": Tensor,
+    "abandon_write": abandon_write,
     "forward_array": forward_array,
     "as_operand": as_operand,
     "asarray": np.asarray,
     "all_nonzero": np.logical_and.reduce,
     "nonzeros": count_nonzero,
     "errstate": np.errstate,
+    "begin_write": begin_write,
     "check_write": check_write,
+    "copyto": np.copyto,
     "checked_gradient": checked_gradient,
     "confirm_kinds": confirm_kinds,
     "match_spec": match_spec,
     "current_mode": current_mode,
+    "finish_write": finish_write,
     "float64": np.float64,
     "flowing_elements": flowing_elements,
     "foreign_operand": foreign_operand,
     "owned_array": owned_array,
     "geometry_of": geometry_of,
     "getrefcount": getrefcount,
-    "interrupt_history": interrupt_history,
     "keep_number": keep_number,
     "ndarray": np.ndarray,
     "new": new,
@@ -124,10 +127,8 @@ INTERNAL: Final[dict[str, Any]] = {
     "np_negative": np.negative,
     "operands": operands,
     "optional_operands": optional_operands,
-    "overwrite": overwrite,
     "plain_option": plain_option,
     "prepare_write": prepare_write,
-    "rebase_history": rebase_history,
     "refuse_kinds": refuse_kinds,
     "refuse_tensors": refuse_tensors,
     "run_special": run_special,
@@ -135,6 +136,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "save": save,
     "frozen_copy": frozen_copy,
     "tensor_like": tensor_like,
+    "writes_reals": writes_reals,
 }
 
 _generation: Final = itertools.count(2)

@@ -101,24 +101,7 @@ class FunctionWriter:
             f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
             f"    if recorded or {target}._view is not None or a0.base is not None:",
             f"        check_write({target}, recorded)",
-            "    if recorded:",
         ]
-        if declared.formulas:
-            lines += [
-                f"        node = new({class_name}InPlace)",
-                *self._fill_node("        "),
-                *self._save_inputs("        "),
-                *self._likes("        ", inplace=True),
-            ]
-        else:
-            lines += [
-                "        node = new(CopyBackwards)",
-                "        node.edge0 = node.edge1 = None",
-                "        node.hooks = None",
-                "        node.sequence_nr = next_sequence_nr()",
-                "        node.like = None",
-            ]
-        lines.append(f"    prepare_write({target}, {name + '_'!r})")
         arguments = self.signature.call(self._array_name)
         if isinstance(declared.forward, np.ufunc):
             # By position is faster, but NumPy wants these two to be given the name.
@@ -126,25 +109,43 @@ class FunctionWriter:
             write = f"{forward}({arguments}, {name_of_out}a0)"
             real = "a0.dtype.kind == 'c'" if may_write_reals(declared) else ""
         else:
-            lines.append(f"    r0 = {forward}({arguments})")
-            write = "real = overwrite(a0, r0)"
+            lines += [f"    r0 = {forward}({arguments})", "    real = writes_reals(a0, r0)"]
+            write = "copyto(a0, r0, 'same_kind')"
             real = "real"
+        prepare = f"prepare_write({target}, {name + '_'!r})"
+        lines += ["    if not recorded:", f"        {prepare}", f"        {write}", f"        return {target}"]
+        # From here on the history refuses to be differentiated, until all of this is done: see views/rebasing.py.
+        if declared.formulas:
+            lines += [f"    node = new({class_name}InPlace)", *self._fill_edges("    ")]
+        else:
+            lines += ["    node = new(CopyBackwards)", "    node.edge0 = node.edge1 = None", "    node.like = None"]
         lines += [
+            "    node.sequence_nr = next_sequence_nr()",
+            f"    if {target}._view is None and (e0 is None or e0.hooks is None) and {target}._edge is e0:",
+            f"        {target}._edge = head = node",  # what begin_write does for the usual case
+            "        old = e0",
+            "    else:",
+            f"        head, old = begin_write({target}, node, e0)",
             "    try:",
-            f"        {write}",
-            "    except INTERRUPTIONS:",
-            "        if recorded:",
-            f"            interrupt_history({target}, {name + '_'!r})",
-            "        raise",
         ]
-        lines.append("    if recorded:")
+        if declared.formulas:
+            lines += [*self._save_inputs("        "), *self._likes("        ", inplace=True)]
+        lines += [f"        {prepare}", f"        {write}"]
         if real and declared.formulas:
             lines.append(f"        node.wrote_real = {real}")
         for result in sorted({result for formula in self.formulas for result in formula.results}):
             readers = [formula for formula in self.formulas if result in formula.results]
             lines += self._when_needed("        ", readers, [f"node.saved_{result} = {self._save(target)}"])
-        lines.append(f"        rebase_history({target}, node)")
-        lines.append(f"    return {target}")
+        lines += [
+            "        if old is None or old.hooks is None:",
+            "            head.hooks = None",
+            "        else:",
+            f"            finish_write({target}, head, old)",
+            "    except BaseException as error:",
+            f"        abandon_write({target}, head, old, error, {name + '_'!r})",
+            "        raise",
+            f"    return {target}",
+        ]
         return "\n".join(lines) + "\n"
 
     # -- the parts -----------------------------------------------------------------------------------------------------
@@ -252,16 +253,19 @@ class FunctionWriter:
         return lines
 
     def _fill_node(self, indent: str) -> list[str]:
+        return [
+            *self._fill_edges(indent),
+            f"{indent}node.hooks = None",
+            f"{indent}node.sequence_nr = next_sequence_nr()",
+        ]
+
+    def _fill_edges(self, indent: str) -> list[str]:
         differentiable = set(self._differentiable())
         edges = [f"e{i}" if i in differentiable else "None" for i in range(len(self.tensors))]
         slots = edge_slots(self.operator)
         if slots == ["edges"]:
             edges = ["edges"] if self.listed is not None else [f"({', '.join(edges)},)"]
-        return [
-            *(f"{indent}node.{slot} = {edge}" for slot, edge in zip(slots, edges, strict=True)),
-            f"{indent}node.hooks = None",
-            f"{indent}node.sequence_nr = next_sequence_nr()",
-        ]
+        return [f"{indent}node.{slot} = {edge}" for slot, edge in zip(slots, edges, strict=True)]
 
     def _save_inputs(self, indent: str) -> list[str]:
         lines: list[str] = []

@@ -116,5 +116,11 @@ class InMyGrad:
     def detach(self, step: steps.Detach) -> None:
         raise Unsupported("detach")
 
+    def detach_in_place(self, step: steps.DetachInPlace) -> None:
+        raise Unsupported("it has no detach_()")
+
+    def unrecorded_view(self, step: steps.UnrecordedView) -> None:
+        raise Unsupported("its views follow their base")
+
     def no_grad(self, step: steps.NoGrad) -> None:
         raise Unsupported("no_grad")

@@ -165,6 +165,12 @@ class Torch:
     def detach(self, step: steps.Detach) -> None:
         self.tensors[step.out] = self.tensors[step.tensor].detach()
 
+    def detach_in_place(self, step: steps.DetachInPlace) -> None:
+        self.tensors[step.tensor].detach_()
+
+    def unrecorded_view(self, step: steps.UnrecordedView) -> None:
+        raise Unsupported  # which follows its base when that is written to
+
     def no_grad(self, step: steps.NoGrad) -> None:
         with torch.no_grad():
             for inner in step.steps:

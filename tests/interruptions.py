@@ -1,0 +1,87 @@
+"""Programs that are interrupted: an exception raised at every line, or at every bytecode, of what the library does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import viewgrad
+from viewgrad.tensor.levels import LEVEL
+from viewgrad.tensor.modes import ENTERED, current_mode
+
+PACKAGE = os.path.dirname(viewgrad.__file__) + os.sep
+
+
+class Interrupter:
+    """A tracing function that raises KeyboardInterrupt at one of the places that it passes in the library's code.
+
+    Arguments:
+        place: the number of that place; None only counts them.
+        bytecodes: whether every bytecode is a place, or every line.
+    """
+
+    def __init__(self, place: int | None, bytecodes: bool) -> None:
+        self.place = place
+        self.bytecodes = bytecodes
+        self.passed = 0
+        self.where = ""
+
+    def __call__(self, frame: Any, event: str, argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith((PACKAGE, "<viewgrad generated")):
+            return None
+        if event == "call":
+            frame.f_trace_opcodes = self.bytecodes
+            return self
+        if event == ("opcode" if self.bytecodes else "line"):
+            if self.passed == self.place:
+                self.place = None
+                self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} ({frame.f_code.co_name})"
+                raise KeyboardInterrupt
+            self.passed += 1
+        return self
+
+    def run(self, function: Callable[[], Any]) -> bool:
+        """Call `function`, and say whether it was interrupted."""
+        sys.settrace(self)
+        try:
+            function()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+
+def interruptions(
+    prepare: Callable[[], Any], act: Callable[[Any], Any], bytecodes: bool = False, stride: int = 1
+) -> Iterator[Any]:
+    """For each place that `act` passes: what `prepare` made, after `act` of it was interrupted there, and the place.
+
+    Arguments:
+        prepare: makes a state.
+        act: does something to it.
+        bytecodes: whether every bytecode is a place, or every line.
+        stride: of how many places one is tried.
+
+    Raises:
+        AssertionError: where an interruption leaves a mode behind.
+    """
+    counting = Interrupter(None, bytecodes)
+    state = prepare()
+    counting.run(lambda: act(state))
+    assert counting.passed
+    before = modes()
+    for place in range(0, counting.passed, stride):
+        state = prepare()
+        interrupter = Interrupter(place, bytecodes)
+        interrupted = interrupter.run(lambda: act(state))  # noqa: B023
+        assert modes() == before, f"interrupted at {interrupter.where}, a mode is left: {modes()}"
+        if interrupted:
+            yield state, interrupter.where
+
+
+def modes() -> tuple[Any, ...]:
+    """All that is to be the same after an interruption as before."""
+    return current_mode(), ENTERED.get(), LEVEL.get()

@@ -1,0 +1,198 @@
+"""Rebasing history: what a write in place does to the history of what it writes to, and of its base.
+
+The old history is replaced before memory is touched, by one that refuses to be differentiated until the write is
+finished. So wherever an exception strikes, no gradient comes out that contradicts a value. See
+Note [Writes that are interrupted] in docs/notes/interruption.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import ConcurrentWriteError, InterruptedWriteError
+from ..tensor.interruption import is_refusal
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import MANY, ONE_EDGE, AccumulateGrad, Node, NodeHooks, is_unfinished, new, next_sequence_nr, node_of
+from ..tensor.tangents import interrupt_tangents
+from ..tensor.tensor import Tensor
+from .copy_slices import CopySlices, CopySlicesOfCopy
+from .meta import move_retained, moved_hooks
+from .nodes import layout_for
+from .specs import Like
+from .view_functions import ViewFunction
+
+__all__ = ["abandon_write", "begin_copy", "begin_write", "finish_write", "rebase_history", "refuse_written"]
+
+
+class InterruptedWrite(Node):
+    """The node of a write that an error has ended: what it has left has no derivative that could be told."""
+
+    __slots__ = ("edge", "writer")
+
+    kind: ClassVar[int] = MANY
+    edges = ONE_EDGE
+
+    edge: Any
+    writer: str
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Raise, unless what was left has been overwritten since, and no gradient comes here."""
+        if np.any(grad._array if isinstance(grad, Tensor) else grad):
+            raise InterruptedWriteError(
+                f"{self.writer} raised an error when it had begun to write, so that the value that it has left has no "
+                "derivative; compute the tensor anew, or overwrite what was written by values that are well-defined"
+            )
+        return (None,) * len(edges)
+
+    apply_recorded = apply
+
+
+def begin_write(tensor: Tensor, node: Node, own: Any) -> tuple[Node, Any]:
+    """Let `node`, the step that is about to write to `tensor`, be its history from now on, and so the base's.
+
+    What is returned refuses to be differentiated, and to be written over, until its `hooks` are set: the last step of
+    the write. See Note [Two threads that write to one tensor] in docs/notes/interruption.md.
+
+    Arguments:
+        tensor: what is to be written to.
+        node: the step, without number and hooks. Its first edge is the tensor's own old history; for a view it is never
+            followed.
+        own: the edge to that.
+
+    Returns:
+        The node that is at the end of the history now, and the edge that was there before.
+
+    Raises:
+        InterruptedWriteError: where an earlier write was never finished.
+        ConcurrentWriteError: where another thread has written to the tensor in the meantime.
+    """
+    view = tensor._view
+    if view is None:
+        if own is not None:
+            _ = own.hooks  # raises, or waits for the end of another thread's write
+        node.sequence_nr = next_sequence_nr()
+        # No call from here on: no other thread gets in between.
+        if tensor._edge is not own:
+            raise ConcurrentWriteError("another thread has written to this tensor while a write to it was being made")
+        tensor._edge = node
+        return node, own
+    return begin_part(view.base, view.index, view.view_fn, node)
+
+
+def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> tuple[Node, Any]:
+    """Begin a write by `node` to the part of `base` that `index` or `view_fn` takes, as `begin_write` does."""
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    slices: CopySlices = new(CopySlices)
+    slices.fn = node
+    slices.index = index
+    slices.view_fn = view_fn
+    slices.layout = layout_for(base)
+    others = node.edges[1:]
+    while True:
+        old = base._edge
+        if old is not None:
+            _ = old.hooks
+        slices.sequence_nr = next_sequence_nr()  # larger than that of `old`
+        if base._edge is old:  # no call from here on
+            slices.edges = (old, *others)
+            base._edge = slices
+            return slices, old
+
+
+def begin_copy(base: Tensor, index: Any, edge: Any, like: Like | None) -> CopySlicesOfCopy:
+    """Begin the write `base[index] = value`, as `begin_write` does, with `edge` leading to the value's history.
+
+    Arguments:
+        base: a tensor that is no view.
+        index: a basic index.
+        edge: None for a value without history.
+        like: shape and dtype of the value, where they differ from those of what it is written to.
+    """
+    node: CopySlicesOfCopy = new(CopySlicesOfCopy)
+    node.edge1 = edge
+    node.index = index
+    node.view_fn = None
+    node.like = like
+    node.layout = layout_for(base)
+    while True:
+        node.edge0 = old = base._edge
+        if old is not None:
+            _ = old.hooks
+        node.sequence_nr = next_sequence_nr()  # larger than that of `old`
+        if base._edge is old:  # no call from here on
+            base._edge = node
+            return node
+
+
+def finish_write(tensor: Tensor, head: Node, old: Any) -> None:
+    """Let what was begun be the history for good; what the old one retains goes along.
+
+    The hot paths say `head.hooks = None` in its place where `old` has no hooks.
+    """
+    hooks: NodeHooks | None = None
+    if old is not None and old.hooks is not None:
+        hooks = moved_hooks(tensor if tensor._view is None else tensor._view.base, old)
+    head.hooks = hooks
+
+
+def abandon_write(tensor: Tensor, head: Node, old: Any, error: BaseException, writer: str) -> None:
+    """After an exception: let the history be the old one, where nothing was written, and one that refuses elsewhere.
+
+    Arguments:
+        tensor: what was to be written to.
+        head: what `begin_write` or `begin_copy` has returned.
+        old: the edge that was there before.
+        error: the exception, as caught in the function that writes.
+        writer: what the user has called.
+    """
+    root = tensor if tensor._view is None else tensor._view.base
+    if is_refusal(error):
+        root._edge = old
+        return
+    node: InterruptedWrite = new(InterruptedWrite)
+    node.edge = old
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.writer = writer
+    end: Node = node
+    if isinstance(head, CopySlices):
+        end = slices = new(CopySlices)
+        slices.edges = (old,)
+        slices.hooks = None
+        slices.sequence_nr = next_sequence_nr()
+        slices.fn = node
+        slices.index = head.index
+        slices.view_fn = head.view_fn
+        slices.layout = head.layout
+    root._edge = end
+    if old is not None:
+        move_retained(root, old, end)
+
+
+def rebase_history(tensor: Tensor, node: Node, own: Any) -> None:
+    """Let `node`, of a write that has been made already, be the history of `tensor` from now on, and so the base's."""
+    head, old = begin_write(tensor, node, own)
+    finish_write(tensor, head, old)
+
+
+def refuse_written(tensor: Tensor, writer: str) -> None:
+    """Let the history of a tensor, of all its base, and the tangents refuse to be used: it was written to in vain.
+
+    A leaf stays one: its gradient is that of the value that it has.
+    """
+    root = tensor if tensor._view is None else tensor._view.base
+    interrupt_tangents(tensor)
+    old = root._edge
+    if old is None or type(old) is AccumulateGrad or not current_mode() & GRAD:
+        return
+    node: InterruptedWrite = new(InterruptedWrite)
+    node.edge = old
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.writer = writer
+    root._edge = node
+    if not is_unfinished(node_of(old)):
+        move_retained(root, old, node)
