@@ -12,7 +12,7 @@ BATCHES = 4
 
 
 def as_function(program):
-    """A program as a function of its leaves, and the arrays that these hold."""
+    """A program as a function of its leaves, the arrays that these hold, and what makes them."""
     made = program.make_leaves()
     names = [leaf.name for leaf in program.leaves if leaf.requires_grad]
     arrays = [made[name].detach().numpy().copy("K") for name in names]
@@ -21,7 +21,11 @@ def as_function(program):
         others = program.make_leaves()
         return program.execute_stepwise(others | dict(zip(names, leaves, strict=True)))[program.loss]
 
-    return function, arrays
+    def make():
+        again = program.make_leaves()
+        return [again[name] for name in names]
+
+    return function, arrays, make
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -32,9 +36,9 @@ def test_drawn_programs(request, batch):
     @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False, phases=[Phase.generate])
     @given(programs())
     def run(program):
-        function, leaves = as_function(program)
+        function, leaves, make = as_function(program)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            check(function, leaves, str(program))
+            check(function, leaves, str(program), make=make)
 
     run()
