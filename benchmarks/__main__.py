@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from benchmarks.backends import PEERS, NumPy, Viewgrad, mutable_backends
+from benchmarks.compiled import PROGRAMS, measure_compiled, rendered
 from benchmarks.functional import functional_engines
 from benchmarks.growth import compare
 from benchmarks.measuring import Effort
@@ -22,7 +23,7 @@ from benchmarks.results import Results, machine
 from benchmarks.training import LAYERS, measure_training
 from benchmarks.workloads import WORKLOADS
 
-SECTIONS: Final = ("micro", "workloads", "wide", "training", "memory")
+SECTIONS: Final = ("micro", "workloads", "wide", "training", "memory", "compiled")
 NS: Final = (400, 800, 1600, 3200, 6400)
 WIDE_NS: Final = (64, 128, 256)
 
@@ -67,6 +68,7 @@ class Run:
             "wide": self.wide,
             "training": self.training,
             "memory": self.memory,
+            "compiled": self.compiled,
         }
         for name, section in sections.items():
             if self.wanted(name) or (name in ("workloads", "wide", "memory") and any(map(self.wanted, _names()))):
@@ -148,6 +150,12 @@ class Run:
         for workload in self.chosen("memory"):
             sizes = (50, 100, 200) if self.quick else (200, 400, 800)
             self._noting(f"memory, {workload.name}", partial(self._peaks, workload, sizes))
+
+    def compiled(self) -> None:
+        """Compiled programs, against C by hand and JAX."""
+        for each in measure_compiled(list(PROGRAMS), self.quick):
+            self.results.notes.append(f"compiled: {rendered([each])}")
+            self.results.disagreements += [f"compiled, {each.program}: {note}" for note in each.notes]
 
     def _retained(self, name: str, step: Any) -> None:
         self.results.retained[name] = retained_bytes(step)

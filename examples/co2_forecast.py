@@ -19,6 +19,8 @@ The recursion: Winters, P.R., 1960. Forecasting sales by exponentially weighted 
 import argparse
 import csv
 import datetime
+import functools
+import importlib.util
 import math
 import sys
 import time
@@ -39,6 +41,7 @@ SEASON = 52  # weeks
 OPENING = 4 * SEASON  # the weeks from which the first guess is made
 FORECAST = 2 * SEASON  # the weeks forecast beyond the end of the record
 LARGEST_GRADIENT_ERROR = 1e-6
+CALLS = 10  # of the compiled program, to time it
 DATA = Path(__file__).parent / "data" / "mauna_loa_co2_weekly.csv"
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -140,13 +143,14 @@ class Objective:
     """The loss and its gradient as `scipy.optimize.minimize(jac=True)` wants them; it times itself."""
 
     co2: Floats
+    compiled: Callable[[Array], Array] | None = None  # the loss, where it is compiled
     seconds: list[float] = attrs.field(factory=list)  # of each evaluation: the loss and all its derivatives
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
         """Return the mean squared error at `parameters` and its derivative, shape `(5 + SEASON,)`."""
         start = time.perf_counter()
         point = vg.Tensor(parameters, requires_grad=True)
-        loss = mean_squared_error(self.co2, point)
+        loss = mean_squared_error(self.co2, point) if self.compiled is None else self.compiled(point)
         loss.backward()
         self.seconds.append(time.perf_counter() - start)
         return loss.detach().item(), np.array(point.grad)
@@ -371,9 +375,26 @@ def demonstrate(source: Path, output: Path, iterations: int) -> int:
         f"(the loss alone, by NumPy: {seconds_per_run:.4f} s)"
     )
 
+    compare_compiled(co2, fitted, seconds_per_gradient)
+
     plot(record, smoothing, output)
     print(f"plot: {output}")
     return 0
+
+
+def compare_compiled(co2: Floats, parameters: Floats, eager_seconds: float) -> None:
+    """Print how long a gradient takes when the same program is compiled, after comparing the gradients."""
+    executor = "numba" if importlib.util.find_spec("numba") is not None else "python"
+    objective = Objective(co2, vg.compile(functools.partial(mean_squared_error, co2), executor=executor))
+    for _ in range(CALLS):
+        _, gradient = objective(parameters)
+    _, expected = Objective(co2)(parameters)
+    error = float(np.linalg.norm(gradient - expected) / np.linalg.norm(expected))
+    preparing, seconds = sum(objective.seconds[:2]), min(objective.seconds[2:])
+    print(
+        f"compiled ({executor}): {seconds:.5f} s per gradient, {eager_seconds / seconds:.0f} times as fast, "
+        f"after {preparing:.1f} s of recording and compiling; relative difference {error:.0e}"
+    )
 
 
 def report(co2: Floats, fitted: Floats, smoothing: Smoothing) -> None:

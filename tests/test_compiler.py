@@ -45,7 +45,7 @@ def test_a_compiled_program_gives_the_values_and_gradients_of_its_function(f, ex
         np.testing.assert_allclose(value.item(), expected.item(), rtol=1e-12)
         for found, wanted in zip(gradients(value, mine), gradients(expected, theirs)):
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
-    assert value.grad_fn.name() == "CompiledCallBackward", compiled.explain()
+    assert value.grad_fn.name() == "CompiledBackward", compiled.explain()
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)

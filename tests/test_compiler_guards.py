@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -151,6 +153,50 @@ def test_the_gradient_of_a_tensor_from_outside():
         gradients = vg.autograd.grad(compiled(x), [x, w])
         np.testing.assert_allclose(gradients[1].numpy(), x.detach().numpy() ** 2)
     assert "compiled, python" in compiled.explain()
+
+
+class Model:
+    """An object with a tensor and a number."""
+
+    def __init__(self):
+        self.weight = leaf(1.0, 2.0)
+        self.factor = 2.0
+
+    def __call__(self, x):
+        return (x * self.weight * self.factor).sum()
+
+
+def test_objects_and_functions_that_are_called_or_given():
+    model, kept, factors = Model(), {3.0}, np.array([1.0, 2.0])
+
+    def inner(x):
+        return x * sum(kept)
+
+    cases = [
+        vg.compile(model, executor="python"),
+        vg.compile(lambda x, m=model: m(x), executor="python"),
+        functools.partial(vg.compile(lambda m, x: m(x), executor="python"), model),
+        functools.partial(vg.compile(lambda g, x: g(x).sum(), executor="python"), inner),
+        vg.compile(functools.partial(lambda table, x: (table * x).sum(), factors), executor="python"),
+    ]
+    plain = [model, model, model, lambda x: inner(x).sum(), lambda x: (factors * x).sum()]
+    for change in (
+        lambda: None,
+        lambda: setattr(model, "factor", 3.0),
+        lambda: setattr(model, "weight", leaf(5.0, 6.0)),
+        lambda: kept.add(4.0),
+        lambda: factors.fill(7.0),
+    ):
+        change()
+        for compiled, function in zip(cases, plain):
+            agree(compiled, function, *[lambda: (leaf(1.0, 2.0),)] * 3)
+
+
+def test_an_iterator_is_not_compiled():
+    numbers = iter(range(100))
+    compiled = vg.compile(lambda x: (x * next(numbers)).sum(), executor="python")
+    assert [compiled(leaf(1.0)).item() for _ in range(5)] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert "iterator" in compiled.explain()
 
 
 def test_random_numbers_are_drawn_each_time():

@@ -21,7 +21,7 @@ from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, current_mode, no_grad
 from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
-from .call import Finished, called
+from .call import called, differentiable_outputs
 from .compiled import CompiledProgram
 from .executors import Executor, chosen_executor
 from .recording import recorded
@@ -153,8 +153,9 @@ class Compiled:
     def _record(self, entry: Entry, structure: Structure, leaves: list[Any]) -> Any:
         given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
         reason = self._unfit(leaves, given)
-        surroundings = Surroundings(self.function)
-        generators = [*surroundings.generators, *_generators(structure)]
+        arguments = _objects(structure)
+        surroundings = Surroundings(self.function, arguments)
+        generators = surroundings.generators
         before = random_state(generators)
         if reason is not None:
             entry.refusal = reason
@@ -170,10 +171,12 @@ class Compiled:
         if random_state(generators) != before:
             entry.refusal = "it draws random numbers; draw them outside, and pass them as an argument"
             return made.result
-        seen = Surroundings(self.function)
+        seen = Surroundings(self.function, arguments)
         places = [seen.path_of(tensor) for tensor in made.closures]
         if None in places:
             entry.refusal = "it uses a tensor that is neither an argument nor a variable that it sees"
+        elif seen.has_iterators:
+            entry.refusal = "it sees an iterator, which gives other values each time"
         elif seen.too_many or not surroundings.unchanged():
             entry.refusal = "it changes what it sees besides its arguments, or sees too much"
         else:
@@ -189,7 +192,7 @@ class Compiled:
             if isinstance(leaf, Tensor):
                 if type(leaf) is not Tensor:
                     return f"a {type(leaf).__name__} is no plain tensor"
-                if leaf._array.dtype not in (np.dtype(float), np.dtype(bool)):
+                if leaf._array.dtype not in (np.dtype(float), np.dtype(bool), np.dtype(np.int64)):
                     return f"an argument of {leaf._array.dtype} is not compiled"
         sharing = _sharing(leaves)
         if sharing:
@@ -229,6 +232,7 @@ class Compiled:
                         i for i, tensor in enumerate(tensors) if recording and tensor.requires_grad
                     ]
                     program = CompiledProgram(graph, wanted, self.executor)
+                    program.differentiable = differentiable_outputs(graph)
                     entry.program = program
             except NotCompiledError as error:
                 entry.refusal = str(error)
@@ -247,8 +251,7 @@ class Compiled:
         entry.calls += 1
         if not entry.checked:
             return self._checked(entry, program, tensors, outputs, run, args, keywords)
-        finished = Finished(program, graph, outputs, run)
-        return self._results(graph, signature, tensors, called(finished, tensors, bool(program.wanted)))
+        return self._results(graph, signature, tensors, called(program, graph, outputs, run, tensors))
 
     def _again(self, entry: Entry, structure: Structure, leaves: list[Any], reason: str) -> Any:
         """Run the function as ever, and record it anew."""
@@ -311,11 +314,12 @@ class Compiled:
                     [leaf for _, leaf in chosen], leaves, [Tensor(np.ones(leaf.shape)) for _, leaf in chosen],
                     retain_graph=True, allow_unused=True,
                 )
-                for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds)):
+                ours = program.gradients(run, seeds, [tensor._array for tensor in tensors])
+                for tensor, gradient, mine in zip(leaves, expected, ours):
                     if gradient is not None or mine is not None:
                         theirs = np.zeros(tensor.shape) if gradient is None else gradient._array
-                        ours = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-                        _compare(theirs, ours, "the gradient", self, entry)
+                        found_here = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
+                        _compare(theirs, found_here, "the gradient", self, entry)
         return result
 
     def _warn(self, reason: str) -> None:
@@ -354,31 +358,34 @@ def _sharing(leaves: Sequence[Any]) -> bool:
     return False
 
 
-def _generators(structure: Structure) -> list[Any]:
+def _objects(structure: Structure) -> list[Any]:
+    """What is neither a leaf nor a container nor a simple value among arguments."""
     value = getattr(structure, "value", None)
-    if isinstance(value, np.random.Generator):
+    if value is not None and not isinstance(value, (bool, int, str, bytes, slice, range)):
         return [value]
-    return [found for child in getattr(structure, "children", ()) for found in _generators(child)]
+    return [found for child in getattr(structure, "children", ()) for found in _objects(child)]
 
 
 def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
     """Why results could not be made again, where they share memory in another way than views of one tensor do."""
     signature: Signature = graph.signature  # type: ignore[assignment]
     leaves, _ = flatten(result)
-    known: list[tuple[Any, Any]] = []
+    known: list[tuple[Any, Any, bool]] = []
     for spec, leaf in zip(signature.results, leaves):
         if type(spec) is not ResultSpec:
             continue
         root = ("input", spec.input) if spec.input is not None else spec.output if spec.base is None else spec.base
-        for other, other_root in known:
-            if other_root != root and np.may_share_memory(other, leaf._array):
+        for other, other_root, other_is_view in known:
+            is_view = spec.input is not None or spec.base is not None
+            same = other_root == root and (is_view or other_is_view or leaf is other)
+            if (other_root == root and not same) or (not same and np.may_share_memory(other._array, leaf._array)):
                 return "its results share memory, and are no views of one tensor"
         if spec.input is None and _sharing([leaf, *given]) and leaf.size:
             if any(isinstance(g, Tensor) and np.may_share_memory(g._array, leaf._array) for g in given):
                 return "a result shares memory with an argument of which it is no view"
         if leaf._view is not None and leaf._view.creation is not CreationMeta.DEFAULT:
             return "a result is a view that was taken under no_grad"
-        known.append((leaf._array, root))
+        known.append((leaf, root, spec.base is not None))
     return None
 
 
@@ -426,7 +433,7 @@ def compile(
         >>> for _ in range(3):
         ...     value = compiled(x, alpha)
         >>> value
-        Tensor(50., grad_fn=<CompiledCallBackward>)
+        Tensor(50., grad_fn=<CompiledBackward>)
     """
     if f is None:
         return functools.partial(compile, executor=executor, static=static, check=check)

@@ -3,98 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..autograd.api import grad as eager_grad
-from ..autograd.function.api import Function
+from ..errors import FreedGraphError
 from ..symbolic.graph import Graph
-from ..tensor.modes import GRAD, current_mode, enable_grad
-from ..tensor.tensor import Tensor, from_array
+from ..symbolic.signature import ResultSpec
+from ..tensor.modes import enable_grad
+from ..tensor.node import MANY, Node, new, next_sequence_nr
+from ..tensor.storage import save
+from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from .compiled import CompiledProgram, Run
 from .replay import replayed
 
-__all__ = ["Finished", "called"]
+__all__ = ["CompiledBackward", "called", "differentiable_outputs"]
 
 
-class Finished:
-    """A program that has been run.
+class CompiledBackward(Node):
+    """The step of a call of a compiled program.
 
-    Arguments:
+    Attributes:
+        edges: one for each input.
+        outputs: the number of outputs.
         program: the program.
         graph: what it was recorded as.
-        outputs: its results.
-        run: what its gradient needs.
+        run: what its gradient needs of the call; None once that was released.
+        saved: the inputs, as they were.
     """
 
-    def __init__(self, program: CompiledProgram, graph: Graph, outputs: list[Any], run: Run) -> None:
-        self.program = program
-        self.graph = graph
-        self.outputs = outputs
-        self.run: Run | None = run
+    __slots__ = ("edges", "graph", "outputs", "program", "run", "saved")
+
+    kind: ClassVar[int] = MANY
+
+    outputs: int  # type: ignore[misc]
+    program: CompiledProgram
+    graph: Graph
+    run: Run | None
+    saved: Any
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`, by the program."""
+        run, saved = self.run, self.saved
+        if run is None:
+            raise self._freed()
+        seeds = (grad,) if self.outputs == 1 else grad
+        found = self.program.gradients(run, seeds, [each.array for each in saved])
+        gradients: list[Any] = [None] * len(edges)
+        for base, array in zip(self.program.wanted, found, strict=True):
+            number = base.initial
+            if array is not None and edges[number] is not None:
+                gradients[number] = array.reshape(saved[number].array.shape)
+        return tuple(gradients)
+
+    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The same from a replay of the record, which can be differentiated in turn."""
+        if self.run is None:
+            raise self._freed()
+        tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
+        grads = (grad,) if self.outputs == 1 else grad
+        with enable_grad():
+            outputs = replayed(self.graph, tensors)
+            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
+            wanted = [tensor for tensor, edge in zip(tensors, edges, strict=True) if edge is not None]
+            if not pairs or not wanted:
+                return (None,) * len(edges)
+            found = iter(
+                eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
+            )
+        return tuple([None if edge is None else next(found) for edge in edges])
+
+    def release(self) -> None:
+        """Let go of what the gradient needs."""
+        self.run = self.saved = None
+
+    def _freed(self) -> FreedGraphError:
+        return FreedGraphError(
+            "a compiled call was differentiated a second time, after its values were released; say "
+            "retain_graph=True the first time"
+        )
 
 
-def called(finished: Finished, tensors: Sequence[Tensor], recorded: bool) -> list[Tensor]:
+def called(
+    program: CompiledProgram, graph: Graph, arrays: Sequence[Any], run: Run, tensors: Sequence[Tensor]
+) -> list[Tensor]:
     """The results of a program as tensors, with one step for their history.
 
     Arguments:
-        finished: the program that has been run.
+        program, graph: the program, and what it was recorded as.
+        arrays: its results.
+        run: what its gradient needs.
         tensors: its inputs.
-        recorded: whether they have a history.
     """
-    if not recorded:
-        return [from_array(array) for array in finished.outputs]
-    outputs = CompiledCall.apply(finished, *tensors)
-    return list(outputs)
+    outputs = [from_array(array) for array in arrays]
+    if not program.wanted:
+        return outputs
+    node: CompiledBackward = new(CompiledBackward)
+    node.edges = tuple([current_edge(tensor) for tensor in tensors])
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.outputs = len(outputs)
+    node.program = program
+    node.graph = graph
+    node.run = run
+    node.saved = [save(tensor) for tensor in tensors]
+    for number in program.differentiable:
+        outputs[number]._edge = edge_to(node, number)
+    return outputs
 
 
-class CompiledCall(Function):
-    """A compiled program, forward and backward."""
-
-    @staticmethod
-    def forward(ctx: Any, finished: Finished, *tensors: Tensor) -> Any:
-        """The results, which have been computed already."""
-        ctx.save_for_backward(*tensors)
-        ctx.finished = finished
-        outputs = [from_array(array) for array in finished.outputs]
-        silent = [
-            output
-            for output, wanted in zip(outputs, finished.graph.outputs, strict=True)
-            if wanted is None or not wanted.type.requires_grad
-        ]
-        ctx.mark_non_differentiable(*silent)
-        return tuple(outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """The gradients of the inputs: by the program, or from a replay where they are differentiated in turn."""
-        finished: Finished = ctx.finished
-        tensors = ctx.saved_tensors
-        if current_mode() & GRAD:
-            return (None, *_recorded(finished.graph, tensors, grads, ctx.needs_input_grad[1:]))
-        assert finished.run is not None
-        found = finished.program.gradients(finished.run, [None if g is None else g._array for g in grads])
-        gradients: list[Any] = [None] * len(tensors)
-        for base, array in zip(finished.program.wanted, found, strict=True):
-            if array is not None:
-                number = base.initial
-                gradients[number] = from_array(array.reshape(tensors[number].shape))
-        return (None, *gradients)
-
-
-def _recorded(graph: Graph, tensors: Sequence[Tensor], grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
-    """The gradients, recorded, so that they can be differentiated in turn."""
-    from_outside = list(tensors)
-    with enable_grad():
-        outputs = replayed(graph, from_outside)
-        pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
-        wanted = [tensor for tensor, need in zip(from_outside, needed, strict=True) if need]
-        if not pairs or not wanted:
-            return [None] * len(from_outside)
-        found = iter(
-            eager_grad(
-                [o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True
-            )
-        )
-    return [next(found) if need else None for need in needed]
-
-
+def differentiable_outputs(graph: Graph) -> list[int]:
+    """The numbers of the outputs that have a history."""
+    signature: Any = graph.signature
+    found = {number for number, value in enumerate(graph.outputs) if value is not None and value.type.requires_grad}
+    for spec in signature.results:
+        if type(spec) is ResultSpec and spec.type.requires_grad:
+            found.add(spec.output if spec.base is None else spec.base)
+    return sorted(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,7 +67,11 @@ class CompiledProgram:
         tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
         self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
         self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
-        self.lock = threading.Lock()
+        self.differentiable: list[int] = []  # the results that have a history
+        self.read_backward: set[str] = set()  # the inputs that the gradient reads as they are
+        if self.backward_kernel is not None:
+            self.read_backward = {base.name for base in self.inputs if base.name in self.backward_kernel.parameters}
+            self.read_backward -= self.written
 
     @property
     def tape_bytes(self) -> int:
@@ -109,12 +112,23 @@ class CompiledProgram:
                 results.append(part.reshape(result.shape).copy())
         return failed, results, Run(buffers)
 
-    def gradients(self, run: Run, seeds: Sequence[Array | None]) -> list[Array | None]:
-        """The gradients of the inputs that are wanted, from those of the results."""
+    def gradients(
+        self, run: Run, seeds: Sequence[Array | None], inputs: Sequence[Array] = ()
+    ) -> list[Array | None]:
+        """The gradients of the inputs that are wanted, from those of the results.
+
+        Arguments:
+            run: a run of the program.
+            seeds: the gradients of its results; None for zeros.
+            inputs: the inputs as they were then, where their memory may have been written to since.
+        """
         adjoint = self.adjoint
         assert adjoint is not None and self.backward_kernel is not None
         executor = self.executor
         buffers = dict(run.buffers)
+        for base in self.inputs if inputs else ():
+            if base.name in self.read_backward and isinstance(buffers[base.name], np.ndarray):
+                buffers[base.name] = self._flat(inputs[base.initial], base)
         for base in adjoint.gradients.values():
             if base.kind != "register":
                 buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
@@ -137,15 +151,9 @@ class CompiledProgram:
 
     def _flat(self, array: Array, base: Base) -> Array:
         flat = np.ascontiguousarray(array).reshape(-1)
-        if base.name in self.written or not flat.flags.writeable or base.name in self._kept():
+        if base.name in self.written or not flat.flags.writeable:
             flat = flat.copy() if np.shares_memory(flat, array) else flat
         return flat
-
-    def _kept(self) -> set[str]:
-        """The inputs that the gradient reads: their owner may write to them in the meantime."""
-        if self.backward_kernel is None:
-            return set()
-        return {base.name for base in self.inputs if base.name in self.backward_kernel.parameters}
 
 
 def filled(base: Base) -> Array:

@@ -28,6 +28,7 @@ FORWARD: Final[dict[str, str]] = {
     "arccosh": "acosh({0})", "arctanh": "atanh({0})", "arctan2": "atan2({0}, {1})", "hypot": "hypot({0}, {1})",
     "deg2rad": "{0} * 0.017453292519943295", "rad2deg": "{0} * 57.29577951308232",
     "sigmoid": "1.0 / (1.0 + exp(-{0}))", "relu": "maximum({0}, 0.0)",
+    "exp2": "exp2({0})", "rint": "rint({0})", "copysign": "copysign({0}, {1})",
     "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "fmax": "fmax({0}, {1})", "fmin": "fmin({0}, {1})",
     "where": "{1} if {0} else {2}", "masked_fill": "{2} if {1} else {0}",
@@ -45,9 +46,9 @@ OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logica
 # Functions of formulas that are functions of the generated source too.
 KNOWN: Final = frozenset({
     "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",
-    "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1", "abs", "exp2",
+    "flowing", "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1", "abs", "exp2",
 })
-STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "sign"})  # their derivative is 0
+STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "rint", "sign"})  # their derivative is 0
 # The derivatives, for one element, of what is no operator by itself.
 OTHERS: Final[dict[str, str]] = {"sum": "{grad}", "greatest": "", "finite_or_zero": "", "detach": "", "": ""}
 

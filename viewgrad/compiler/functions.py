@@ -30,6 +30,10 @@ def trunc(a: float) -> float:
     return float(math.trunc(a))
 
 
+def rint(a: float) -> float:
+    return float(round(a))
+
+
 def square(a: float) -> float:
     return a * a
 
@@ -90,6 +94,10 @@ def nonzero_or_one(a: float) -> float:
     return 1.0 if a == 0.0 else a
 
 
+def flowing(product: float, grad: float) -> float:
+    return 0.0 if product != product and grad == 0.0 else product
+
+
 def finite_or_zero(a: float) -> float:
     return a if a - a == 0.0 else 0.0
 
@@ -141,6 +149,6 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
-    floor, ceil, trunc, square, sign, maximum, minimum, fmax, fmin, power, exp2, logaddexp, sigmoid, floor_divide,
-    nonzero_or_one, finite_or_zero, over_square, power_slope, power_log, pairwise_sum,
+    floor, ceil, trunc, rint, square, sign, maximum, minimum, fmax, fmin, power, exp2, logaddexp, sigmoid, floor_divide,
+    nonzero_or_one, finite_or_zero, flowing, over_square, power_slope, power_log, pairwise_sum,
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
-from ..symbolic.attributes import Frozen, Given
+from ..symbolic.attributes import Frozen, Given, thawed
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.types import TensorType, row_strides
 from .expressions import FORWARD, LOGICAL, OF_BOOLS
@@ -25,6 +25,7 @@ __all__ = ["lowered"]
 
 Shape = tuple[int, ...]
 DTYPES: Final = frozenset({np.dtype(float), np.dtype(bool)})
+READ: Final = DTYPES | {np.dtype(np.int64)}  # of what is read only
 STEERS: Final = frozenset({"bool()", "int()", "item()", "float()", "an index", "in"})
 
 
@@ -99,14 +100,14 @@ class _Lowering:
 
     def _full(self, node: Node) -> None:
         shape, fill, dtype = node.attributes
-        if dtype not in DTYPES:
+        if dtype not in READ:
             raise self._refused(f"arrays of {dtype} are not compiled")
         self.values[node.output] = Number(fill, tuple(shape))
 
     def _constant(self, node: Node) -> None:
         (frozen,) = node.attributes
         array = frozen.array
-        if array.dtype not in DTYPES:
+        if array.dtype not in READ:
             raise self._refused(f"arrays of {array.dtype} are not compiled")
         if array.size == 1:
             self.values[node.output] = Number(array.item(), array.shape)
@@ -136,6 +137,8 @@ class _Lowering:
             raise self._refused("parts of complex numbers are not compiled")
         source = self._operand(value)
         memory = self._memory(target)
+        if self._type(target).dtype not in DTYPES:
+            raise self._refused("a write to integers is not compiled")
         if self._type(target).dtype != self._type(value).dtype and not isinstance(source, Number):
             raise self._refused("a write that changes the dtype is not compiled")
         given: Any = source
@@ -203,7 +206,7 @@ class _Lowering:
             raise self._refused(f"{how} of an array is not compiled")
         if how == "bool()":
             expected = bool(expected)
-        elif how == "int()":
+        elif how == "int()" and self._type(value).dtype.kind == "f":
             raise self._refused("int() of a value is not compiled")
         if self._type(value).shape:
             operand = self._reshaped(operand)
@@ -235,14 +238,12 @@ class _Lowering:
         self.values[node.output] = self._emit(name, taken, out.shape, labels, out.dtype.char)
 
     def _sum(self, node: Node) -> None:
-        (value,) = node.inputs
-        assert value is not None
+        value = self._only_input(node)
         axis, keepdims = self._options(node, "axis", "keepdims")
         self.values[node.output] = self._reduced("sum", self._named(value), axis, keepdims)
 
     def _mean(self, node: Node) -> None:
-        (value,) = node.inputs
-        assert value is not None
+        value = self._only_input(node)
         axis, keepdims = self._options(node, "axis", "keepdims")
         operand = self._named(value)
         total = self._reduced("sum", operand, axis, keepdims)
@@ -251,8 +252,7 @@ class _Lowering:
         self.values[node.output] = self._emit("div", [(total, labels), (float(count), ())], total.shape, labels, "d")
 
     def _logsumexp(self, node: Node) -> None:
-        (value,) = node.inputs
-        assert value is not None
+        value = self._only_input(node)
         axis, keepdims = self._options(node, "axis", "keepdims")
         operand = self._named(value)
         if not math.prod(operand.shape):
@@ -398,7 +398,7 @@ class _Lowering:
         return Result(base.name, shape, row_strides(shape), memory.offset)
 
     def _base(self, size: int, dtype: np.dtype[Any], kind: str, initial: Any) -> int:
-        if dtype not in DTYPES:
+        if dtype not in READ:
             raise self._refused(f"arrays of {dtype} are not compiled")
         return self.stream.base(size, dtype, kind, initial)
 
@@ -429,8 +429,18 @@ class _Lowering:
 
     def _options(self, node: Node, *names: str) -> list[Any]:
         operator = OPERATORS[node.kind]
-        plain = [argument.name for argument in operator.signature.plain]
-        return [node.attributes[plain.index(name)] for name in names]
+        given = dict(zip([argument.name for argument in operator.signature.plain], node.attributes, strict=True))
+        for argument in operator.signature.plain:
+            if argument.name not in names and repr(thawed(given[argument.name])) != (argument.default or ""):
+                raise self._refused(f"{node.kind} with {argument.name}= is not compiled")
+        return [thawed(given[name]) for name in names]
+
+    def _only_input(self, node: Node) -> Value:
+        """The first input of a node, where it has no other."""
+        value = node.inputs[0]
+        if value is None or any(other is not None for other in node.inputs[1:]):
+            raise self._refused(f"{node.kind} of several arrays is not compiled")
+        return value
 
     def _detached(self, operand: Named) -> Named:
         """A value through which no gradient flows."""

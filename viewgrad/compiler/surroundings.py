@@ -6,12 +6,14 @@ strings and arrays by value, functions by identity and by what they see in their
 
 from __future__ import annotations
 
+import functools
+import inspect
 import random
 import types
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
-import attrs
 import numpy as np
 
 from ..tensor.tensor import Tensor
@@ -19,62 +21,111 @@ from ..tensor.tensor import Tensor
 __all__ = ["Surroundings", "random_state"]
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
+COPIED: Final = (set, deque, bytearray)  # which are compared with a copy
 DEPTH: Final = 6
 MOST: Final = 20_000  # things that are looked at
 PACKAGES: Final = ("viewgrad", "numpy", "scipy")
 
 
-@attrs.define(eq=False)
+# How a thing is looked up again: in a dict, in a cell, in a sequence, as an attribute, or not at all.
+ITEM, CELL, PLACE, ATTRIBUTE, FIXED = range(5)
+
+
+class Seen(NamedTuple):
+    """A thing that a function sees.
+
+    Arguments:
+        path: how it is reached, for comparison.
+        value: the thing.
+        how, owner, key: how it is looked up again.
+    """
+
+    path: str
+    value: Any
+    how: int = FIXED
+    owner: Any = None
+    key: Any = None
+
+    def now(self) -> Any:
+        """What is there now."""
+        if self.how == ITEM:
+            return self.owner.get(self.key)
+        if self.how == CELL:
+            try:
+                return self.owner.cell_contents
+            except ValueError:
+                return None
+        if self.how == PLACE:
+            return self.owner[self.key] if self.key < len(self.owner) else None
+        return getattr(self.owner, self.key, None) if self.how == ATTRIBUTE else self.value
+
+
 class Surroundings:
     """What a function sees besides its arguments.
 
     Arguments:
         function: the function.
+        arguments: what is neither a tensor nor an array nor a number among its arguments: functions, objects.
     """
 
-    function: Callable[..., Any]
-    seen: list[tuple[str, Any]] = attrs.Factory(list)
-
-    def __attrs_post_init__(self) -> None:
-        self.seen = [(path, _kept(value)) for path, value in self._values()]
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.seen = list(self._values())
+        self.kept = [_kept(each.value) for each in self.seen]
+        self.contents = [
+            (number, each.value) for number, each in enumerate(self.seen)
+            if isinstance(each.value, (np.ndarray, list, dict, *COPIED))
+        ]
 
     @property
     def too_many(self) -> bool:
         """Whether there is more than is looked at."""
         return len(self.seen) >= MOST
 
+    @property
+    def has_iterators(self) -> bool:
+        """Whether there is something that gives other values each time, and does not show it."""
+        return any(hasattr(each.value, "__next__") for each in self.seen)
+
     def unchanged(self) -> bool:
         """Whether everything is as it was; tensors aside."""
+        for each in self.seen:
+            if each.now() is not each.value:
+                return self._equal()
+        return all(_same(self.kept[number], value) for number, value in self.contents)
+
+    def _equal(self) -> bool:
+        """The same by looking everything up anew."""
         now = self._values()
-        for path, value in self.seen:
+        for each, kept in zip(self.seen, self.kept):
             found = next(now, None)
-            if found is None or found[0] != path or not _same(value, found[1]):
+            if found is None or found.path != each.path or not _same(kept, found.value):
                 return False
         return next(now, None) is None
 
     def path_of(self, tensor: Tensor) -> int | None:
-        """The number by which `tensor_at` finds a tensor; None for one that is not seen."""
-        for number, (_, value) in enumerate(self._values()):
-            if value is tensor:
+        """The number by which `tensors_at` finds a tensor; None for one that is not seen."""
+        for number, each in enumerate(self.seen):
+            if each.value is tensor:
                 return number
         return None
 
     def tensors_at(self, numbers: list[int]) -> list[Any]:
         """What is seen now at these numbers."""
-        if not numbers:
-            return []
-        wanted = set(numbers)
-        found = {number: value for number, (_, value) in enumerate(self._values()) if number in wanted}
-        return [found.get(number) for number in numbers]
+        return [self.seen[number].now() for number in numbers]
 
     @property
     def generators(self) -> list[Any]:
         """The random generators that are seen."""
-        return [value for _, value in self.seen if isinstance(value, np.random.Generator)]
+        return [each.value for each in self.seen if isinstance(each.value, np.random.Generator)]
 
-    def _values(self) -> Iterator[tuple[str, Any]]:
+    def _values(self) -> Iterator[Seen]:
         budget = [MOST]
-        yield from _function(self.function, "", set(), budget, DEPTH)
+        visited: set[int] = set()
+        yield from _function(self.function, "", visited, budget, DEPTH)
+        for number, argument in enumerate(self.arguments):
+            yield from _value(Seen(f"argument {number}", argument), visited, budget, DEPTH)
 
 
 def random_state(generators: list[Any]) -> Any:
@@ -86,34 +137,45 @@ def random_state(generators: list[Any]) -> Any:
     return key, random.getstate(), [repr(generator.bit_generator.state) for generator in generators]
 
 
-def _function(function: Any, path: str, visited: set[int], budget: list[int], depth: int) -> Iterator[tuple[str, Any]]:
+def _function(function: Any, path: str, visited: set[int], budget: list[int], depth: int) -> Iterator[Seen]:
     if id(function) in visited:
         return
     visited.add(id(function))
     if isinstance(function, types.MethodType):
-        yield from _value(function.__self__, path + ".__self__", visited, budget, depth)
+        yield from _value(Seen(path + ".__self__", function.__self__), visited, budget, depth)
         function = function.__func__
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None:
         yield from _function(wrapped, path + ".__wrapped__", visited, budget, depth)
+    if isinstance(function, functools.partial):
+        for number, argument in enumerate(function.args):
+            yield from _value(Seen(f"{path}({number})", argument), visited, budget, depth)
+        for name, argument in function.keywords.items():
+            yield from _value(Seen(f"{path}({name})", argument), visited, budget, depth)
+        yield from _function(function.func, path + ".func", visited, budget, depth)
+        return
     code = getattr(function, "__code__", None)
     if code is None:
+        of_class = inspect.getattr_static(type(function), "__call__", None)
+        if isinstance(of_class, types.FunctionType):
+            yield from _function(of_class, path + ".__call__", visited, budget, depth)
         if not isinstance(function, (type, types.BuiltinFunctionType, np.ufunc)) and hasattr(function, "__dict__"):
-            yield from _value(function, path, visited, budget, depth)
+            yield from _value(Seen(path, function), visited, budget, depth)
         return
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
             content = cell.cell_contents
         except ValueError:  # not assigned yet
             continue
-        yield from _value(content, f"{path}<{name}>", visited, budget, depth)
+        yield from _value(Seen(f"{path}<{name}>", content, CELL, cell), visited, budget, depth)
     for name in _names(code):
         if name in function.__globals__:
-            yield from _value(function.__globals__[name], f"{path}[{name}]", visited, budget, depth)
+            value = function.__globals__[name]
+            yield from _value(Seen(f"{path}[{name}]", value, ITEM, function.__globals__, name), visited, budget, depth)
     for number, default in enumerate(function.__defaults__ or ()):
-        yield from _value(default, f"{path}={number}", visited, budget, depth)
+        yield from _value(Seen(f"{path}={number}", default), visited, budget, depth)
     for name, default in (function.__kwdefaults__ or {}).items():
-        yield from _value(default, f"{path}={name}", visited, budget, depth)
+        yield from _value(Seen(f"{path}={name}", default), visited, budget, depth)
 
 
 def _names(code: types.CodeType) -> list[str]:
@@ -125,16 +187,17 @@ def _names(code: types.CodeType) -> list[str]:
     return list(names)
 
 
-def _value(value: Any, path: str, visited: set[int], budget: list[int], depth: int) -> Iterator[tuple[str, Any]]:
+def _value(seen: Seen, visited: set[int], budget: list[int], depth: int) -> Iterator[Seen]:
     budget[0] -= 1
     if budget[0] < 0:
         return
-    yield path, value
+    yield seen
+    value, path = seen.value, seen.path
     if isinstance(value, (Tensor, np.ndarray, type, types.ModuleType, *SIMPLE)):
         return
     if depth == 0 or id(value) in visited:
         return
-    if isinstance(value, (types.FunctionType, types.MethodType)):
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         module = getattr(value, "__module__", None) or ""
         if module.partition(".")[0] not in PACKAGES:
             yield from _function(value, path, visited, budget, depth - 1)
@@ -142,16 +205,16 @@ def _value(value: Any, path: str, visited: set[int], budget: list[int], depth: i
     visited.add(id(value))
     if isinstance(value, dict):
         for key, inner in list(value.items()):
-            yield from _value(inner, f"{path}[{key!r}]", visited, budget, depth - 1)
+            yield from _value(Seen(f"{path}[{key!r}]", inner, ITEM, value, key), visited, budget, depth - 1)
     elif isinstance(value, (list, tuple)):
         for number, inner in enumerate(list(value)):
-            yield from _value(inner, f"{path}[{number}]", visited, budget, depth - 1)
+            yield from _value(Seen(f"{path}[{number}]", inner, PLACE, value, number), visited, budget, depth - 1)
     else:
         module = type(value).__module__.partition(".")[0]
         if module in PACKAGES or module == "builtins":
             return
         for name, inner in _attributes(value):
-            yield from _value(inner, f"{path}.{name}", visited, budget, depth - 1)
+            yield from _value(Seen(f"{path}.{name}", inner, ATTRIBUTE, value, name), visited, budget, depth - 1)
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:
@@ -170,6 +233,8 @@ def _kept(value: Any) -> Any:
         return value, value.copy()
     if isinstance(value, (list, dict)):
         return value, len(value)
+    if isinstance(value, COPIED):
+        return value, value.copy()
     return value
 
 
@@ -183,6 +248,8 @@ def _same(before: Any, now: Any) -> bool:
         return bool(kept.shape == now.shape and kept.dtype == now.dtype and kept.tobytes() == now.tobytes())
     if isinstance(now, (list, dict)):
         return type(before) is tuple and len(before) == 2 and before[0] is now and before[1] == len(now)
+    if isinstance(now, COPIED):
+        return type(before) is tuple and len(before) == 2 and before[0] is now and bool(before[1] == now)
     if isinstance(now, SIMPLE):
         return type(before) is type(now) and bool(before == now or (before != before and now != now))
     if isinstance(now, tuple):

@@ -20,6 +20,12 @@ __all__ = ["VECTOR_FUNCTIONS", "write_vectors"]
 
 Array = np.ndarray[Any, Any]
 PREFIX: Final = "np_"
+# How an expression is computed over one of its operands, and which these may be.
+IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
+    "{0} + {1}": ("+=", (0, 1)), "{0} * {1}": ("*=", (0, 1)), "{0} - {1}": ("-=", (0,)), "{0} / {1}": ("/=", (0,)),
+    "-{0}": ("np_negative", (0,)), "exp({0})": ("np_exp", (0,)), "log({0})": ("np_log", (0,)),
+    "tanh({0})": ("np_tanh", (0,)),
+}
 ALIASES: Final = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
     "atan2": "arctan2",
@@ -52,7 +58,7 @@ class VectorWriter(Writer):
         if isinstance(step, Write):
             return self._written_window(step)
         if isinstance(step, Compute):
-            return [f"{step.name} = {self._computed(step)}"]
+            return self._over_an_operand(block, step) or [f"{step.name} = {self._computed(step)}"]
         if isinstance(step, Push):
             start, stop = self._entry(block, step)
             return [f"{step.tape}[{start}:{stop}] = {self._whole(step.value.step)}.reshape(-1)"]
@@ -61,6 +67,31 @@ class VectorWriter(Writer):
         if step.tape not in self.tapes:
             self.tapes.append(step.tape)
         return [f"{step.name} = {step.tape}[{start}:{stop}].reshape({_tuple(step.sizes)})"]
+
+    def _over_an_operand(self, block: Block, step: Compute) -> list[str] | None:
+        """The lines that compute a value over an operand that nobody else needs; None where there is none.
+
+        Fresh memory for large arrays costs more than the arithmetic.
+        """
+        identity = tuple(range(len(step.sizes)))
+        if step.summed or step.out != identity or step.expression not in IN_PLACE:
+            return None
+        for place in IN_PLACE[step.expression][1]:
+            value = step.taken[place]
+            if not isinstance(value, Operand) or value.labels != identity:
+                continue
+            other = value.step
+            if (
+                type(other) is Compute and other.sizes == step.sizes and other.out == identity and other.sizes
+                and self.owner.get(other) is block and self.users.get(other) == [step] and other.dtype == step.dtype
+                and sum(1 for each in step.taken if isinstance(each, Operand) and each.step is other) == 1
+            ):
+                operator = IN_PLACE[step.expression][0]
+                if len(step.taken) == 1:
+                    return [f"{step.name} = {operator}({other.name}, {other.name})"]
+                rest = self._aligned(step.taken[1 - place], len(step.sizes))
+                return [f"{other.name} {operator} {rest}", f"{step.name} = {other.name}"]
+        return None
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
         """Where on its tape the value of this execution is."""
@@ -300,13 +331,14 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     for name in (
         "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
         "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "abs", "floor", "ceil", "trunc",
-        "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide", "where",
-        "logical_and", "logical_or", "logical_not",
+        "rint", "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide",
+        "where", "logical_and", "logical_or", "logical_not",
     ):
         found[name] = getattr(np, ALIASES.get(name, name))
-    for name in ("sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log"):
+    for name in ("flowing", "sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log"):
         found[name] = getattr(ARRAY_FUNCTIONS, name)
     found["finite_or_zero"] = lambda a: np.where(np.isfinite(a), a, 0.0)
+    found["negative"] = np.negative
     found["bool"] = lambda a: np.asarray(a, bool)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": np.add.at, "add_reduce": np.add.reduce,

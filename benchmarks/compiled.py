@@ -1,0 +1,529 @@
+"""Compiled programs: value and gradient, eager, compiled to Python and by Numba, in C by hand, and by JAX.
+
+    python -m benchmarks.compiled [--quick] [--only NAME ...]
+
+C is compiled where there is a compiler, with -O2. Each program is run after all engines have been found to agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+import viewgrad as vg
+from benchmarks.measuring import Effort, Timing, measure_in_turn
+
+__all__ = ["CompiledTimes", "measure_compiled", "rendered"]
+
+SEASON: Final = 52
+Array = np.ndarray[Any, Any]
+
+
+# -- the programs ------------------------------------------------------------------------------------------------------
+
+
+def holt_winters(p: Any, y: Any) -> Any:
+    """Additive Holt-Winters smoothing, number by number."""
+    n = len(y)
+    level, trend, season = vg.zeros(n), vg.zeros(n), vg.zeros(n + SEASON)
+    level[0] = y[0]
+    alpha, beta, gamma = p[0], p[1], p[2]
+    total = vg.zeros(1)
+    for t in range(1, n):
+        error = y[t] - (level[t - 1] + trend[t - 1] + season[t])
+        total[0] = total[0] + error * error
+        level[t] = alpha * (y[t] - season[t]) + (1 - alpha) * (level[t - 1] + trend[t - 1])
+        trend[t] = beta * (level[t] - level[t - 1]) + (1 - beta) * trend[t - 1]
+        season[t + SEASON] = gamma * (y[t] - level[t]) + (1 - gamma) * season[t]
+    return total[0]
+
+
+def soft_dtw(costs: Any) -> Any:
+    """Soft dynamic time warping, cell by cell."""
+    n = len(costs)
+    r = vg.full((n + 1, n + 1), 1e3)
+    r[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, n + 1):
+            total = np.exp(-r[i - 1, j - 1]) + np.exp(-r[i - 1, j]) + np.exp(-r[i, j - 1])
+            r[i, j] = costs[i - 1, j - 1] - np.log(total + 1e-300)
+    return r[n, n]
+
+
+def heat(u: Any) -> Any:
+    """The heat equation in two dimensions, in place."""
+    u = u.clone()
+    for _ in range(100):
+        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    return (u * u).sum()
+
+
+def recurrence(x: Any, a: Any) -> Any:
+    """A recurrence of rows."""
+    y = vg.zeros(x.shape)
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = a * y[i - 1] + x[i]
+    return (y * y).sum()
+
+
+def row_fill(x: Any) -> Any:
+    """A table filled row by row."""
+    y = vg.zeros(x.shape)
+    for i in range(len(x)):
+        y[i] = x[i] * 2.0
+    return y.sum()
+
+
+def cholesky(a: Any) -> Any:
+    """The Cholesky factor, number by number."""
+    n = len(a)
+    factor = vg.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            s = a[i, j]
+            for k in range(j):
+                s = s - factor[i, k] * factor[j, k]
+            factor[i, j] = np.sqrt(s) if i == j else s / factor[j, j]
+    return factor.sum()
+
+
+def thomas(lower: Any, diagonal: Any, upper: Any, right: Any) -> Any:
+    """A tridiagonal system, number by number."""
+    n = len(diagonal)
+    c, d, x = vg.zeros(n), vg.zeros(n), vg.zeros(n)
+    c[0] = upper[0] / diagonal[0]
+    d[0] = right[0] / diagonal[0]
+    for i in range(1, n):
+        pivot = diagonal[i] - lower[i] * c[i - 1]
+        c[i] = upper[i] / pivot
+        d[i] = (right[i] - lower[i] * d[i - 1]) / pivot
+    x[n - 1] = d[n - 1]
+    for i in range(n - 2, -1, -1):
+        x[i] = d[i] - c[i] * x[i + 1]
+    return (x * x).sum()
+
+
+def hidden_markov(a: Any, b: Any, start: Any) -> Any:
+    """The forward algorithm of a hidden Markov model, number by number."""
+    n, steps = len(a), 300
+    alpha = vg.zeros((steps, n))
+    for i in range(n):
+        alpha[0, i] = start[i]
+    total = 0.0
+    for t in range(1, steps):
+        scale = 0.0
+        for j in range(n):
+            s = 0.0
+            for i in range(n):
+                s = s + alpha[t - 1, i] * a[i, j]
+            alpha[t, j] = s * b[j]
+            scale = scale + alpha[t, j]
+        for j in range(n):
+            alpha[t, j] /= scale
+        total = total + np.log(scale)
+    return total
+
+
+def kalman(q: Any, y: Any) -> Any:
+    """A Kalman filter of a random walk of which some observations are missing."""
+    mean, variance, total = y[0], q[1] * 1.0, 0.0
+    for t in range(1, len(y)):
+        variance = variance + q[0]
+        if t % 7 != 3 and t % 11 != 5:
+            s = variance + q[1]
+            gain = variance / s
+            error = y[t] - mean
+            total = total + 0.5 * (np.log(s) + error * error / s)
+            mean = mean + gain * error
+            variance = (1 - gain) * variance
+    return total
+
+
+def bodies(x: Any, v: Any) -> Any:
+    """Bodies that attract each other, number by number."""
+    x, v = x.clone(), v.clone()
+    n = len(x)
+    for _ in range(20):
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    d0, d1 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1]
+                    r = np.sqrt(d0 * d0 + d1 * d1 + 0.1)
+                    v[i, 0] += 0.01 * d0 / (r * r * r)
+                    v[i, 1] += 0.01 * d1 / (r * r * r)
+        for i in range(n):
+            x[i, 0] += v[i, 0]
+            x[i, 1] += v[i, 1]
+    return (x * x).sum()
+
+
+def alignment(scores: Any, gap: Any) -> Any:
+    """Soft alignment with affine gaps, number by number."""
+    n, m = scores.shape
+    match, insert, delete = (vg.full((n + 1, m + 1), -50.0) for _ in range(3))
+    match[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            before = np.exp(match[i - 1, j - 1]) + np.exp(insert[i - 1, j - 1]) + np.exp(delete[i - 1, j - 1])
+            match[i, j] = scores[i - 1, j - 1] + np.log(before)
+            insert[i, j] = np.log(np.exp(match[i, j - 1] - gap[0]) + np.exp(insert[i, j - 1] - gap[1]))
+            delete[i, j] = np.log(np.exp(match[i - 1, j] - gap[0]) + np.exp(delete[i - 1, j] - gap[1]))
+    return match[n, m]
+
+
+def panels(a: Any) -> Any:
+    """An LU factorisation in place, by panels."""
+    a = a.clone()
+    n = len(a)
+    for k in range(n - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return (a * a).sum()
+
+
+def gauss_seidel(a: Any, b: Any) -> Any:
+    """Gauss-Seidel iteration, row by row."""
+    n = len(b)
+    x = vg.zeros(n)
+    for _ in range(10):
+        for i in range(n):
+            x[i] = (b[i] - a[i] @ x + a[i, i] * x[i]) / a[i, i]
+    return (x * x).sum()
+
+
+def recurrent(w: Any, x: Any) -> Any:
+    """A recurrent network."""
+    h = vg.zeros(len(w))
+    for t in range(len(x)):
+        h = np.tanh(w @ h + x[t])
+    return (h * h).sum()
+
+
+def _spd(rng: np.random.Generator, n: int) -> Array:
+    b = rng.normal(size=(n, n))
+    return b @ b.T + n * np.eye(n)
+
+
+PROGRAMS: Final[dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator, bool], tuple[Array, ...]]]]] = {
+    "holt-winters": (holt_winters, lambda rng, q: (np.array([0.3, 0.05, 0.2]), rng.normal(size=300 if q else 2134))),
+    "soft-dtw": (soft_dtw, lambda rng, q: (rng.random((30, 30) if q else (200, 200)),)),
+    "heat": (heat, lambda rng, q: (rng.random((40, 40) if q else (200, 200)),)),
+    "row-fill": (row_fill, lambda rng, q: (rng.random((40 if q else 400, 1000)),)),
+    "recurrence": (recurrence, lambda rng, q: (rng.random((40 if q else 400, 1000)), np.array(0.9))),
+    "cholesky": (cholesky, lambda rng, q: (_spd(rng, 12 if q else 40),)),
+    "thomas": (thomas, lambda rng, q: _tridiagonal(rng, 100 if q else 2000)),
+    "hmm": (hidden_markov, lambda rng, q: (rng.random((3, 3)), rng.random(3), rng.random(3))),
+    "kalman": (kalman, lambda rng, q: (np.array([0.1, 0.5]), rng.normal(size=300 if q else 2000))),
+    "bodies": (bodies, lambda rng, q: (rng.normal(size=(5, 2)), rng.normal(size=(5, 2)))),
+    "alignment": (alignment, lambda rng, q: (rng.random((12, 12) if q else (40, 40)), np.array([1.0, 0.3]))),
+    "lu": (panels, lambda rng, q: (_spd(rng, 12 if q else 50),)),
+    "gauss-seidel": (gauss_seidel, lambda rng, q: (_spd(rng, 20), rng.normal(size=20))),
+    "rnn": (recurrent, lambda rng, q: (rng.normal(size=(16, 16)) * 0.2, rng.normal(size=(100, 16)))),
+}
+
+
+def _tridiagonal(rng: np.random.Generator, n: int) -> tuple[Array, ...]:
+    return rng.random(n), 3 + rng.random(n), rng.random(n), rng.normal(size=n)
+
+
+# -- in C, by hand -----------------------------------------------------------------------------------------------------
+
+C_SOURCE: Final = r"""
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#define M 52
+double holt_winters(const double *p, const double *y, long n, double *gp, double *gy) {
+  double al = p[0], be = p[1], ga = p[2], loss = 0, da = 0, db = 0, dg = 0;
+  double *L = calloc(n, 8), *T = calloc(n, 8), *S = calloc(n + M, 8);
+  double *dL = calloc(n, 8), *dT = calloc(n, 8), *dS = calloc(n + M, 8);
+  L[0] = y[0];
+  for (long t = 1; t < n; t++) {
+    double e = y[t] - (L[t-1] + T[t-1] + S[t]);
+    loss += e * e;
+    L[t] = al * (y[t] - S[t]) + (1 - al) * (L[t-1] + T[t-1]);
+    T[t] = be * (L[t] - L[t-1]) + (1 - be) * T[t-1];
+    S[t+M] = ga * (y[t] - L[t]) + (1 - ga) * S[t];
+  }
+  memset(gy, 0, n * 8);
+  for (long t = n - 1; t > 0; t--) {
+    double g = dS[t+M];
+    dg += g * (y[t] - L[t] - S[t]); gy[t] += ga * g; dL[t] -= ga * g; dS[t] += (1 - ga) * g;
+    g = dT[t];
+    db += g * (L[t] - L[t-1] - T[t-1]); dL[t] += be * g; dL[t-1] -= be * g; dT[t-1] += (1 - be) * g;
+    g = dL[t];
+    da += g * (y[t] - S[t] - L[t-1] - T[t-1]); gy[t] += al * g; dS[t] -= al * g;
+    dL[t-1] += (1 - al) * g; dT[t-1] += (1 - al) * g;
+    double e = 2 * (y[t] - (L[t-1] + T[t-1] + S[t]));
+    gy[t] += e; dL[t-1] -= e; dT[t-1] -= e; dS[t] -= e;
+  }
+  gy[0] += dL[0];
+  gp[0] = da; gp[1] = db; gp[2] = dg;
+  free(L); free(T); free(S); free(dL); free(dT); free(dS);
+  return loss;
+}
+double soft_dtw(const double *D, long n, double *gD) {
+  long m = n + 1;
+  double *R = malloc(m * m * 8), *dR = calloc(m * m, 8), *E = malloc(n * n * 32);
+  for (long i = 0; i < m * m; i++) R[i] = 1e3;
+  R[0] = 0;
+  for (long i = 1; i <= n; i++) for (long j = 1; j <= n; j++) {
+    double *e = E + 4 * ((i-1) * n + j - 1);
+    e[0] = exp(-R[(i-1)*m+j-1]); e[1] = exp(-R[(i-1)*m+j]); e[2] = exp(-R[i*m+j-1]);
+    e[3] = e[0] + e[1] + e[2] + 1e-300;
+    R[i*m+j] = D[(i-1)*n+j-1] - log(e[3]);
+  }
+  dR[m*m-1] = 1;
+  for (long i = n; i > 0; i--) for (long j = n; j > 0; j--) {
+    double g = dR[i*m+j], *e = E + 4 * ((i-1) * n + j - 1);
+    gD[(i-1)*n+j-1] = g;
+    g /= e[3];
+    dR[(i-1)*m+j-1] += g * e[0]; dR[(i-1)*m+j] += g * e[1]; dR[i*m+j-1] += g * e[2];
+  }
+  double r = R[m*m-1];
+  free(R); free(dR); free(E);
+  return r;
+}
+double heat(const double *u0, long n, double *g) {
+  double *u = malloc(n * n * 8), *w = malloc(n * n * 8), loss = 0;
+  memcpy(u, u0, n * n * 8);
+  for (int s = 0; s < 100; s++) {
+    for (long i = 1; i < n - 1; i++) for (long j = 1; j < n - 1; j++) { long k = i * n + j;
+      w[k] = u[k] + 0.1 * (u[k+n] + u[k-n] + u[k+1] + u[k-1] - 4 * u[k]); }
+    for (long i = 1; i < n - 1; i++) memcpy(u + i * n + 1, w + i * n + 1, (n - 2) * 8);
+  }
+  for (long k = 0; k < n * n; k++) { loss += u[k] * u[k]; g[k] = 2 * u[k]; }
+  for (int s = 0; s < 100; s++) {
+    for (long i = 1; i < n - 1; i++) for (long j = 1; j < n - 1; j++) { long k = i * n + j;
+      w[k] = g[k]; g[k] = 0.6 * g[k]; }
+    for (long i = 1; i < n - 1; i++) for (long j = 1; j < n - 1; j++) { long k = i * n + j;
+      double h = 0.1 * w[k]; g[k+n] += h; g[k-n] += h; g[k+1] += h; g[k-1] += h; }
+  }
+  free(u); free(w);
+  return loss;
+}
+double recurrence(const double *x, const double *a, long n, long m, double *gx, double *ga) {
+  double *y = malloc(n * m * 8), loss = 0, d = 0;
+  memcpy(y, x, m * 8);
+  for (long k = m; k < n * m; k++) y[k] = *a * y[k-m] + x[k];
+  for (long k = 0; k < n * m; k++) { loss += y[k] * y[k]; gx[k] = 2 * y[k]; }
+  for (long k = n * m - 1; k >= m; k--) { d += gx[k] * y[k-m]; gx[k-m] += *a * gx[k]; }
+  *ga = d;
+  free(y);
+  return loss;
+}
+double row_fill(const double *x, long n, long m, double *gx) {
+  double *y = malloc(n * m * 8), loss = 0;
+  for (long k = 0; k < n * m; k++) y[k] = x[k] * 2.0;
+  for (long k = 0; k < n * m; k++) { loss += y[k]; gx[k] = 2.0; }
+  free(y);
+  return loss;
+}
+"""
+IN_C: Final = {
+    "holt-winters": "holt_winters", "soft-dtw": "soft_dtw", "heat": "heat", "recurrence": "recurrence",
+    "row-fill": "row_fill",
+}
+
+
+def c_library() -> Any:
+    """The programs in C, or None where there is no compiler."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="viewgrad-benchmarks-"))
+    (folder / "programs.c").write_text(C_SOURCE)
+    made = folder / "programs.so"
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", made, folder / "programs.c", "-lm"], check=True)
+    return ctypes.CDLL(str(made))
+
+
+def in_c(library: Any, name: str, arrays: Sequence[Array]) -> Callable[[], tuple[float, list[Array]]]:
+    """A program in C: its value and gradients."""
+    function = getattr(library, IN_C[name])
+    function.restype = ctypes.c_double
+    shape = arrays[-1].shape if name == "holt-winters" else arrays[0].shape
+    sizes = [ctypes.c_long(n) for n in (shape[:1] if name in ("holt-winters", "soft-dtw", "heat") else shape)]
+
+    def run() -> tuple[float, list[Array]]:
+        gradients = [np.empty(array.shape) for array in arrays]
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+        value = function(*pointers, *sizes, *[ctypes.c_void_p(g.ctypes.data) for g in gradients])
+        return value, gradients
+
+    return run
+
+
+# -- in JAX ------------------------------------------------------------------------------------------------------------
+
+
+def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
+    """The programs that are written for JAX: as a textbook has them, and rewritten for it."""
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError:
+        return {}
+    jax.config.update("jax_enable_x64", True)
+
+    def winters_textbook(p: Any, y: Any) -> Any:
+        n = len(y)
+
+        def step(t: Any, state: Any) -> Any:
+            level, trend, season, total = state
+            error = y[t] - (level[t - 1] + trend[t - 1] + season[t])
+            base = level[t - 1] + trend[t - 1]
+            level = level.at[t].set(p[0] * (y[t] - season[t]) + (1 - p[0]) * base)
+            trend = trend.at[t].set(p[1] * (level[t] - level[t - 1]) + (1 - p[1]) * trend[t - 1])
+            season = season.at[t + SEASON].set(p[2] * (y[t] - level[t]) + (1 - p[2]) * season[t])
+            return level, trend, season, total + error * error
+
+        start = (jnp.zeros(n).at[0].set(y[0]), jnp.zeros(n), jnp.zeros(n + SEASON), 0.0)
+        return jax.lax.fori_loop(1, n, step, start)[3]
+
+    def winters_rewritten(p: Any, y: Any) -> Any:
+        def step(state: Any, seen: Any) -> Any:
+            level, trend, season, k = state
+            now = season[k]
+            error = seen - (level + trend + now)
+            new = p[0] * (seen - now) + (1 - p[0]) * (level + trend)
+            slope = p[1] * (new - level) + (1 - p[1]) * trend
+            season = season.at[k].set(p[2] * (seen - new) + (1 - p[2]) * now)
+            return (new, slope, season, (k + 1) % SEASON), error * error
+
+        return jax.lax.scan(step, (y[0], 0.0, jnp.zeros(SEASON), 1), y[1:])[1].sum()
+
+    def warping_textbook(costs: Any) -> Any:
+        n = len(costs)
+
+        def cell(k: Any, r: Any) -> Any:
+            i, j = k // n + 1, k % n + 1
+            total = jnp.exp(-r[i - 1, j - 1]) + jnp.exp(-r[i - 1, j]) + jnp.exp(-r[i, j - 1])
+            return r.at[i, j].set(costs[i - 1, j - 1] - jnp.log(total + 1e-300))
+
+        start = jnp.full((n + 1, n + 1), 1e3).at[0, 0].set(0.0)
+        return jax.lax.fori_loop(0, n * n, cell, start)[n, n]
+
+    def warping_rewritten(costs: Any) -> Any:
+        n = len(costs)
+        padded = jnp.pad(costs, ((1, 0), (1, 0)), constant_values=0.0)
+        rows = jnp.arange(n + 1)
+
+        def diagonal(state: Any, d: Any) -> Any:
+            before, last = state
+            columns = d - rows
+            inside = (rows >= 1) & (columns >= 1) & (columns <= n)
+            cost = padded[rows, jnp.clip(columns, 0, n)]
+            up, left = jnp.roll(last, 1), last
+            total = jnp.exp(-jnp.roll(before, 1)) + jnp.exp(-up) + jnp.exp(-left)
+            now = jnp.where(inside, cost - jnp.log(total + 1e-300), 1e3)
+            return (last, now), None
+
+        first = jnp.full(n + 1, 1e3).at[0].set(0.0)
+        (_, last), _ = jax.lax.scan(diagonal, (first, jnp.full(n + 1, 1e3)), jnp.arange(2, 2 * n + 1))
+        return last[n]
+
+    forms = {
+        "holt-winters": {"JAX": winters_textbook, "JAX, rewritten": winters_rewritten},
+        "soft-dtw": {"JAX": warping_textbook, "JAX, rewritten": warping_rewritten},
+    }.get(name, {})
+
+    def ready(function: Any) -> Callable[[], tuple[float, list[Array]]]:
+        both = jax.jit(jax.value_and_grad(function, tuple(range(len(arrays)))))
+
+        def run() -> tuple[float, list[Array]]:
+            value, gradients = jax.block_until_ready(both(*arrays))
+            return float(value), list(map(np.asarray, gradients))
+
+        return run
+
+    return {engine: ready(function) for engine, function in forms.items()}
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+
+@attrs.define
+class CompiledTimes:
+    """The times of one program on each engine, in seconds."""
+
+    program: str
+    times: dict[str, Timing]
+    notes: list[str] = attrs.Factory(list)
+
+
+def ours(function: Callable[..., Any], arrays: Sequence[Array]) -> Callable[[], tuple[float, list[Array]]]:
+    """A program of ours: its value and gradients."""
+    leaves = [vg.Tensor(array, requires_grad=True) for array in arrays]
+
+    def run() -> tuple[float, list[Array]]:
+        value = function(*leaves)
+        return value.item(), [gradient._array for gradient in vg.autograd.grad(value, leaves)]
+
+    return run
+
+
+def measure_compiled(names: Sequence[str], quick: bool) -> list[CompiledTimes]:
+    """Measure programs, after all engines were found to agree."""
+    library = c_library()
+    found = []
+    for name in names:
+        function, draw = PROGRAMS[name]
+        arrays = draw(np.random.default_rng(0), quick)
+        engines: dict[str, Callable[[], tuple[float, list[Array]]]] = {"eager": ours(function, arrays)}
+        for executor in ("python", "numba"):
+            try:
+                compiled = vg.compile(function, executor=executor, check=False)
+            except ModuleNotFoundError:
+                continue
+            engines[f"compiled, {executor}"] = ours(compiled, arrays)
+        if library is not None and name in IN_C:
+            engines["C"] = in_c(library, name, arrays)
+        engines |= in_jax(name, arrays)
+        notes = []
+        value, gradients = engines["eager"]()
+        for engine, run in engines.items():
+            for _ in range(3):
+                theirs, their_gradients = run()
+            pairs = zip(their_gradients, gradients, strict=True)
+            if not np.isclose(theirs, value, rtol=1e-6) or not all(np.allclose(g, h, 1e-5, 1e-6) for g, h in pairs):
+                notes.append(f"{engine} disagrees")
+        effort = Effort(3, 0.005, 0.3) if quick else Effort(9, 0.01, 2.0)
+        found.append(CompiledTimes(name, measure_in_turn(engines, effort), notes))
+        print(rendered(found[-1:]), file=sys.stderr, flush=True)
+    return found
+
+
+def rendered(found: Sequence[CompiledTimes]) -> str:
+    """The times as lines of text: medians, in milliseconds."""
+    lines = []
+    for each in found:
+        times = ", ".join(f"{engine} {timing.median * 1e3:.3f}" for engine, timing in each.times.items())
+        lines.append(f"{each.program:14s} {times} ms{''.join(f'; {note}' for note in each.notes)}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compiled", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes and few repeats")
+    parser.add_argument("--only", action="append", default=[], choices=sorted(PROGRAMS), help="one of the programs")
+    options = parser.parse_args(arguments)
+    found = measure_compiled(options.only or list(PROGRAMS), options.quick)
+    print(rendered(found))
+    return 1 if any(each.notes for each in found) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
