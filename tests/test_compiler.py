@@ -138,6 +138,18 @@ def test_arguments_that_are_overwritten_before_backward_had_their_old_value():
     np.testing.assert_allclose(gradients(value, [x])[0], expected[0], rtol=1e-12)
 
 
+def test_values_and_gradients_as_arrays():
+    compiled, (p, y) = settled(holt_winters)
+    p, y = p.detach().numpy().copy(), y.detach()
+    calls = [compiled.value_and_grad(p, y) for _ in range(4)]
+    leaf = vg.Tensor(p, requires_grad=True)
+    value = holt_winters(leaf, y)
+    for found, gradient in calls:
+        assert type(found) is float and type(gradient) is np.ndarray
+        np.testing.assert_allclose(found, value.item(), rtol=1e-12)
+        np.testing.assert_allclose(gradient, gradients(value, [leaf], retain_graph=True)[0], rtol=1e-10)
+
+
 def test_results_own_their_memory():
     def squares(x):
         y = vg.zeros(4)
@@ -203,6 +215,15 @@ def test_a_compiled_function_pickles():
     compiled, tensors = settled(rows)
     other = pickle.loads(pickle.dumps(compiled))
     assert other(*tensors).item() == compiled(*tensors).item()
+
+
+@pytest.mark.parametrize("executor", ["python", NUMBA])
+def test_sums_are_as_accurate_as_those_of_numpy(executor):
+    compiled = vg.compile(lambda x: (x * 0.1).sum(), executor=executor)
+    x = vg.Tensor(np.full((3, 40_000), 1.0), requires_grad=True)
+    for _ in range(3):
+        value = compiled(x)
+    assert abs(value.item() - 12_000.0) < 1e-9
 
 
 def test_a_difference_is_an_error(monkeypatch):

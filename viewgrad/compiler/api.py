@@ -21,7 +21,7 @@ from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, current_mode, no_grad
 from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
-from .call import called, differentiable_outputs
+from .call import CompiledBackward, called, differentiable_outputs
 from .compiled import CompiledProgram
 from .executors import Executor, chosen_executor
 from .recording import recorded
@@ -89,6 +89,33 @@ class Compiled:
         if entry.graph is None:
             return self._record(entry, structure, leaves)
         return self._run(entry, structure, leaves, args, keywords)
+
+    def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
+        """The value and its gradient with respect to the first argument, as `scipy.optimize` takes them (`jac=True`).
+
+        Arguments:
+            point: the first argument: an array of numbers.
+            others, keywords: the others.
+
+        Returns:
+            A number and an array shaped like `point`.
+
+        Example:
+            >>> import numpy as np, viewgrad as vg
+            >>> loss = vg.compile(lambda x: (x * x).sum(), executor="python")
+            >>> loss.value_and_grad(np.array([1.0, 2.0]))
+            (5.0, array([2., 4.]))
+        """
+        leaf = Tensor(point, dtype=float, requires_grad=True)
+        value = self(leaf, *others, **keywords)
+        edge = value._edge if isinstance(value, Tensor) and value._view is None else None
+        if type(edge) is CompiledBackward:  # the only step between the two: the engine is not needed
+            found = edge.apply(np.ones(value.shape), edge.edges)
+            gradient = next((g for g, e in zip(found, edge.edges, strict=True) if e is leaf._edge), None)
+        else:
+            (made,) = eager_grad(value, [leaf], allow_unused=True)
+            gradient = None if made is None else made._array
+        return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:

@@ -118,4 +118,5 @@ def differentiable_outputs(graph: Graph) -> list[int]:
     for spec in signature.results:
         if type(spec) is ResultSpec and spec.type.requires_grad:
             found.add(spec.output if spec.base is None else spec.base)
+    found.update([mutation.output for mutation in signature.mutations if mutation.recorded])
     return sorted(found)

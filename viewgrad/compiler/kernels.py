@@ -420,11 +420,12 @@ class Writer:
         body: list[str] = []
         after: list[str] = []
         before: list[str] = []
+        inner: list[str] = []  # what follows the innermost loop, in the loop around it
         self.current = inside
         deep = indent + "    " * len(nest.sizes)
         for step in nest.steps:
             if isinstance(step, Compute) and step.summed:
-                self._sum(step, at, indent, deep, before, body, after)
+                self._sum(step, at, indent, deep, before, body, inner, after)
                 continue
             body.append(deep + self._statement(block, step, at))
             if isinstance(step, (Compute, Read, Pop)) and any(
@@ -436,7 +437,7 @@ class Writer:
         self.lines += before
         for label, size in enumerate(nest.sizes):
             self.lines.append(f"{indent}{'    ' * label}for {at[label]} in range({size}):")
-        self.lines += body + after
+        self.lines += body + inner + after
         self.current = frozenset()
 
     def _is_direct(self, user: Step, step: Step) -> bool:
@@ -447,7 +448,7 @@ class Writer:
 
     def _sum(
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
-        after: list[str],
+        inner: list[str], after: list[str],
     ) -> None:
         """A sum, at the end of the nest."""
         expression = self._expression(step, at)
@@ -456,13 +457,7 @@ class Writer:
             return
         if not step.out:
             if step.operator == "sum" or step.operator == "":
-                name = f"q{step.name}"
-                self.buffers[name] = self.executions.largest_named(self.owner[step].name, step.sizes)
-                body.append(f"{deep}{name}[{flat(list(at.values()), _row(step.sizes))}] = {expression}")
-                size = ONE
-                for n in step.sizes:
-                    size = size * n
-                after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({name}, 0, {size})")
+                self._sum_in_pairs(step, at, indent, deep, body, inner, after, expression)
             else:
                 before.append(f"{indent}{step.name} = 0.0")
                 body.append(f"{deep}{step.name} += {expression}")
@@ -475,6 +470,27 @@ class Writer:
         target = self._buffered(step, places)
         before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = 0.0"]
         body.append(f"{deep}{target} += {expression}")
+
+    def _sum_in_pairs(
+        self, step: Compute, at: dict[int, str], indent: str, deep: str, body: list[str], inner: list[str],
+        after: list[str], expression: str,
+    ) -> None:
+        """A sum over all labels, as accurate as NumPy's: of each row, then of the rows."""
+        block = self.owner[step].name
+        outer, last = step.sizes[:-1], step.sizes[-1]
+        row, rows = f"q{step.name}", f"s{step.name}"
+        self.buffers[row] = self.executions.largest_named(block, (last,))
+        body.append(f"{deep}{row}[{at[len(outer)]}] = {expression}")
+        if not outer:
+            after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({row}, 0, {last})")
+            return
+        self.buffers[rows] = self.executions.largest_named(block, outer)
+        place = flat([at[label] for label in range(len(outer))], _row(outer))
+        inner.append(f"{indent}{'    ' * len(outer)}{rows}[{place}] = {SUM_IN_PAIRS}({row}, 0, {last})")
+        size = ONE
+        for n in outer:
+            size = size * n
+        after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({rows}, 0, {size})")
 
     def _greatest(
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
