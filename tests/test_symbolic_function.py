@@ -45,6 +45,14 @@ def test_derivatives_to_the_third_order_are_those_of_the_function():
         assert_close(ours, other, "derivative")
 
 
+def test_a_scalar_comes_back_as_one():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    result = function_of(lambda x: x[1:][0] * 2.0, x)(x)
+    with pytest.raises(Exception, match="scalar"):
+        result.add_(1.0)
+    assert grad(result, x)[0].numpy().tolist() == [0.0, 2.0]
+
+
 def test_it_is_one_step():
     traced = function_of(averages, *arguments())
     x, w = arguments()

@@ -12,7 +12,7 @@ from ..errors import GraphError
 from ..func.tree import Structure, flatten, unflatten
 from ..tensor.creation import from_numpy
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
-from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array
 from ..tensor.windows import address_of
 from .differentiate import differentiate
 from .gradient import Gradient
@@ -189,7 +189,7 @@ class TracedFunction:
             found = outputs[spec.output if spec.base is None else spec.base]
         for step in spec.steps:
             found = step(found)
-        return found
+        return as_scalar(found) if spec.scalar else found
 
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Tensor]:
         """The tensors that are the inputs of the graph."""

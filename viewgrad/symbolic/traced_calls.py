@@ -20,7 +20,7 @@ from .graph import Value
 from .kinds import kind_of
 from .steps import FunctionStep
 from .tracer import Tracer
-from .types import OBJECT, TensorType, Window
+from .types import OBJECT, TensorType
 
 __all__: list[str] = []
 
@@ -85,12 +85,9 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
 def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
     """Read one element, and write it down: a window without dimensions, of the value at that time."""
     self = tracer()
-    source = self.value_of(call.source)
+    value = self.value_of(call.source, call.source._array[(*call.index, ...)])
     out = run()
-    shape = call.source.shape
-    place = [item + extent if item < 0 else item for item, extent in zip(call.index, shape, strict=True)]
-    number = int(np.ravel_multi_index(place, shape)) if shape else 0
-    self.add(out, self.read(source, Window((), (), number)))
+    self.add(out, value)
     return out
 
 

@@ -91,17 +91,17 @@ class Tracer:
 
     # -- tensors -------------------------------------------------------------------------------------------------------
 
-    def value_of(self, tensor: Tensor) -> Value:
-        """The value that a tensor has now."""
-        value = self._read(tensor)
+    def value_of(self, tensor: Tensor, part: Any = None) -> Value:
+        """The value that a tensor, or the part of it that is the array `part`, has now."""
+        value = self._read(tensor, part)
         if value.type.requires_grad:
             edge = tensor._edge if tensor._view is None else current_edge(tensor)
             if edge is None:  # its memory has a history, but the tensor is none of that
                 return self.node("detach", (value,), None, (value.type.with_grad(False),)).output
         return value
 
-    def _read(self, tensor: Tensor) -> Value:
-        array = identified(tensor)
+    def _read(self, tensor: Tensor, part: Any = None) -> Value:
+        array = identified(tensor) if part is None else part
         memory = self.memories.find(array)
         if memory is None:
             memory = self._unknown(tensor)
@@ -112,7 +112,7 @@ class Tracer:
         if memory.array_id == id(array):
             return chain.value  # type: ignore[no-any-return]
         self.memories.make_base(memory)
-        window = self._window(memory, tensor)
+        window = self._window(memory, tensor, array)
         base: Value = chain.value
         if memory.is_whole(window):
             return base
@@ -125,8 +125,8 @@ class Tracer:
         dtype = of.dtype if window.dtype is None else window.dtype
         return self.node("read", (base,), window, (TensorType.of(dtype, window.sizes, of.requires_grad),)).output
 
-    def _window(self, memory: Memory, tensor: Tensor) -> Window:
-        window = memory.window(tensor._array)
+    def _window(self, memory: Memory, tensor: Tensor, array: Any = None) -> Window:
+        window = memory.window(tensor._array if array is None else array)
         if window is None or not _reaches(window, memory.shape):
             raise TraceError(
                 f"a tensor of {tensor.dtype} and shape {tensor.shape} is no window of the memory of {memory.dtype} "
