@@ -12,6 +12,8 @@ from ..operators import (
     numpy_ufuncs,
     python_operators,
 )
+
+from ..operators import numpy_options  # isort: skip  # after python_operators, which knows fewer options
 from ..operators.define import define_op
 from ..operators.language.declaration import InPlace
 from ..operators.language.names import formula_function

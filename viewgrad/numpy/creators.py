@@ -315,3 +315,11 @@ def asmatrix(data: Any, dtype: Any = None) -> Any:
     if holds_tensor(data):
         raise TypeError("a tensor cannot become a numpy.matrix; use np.atleast_2d, and @ for products of matrices")
     return np.asmatrix(data, dtype)
+
+
+@creator
+def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
+    """A matrix of NumPy's made of blocks, which is no tensor: refused for tensors."""
+    if holds_tensor(obj):
+        raise TypeError("tensors cannot become a numpy.matrix; use np.block")
+    return np.bmat(obj, ldict, gdict)

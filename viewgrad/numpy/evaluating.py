@@ -233,6 +233,21 @@ def iterable(y: Any) -> bool:
     return bool(y.ndim) if isinstance(y, Tensor) else np.iterable(y)
 
 
+def shape(a: Any) -> tuple[int, ...]:
+    """The lengths of the dimensions of a tensor, or of what nested lists are joined to."""
+    return a.shape if isinstance(a, Tensor) else np.shape(plain_values(a))
+
+
+def ndim(a: Any) -> int:
+    """The number of dimensions."""
+    return len(shape(a))
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements, or the length along an axis."""
+    return np.size(np.empty(shape(a), bool), axis)
+
+
 def finfo(dtype: Any) -> Any:
     """The limits of a floating-point dtype, or of that of a tensor."""
     return np.finfo(dtype.dtype if isinstance(dtype, Tensor) else dtype)
@@ -294,7 +309,7 @@ def _reading(name: str) -> Callable[..., Any]:
 
 
 EVALUATORS: Final[dict[str, Any]] = {
-    **{each.__name__: each for each in (vectorize, frompyfunc, poly1d, isscalar, iterable, finfo)},
+    **{each.__name__: each for each in (vectorize, frompyfunc, poly1d, isscalar, iterable, finfo, shape, ndim, size)},
     **{name: on_values(getattr(np, name)) for name in TELLING},
     **{name: _reading(name) for name in READING},
     "row_stack": adapted(np.vstack, "numpy.vstack"),

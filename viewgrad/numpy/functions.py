@@ -21,7 +21,7 @@ LISTS: Final[dict[Any, tuple[int, ...]]] = {
         getattr(np, name): (0,)
         for name in (
             "column_stack", "concat", "concatenate", "dstack", "hstack", "lexsort", "stack", "vstack",
-            "ravel_multi_index", "histogramdd", "shape", "size", "ndim",
+            "ravel_multi_index", "histogramdd",
         )
         if hasattr(np, name)
     },

@@ -17,7 +17,7 @@ FROM_NUMPY: Final = frozenset(
     busday_count busday_offset is_busday datetime_as_string datetime_data isnat
     get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions setbufsize seterr
     seterrcall show_config show_runtime test add_newdoc add_docstring
-    char core ctypeslib dtypes exceptions f2py rec strings typing bmat
+    char core ctypeslib dtypes exceptions f2py rec strings typing
     """.split()
 )
 
@@ -27,7 +27,6 @@ WAYS_OUT: Final[dict[str, str]] = {
     "fromregex": "a file holds no history",
     "packbits": "bits have no derivative; pass detach()",
     "unpackbits": "bits have no derivative; pass detach()",
-    "frexp": "compute the exponent of detach(), and divide by the power of two",
     "histogramdd": "use histogram2d, or bincount of the numbers of the cells, with the weights",
     "spacing": "the distance to the next number has no derivative; use np.finfo(...).eps * abs(x)",
 }

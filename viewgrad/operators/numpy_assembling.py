@@ -361,8 +361,6 @@ FUNCTIONS.update(
         np.rollaxis: _rollaxis,
         np.isreal: _isreal,
         np.iscomplex: lambda x: from_array(np.asarray(np.iscomplex(plain(x)))),
-        np.isneginf: lambda x, out=None: from_array(np.asarray(np.isneginf(plain(x)))),
-        np.isposinf: lambda x, out=None: from_array(np.asarray(np.isposinf(plain(x)))),
         np.array_equiv: lambda a1, a2: np.array_equiv(plain(a1), plain(a2)),
         np.real_if_close: _real_if_close,
         np.fix: lambda x, out=None: np.trunc(as_operand(x)) if out is None else out.copy_(np.trunc(as_operand(x))),

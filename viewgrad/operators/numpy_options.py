@@ -1,0 +1,112 @@
+"""NumPy's functions with the options that NumPy gives them, where the operators have fewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor.creation import as_operand
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
+from . import OPERATORS
+from .derivatives.formulas import plain
+from .numpy_dispatch import write_out
+
+__all__: list[str] = []
+
+concatenate = OPERATORS["concatenate"].function
+
+
+def _angle(z: Any, deg: bool = False) -> Any:
+    found = OPERATORS["angle"].function(z)
+    return found * (180 / np.pi) if deg else found
+
+
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    differences = as_operand(ary).reshape(-1).diff()
+    parts = [
+        as_operand(part).reshape(-1).astype(differences.dtype)
+        for part in (to_begin, differences, to_end)
+        if part is not None
+    ]
+    return concatenate(parts) if len(parts) > 1 else differences
+
+
+def _isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    return OPERATORS["isin"].function(element, test_elements, invert=invert)
+
+
+def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    x = as_operand(x)
+    if copy:
+        return OPERATORS["nan_to_num"].function(x, nan, posinf, neginf)
+    return x.copy_(OPERATORS["nan_to_num"].function(x, nan, posinf, neginf))
+
+
+def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
+    """In place: write a value, or one after the other of several, over the main diagonal."""
+    places = np.arange(a.size).reshape(a.shape)
+    marked = np.zeros(a.shape, bool)
+    np.fill_diagonal(marked, True, wrap)
+    chosen = places[marked]
+    values = as_operand(val).reshape(-1)
+    if values.size != 1:
+        values = values.take(np.arange(chosen.size) % values.size)
+    a[np.unravel_index(chosen, a.shape)] = values.reshape(()) if values.size == 1 else values
+
+
+def _divmod(first: Any, second: Any, *, out: Any = None) -> Any:
+    first = as_operand(first)
+    parts = first // second, first % second
+    if out is None:
+        return parts
+    outs = out if isinstance(out, tuple) else (out, None)
+    return tuple(
+        part if target is None else write_out(part, target, "np.divmod") for part, target in zip(parts, outs)
+    )
+
+
+def _frexp(x: Any, *, out: Any = None) -> Any:
+    """The mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
+    x = as_operand(x)
+    _, exponents = np.frexp(plain(x))
+    mantissa = x * from_array(np.asarray(np.ldexp(1.0, -np.asarray(exponents)))).astype(x.dtype)
+    parts = mantissa, from_array(np.asarray(exponents))
+    if out is None:
+        return parts
+    outs = out if isinstance(out, tuple) else (out, None)
+    return tuple(part if each is None else write_out(part, each, "np.frexp") for part, each in zip(parts, outs))
+
+
+def _of_infinity(name: str) -> Any:
+    function = getattr(np, name)
+
+    def infinite(x: Any, out: Any = None) -> Any:
+        found = from_array(np.asarray(function(plain(x))))
+        return found if out is None else out.copy_(found.astype(out.dtype))
+
+    return infinite
+
+
+FUNCTIONS.update(
+    {
+        np.angle: _angle,
+        np.ediff1d: _ediff1d,
+        np.isin: _isin,
+        np.nan_to_num: _nan_to_num,
+        np.fill_diagonal: _fill_diagonal,
+        np.isneginf: _of_infinity("isneginf"),
+        np.isposinf: _of_infinity("isposinf"),
+        np.isclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: from_array(
+            np.asarray(np.isclose(plain(a), plain(b), plain(rtol), plain(atol), equal_nan))
+        ),
+        np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: np.allclose(
+            plain(a), plain(b), plain(rtol), plain(atol), equal_nan
+        ),
+    }
+)
+UFUNCS[np.divmod, "__call__"] = _divmod
+UFUNCS[np.frexp, "__call__"] = _frexp
+Tensor.fill_diagonal = _fill_diagonal  # type: ignore[attr-defined]
