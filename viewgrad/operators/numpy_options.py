@@ -57,6 +57,22 @@ def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
     a[np.unravel_index(chosen, a.shape)] = values.reshape(()) if values.size == 1 else values
 
 
+cross_of_three = FUNCTIONS[np.cross]
+
+
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    """The vector product; of two vectors in the plane its only part that is not 0."""
+    a, b = as_operand(a), as_operand(b)
+    first, second = (axis, axis) if axis is not None else (axisa, axisb)
+    if a.shape[first] == 3 and b.shape[second] == 3:
+        return cross_of_three(a, b, axisa=axisa, axisb=axisb, axisc=axisc, axis=axis)
+    a, b = a.moveaxis(first, -1), b.moveaxis(second, -1)
+    if a.shape[-1] == 2 and b.shape[-1] == 2:
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    a, b = (each if each.shape[-1] == 3 else np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, 1)]) for each in (a, b))
+    return cross_of_three(a, b, axisc=axisc if axis is None else axis)
+
+
 def _divmod(first: Any, second: Any, *, out: Any = None) -> Any:
     first = as_operand(first)
     parts = first // second, first % second
@@ -93,6 +109,7 @@ def _of_infinity(name: str) -> Any:
 FUNCTIONS.update(
     {
         np.angle: _angle,
+        np.cross: _cross,
         np.ediff1d: _ediff1d,
         np.isin: _isin,
         np.nan_to_num: _nan_to_num,
