@@ -30,7 +30,8 @@ KEYWORDS = {
     "searchsorted": "side sorter", "where": "", "unique_all": "", "unique_counts": "", "unique_inverse": "",
     "unique_values": "", "argsort": "axis descending stable", "sort": "axis descending stable",
     "cumulative_prod": "axis dtype include_initial", "cumulative_sum": "axis dtype include_initial",
-    "max": "axis keepdims", "mean": "axis keepdims", "min": "axis keepdims",
+    "max": "axis keepdims", "mean": "axis keepdims", "min": "axis keepdims", "prod": "axis dtype keepdims",
+    "std": "axis correction keepdims", "sum": "axis dtype keepdims", "var": "axis correction keepdims",
     "all": "axis keepdims", "any": "axis keepdims", "diff": "axis n prepend append",
 }
 LINALG = {

@@ -1,7 +1,7 @@
 """viewgrad: automatic differentiation of programs that mutate arrays through views."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import autograd, errors, fft, func, linalg, operators, symbolic, views
 from .compiler import compile
@@ -72,13 +72,59 @@ _operators = {name: operator.function for name, operator in OPERATORS.items() if
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
 
+if TYPE_CHECKING:
+    from math import e, inf, nan, pi
 
-def __getattr__(name: str) -> Any:
-    if name in OF_SCIPY:
-        raise AttributeError(
-            f"viewgrad.{name} is computed by SciPy, which is not installed: pip install 'viewgrad[scipy]'"
-        )
-    raise AttributeError(f"module 'viewgrad' has no attribute {name!r}")
+    from numpy import bool_ as bool
+    from numpy import (
+        complex64,
+        complex128,
+        float16,
+        float32,
+        float64,
+        int8,
+        int16,
+        int32,
+        int64,
+        newaxis,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+    )
+
+    from .operators.typed import *  # type: ignore[no-redef]  # noqa: F403
+    from .standard.dtypes import can_cast, finfo, iinfo, isdtype, result_type
+    from .standard.functions import (  # type: ignore[assignment]
+        __array_namespace_info__,
+        argsort,
+        astype,
+        broadcast_arrays,
+        broadcast_shapes,
+        concat,
+        cumulative_prod,
+        cumulative_sum,
+        diff,
+        expand_dims,
+        matrix_transpose,
+        permute_dims,
+        searchsorted,
+        sort,
+        unique_all,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+        unstack,
+    )
+    from .tensor.dlpack import from_dlpack
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in OF_SCIPY:
+            raise AttributeError(
+                f"viewgrad.{name} is computed by SciPy, which is not installed: pip install 'viewgrad[scipy]'"
+            )
+        raise AttributeError(f"module 'viewgrad' has no attribute {name!r}")
 
 
 __all__ = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,14 +16,48 @@ from .operators.composites import COMPOSITES
 from .tensor.creation import checked_device
 from .tensor.tensor import Tensor
 
-_ROWS = (
-    "fft", "fft2", "fftn", "fftshift", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn",
-    "rfft", "rfft2", "rfftn",
-)
-globals().update({name: OPERATORS[name].function for name in _ROWS})
-hfft, ihfft = COMPOSITES["hfft"], COMPOSITES["ihfft"]
+if TYPE_CHECKING:
+    from .operators.typed import (
+        fft,
+        fft2,
+        fftn,
+        fftshift,
+        hfft,
+        ifft,
+        ifft2,
+        ifftn,
+        ifftshift,
+        ihfft,
+        irfft,
+        irfft2,
+        irfftn,
+        rfft,
+        rfft2,
+        rfftn,
+    )
 
-__all__ = [*_ROWS, "fftfreq", "hfft", "ihfft", "rfftfreq"]
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+globals().update({name: OPERATORS[name].function for name in __all__ if name in OPERATORS})
+globals().update({name: COMPOSITES[name] for name in ("hfft", "ihfft")})
 
 
 def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:

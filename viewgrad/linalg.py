@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .operators import OPERATORS
 from .operators.composites import COMPOSITES
 from .standard import linear_algebra
@@ -9,6 +11,15 @@ from .standard.linear_algebra import *  # noqa: F403
 
 # What NumPy's namespace has and the standard's has not, and triangular systems and the exponential.
 _FURTHER = ("cond", "lstsq", "matrix_exp", "multi_dot", "norm", "solve_triangular")
+if TYPE_CHECKING:
+    from .operators.typed import (  # noqa: F401
+        cond,
+        lstsq,
+        matrix_exp,
+        multi_dot,
+        norm,
+        solve_triangular,
+    )
 globals().update({name: COMPOSITES[name] if name in COMPOSITES else OPERATORS[name].function for name in _FURTHER})
 
 __all__ = [*linear_algebra.__all__, *_FURTHER]

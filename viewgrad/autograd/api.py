@@ -181,4 +181,4 @@ def _tensor_backward(
     backward(self, None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 
-Tensor.backward = _tensor_backward  # type: ignore[attr-defined]
+Tensor.backward = _tensor_backward  # type: ignore[method-assign, assignment]

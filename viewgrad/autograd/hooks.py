@@ -126,4 +126,4 @@ def _edge_of(tensor: Tensor, hook: Any, name: str) -> Any:
     return edge
 
 
-Tensor.retains_grad = property(_retains_grad)  # type: ignore[attr-defined]
+setattr(Tensor, "retains_grad", property(_retains_grad))  # noqa: B010

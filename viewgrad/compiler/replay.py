@@ -113,7 +113,7 @@ class _Replay:
             return self.values[value]
         kind = value.type
         assert type(kind) is TensorType
-        return buffer.reshape(kind.shape).clone()  # type: ignore[no-any-return]
+        return buffer.reshape(kind.shape).clone()
 
     def _buffer(self, value: Value | None) -> Tensor:
         """The memory of a value, flat and our own."""

@@ -7,7 +7,7 @@ import inspect
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 from ..errors import ForwardModeError
 from ..tensor.interruption import in_own_context
@@ -108,7 +108,7 @@ class Copies:
                         "cannot be kept apart; pass a clone() of it"
                     )
                 self._duals.add(id(storage))
-                copied = cast(Tensor, tensor.clone())
+                copied = tensor.clone()
             else:
                 base = self._copy_of_base(tensor if view is None else view.base)
                 copied = base if view is None else view.window(base)
@@ -120,7 +120,7 @@ class Copies:
         copied = self._bases.get(id(base))
         if copied is not None:
             return copied
-        copied = cast(Tensor, base.clone())
+        copied = base.clone()
         if copied._array.strides != base._array.strides:
             copied._array = copy_of_layout(base._array)
             copied._saved = copied._storage = None

@@ -173,7 +173,7 @@ def _permuted(draw: Callable[..., Any], x: Any, *, axis: Any = None, out: Any = 
         shuffled = x.reshape(-1)[draw(np.arange(x.size))].reshape(x.shape)
     else:
         counts = np.arange(x.shape[axis]).reshape([-1 if dim == axis % x.ndim else 1 for dim in range(x.ndim)])
-        shuffled = np.take_along_axis(x, draw(np.array(np.broadcast_to(counts, x.shape)), axis=axis), axis)
+        shuffled = x.take_along_axis(draw(np.array(np.broadcast_to(counts, x.shape)), axis=axis), axis)
     if out is None:
         return shuffled
     out[...] = shuffled

@@ -145,7 +145,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     return chosen if out is None else out.copy_(chosen)
 
 
-Tensor.choose = choose  # type: ignore[attr-defined]
+setattr(Tensor, "choose", choose)  # noqa: B010
 
 
 @composite(np.piecewise, method=False)

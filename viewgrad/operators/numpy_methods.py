@@ -66,8 +66,9 @@ def _copy(self: Any, order: Any = "K") -> Any:
     return copied(self)
 
 
-ravel, flatten, copied = Tensor.ravel, Tensor.flatten, Tensor.copy  # type: ignore[attr-defined]
-astyped, viewed = Tensor.astype, Tensor.view  # type: ignore[attr-defined]
+ravel, flatten, copied = Tensor.ravel, Tensor.flatten, Tensor.copy
+astyped: Any = Tensor.astype
+viewed = Tensor.view
 
 
 def _astype(

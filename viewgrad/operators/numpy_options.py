@@ -126,4 +126,4 @@ FUNCTIONS.update(
 )
 UFUNCS[np.divmod, "__call__"] = _divmod
 UFUNCS[np.frexp, "__call__"] = _frexp
-Tensor.fill_diagonal = _fill_diagonal  # type: ignore[attr-defined]
+setattr(Tensor, "fill_diagonal", _fill_diagonal)  # noqa: B010

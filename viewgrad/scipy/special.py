@@ -47,7 +47,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     factors = as_operand(1.0 if b is None else b)
     shape = np.broadcast_shapes(exponents.shape, factors.shape)
     exponents, factors = exponents.broadcast_to(shape), factors.broadcast_to(shape)
-    greatest = exponents.detach().max(axes, keepdims=True)
+    greatest: Any = exponents.detach().max(axes, keepdims=True)
     greatest = np.where(np.isfinite(greatest), greatest, 0)
     total = (factors * np.exp(exponents - greatest)).sum(axes, keepdims=True)
     found = np.log(np.abs(total) if return_sign else total) + greatest

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
+from ..operators.numpy_reductions import REDUCTIONS
 from ..operators.operands import as_operand
 from ..tensor.creation import checked_device, zeros
 from ..tensor.dlpack import from_dlpack
@@ -392,7 +393,7 @@ def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> T
     x = as_operand(x)
     sizes = (shape, *more)
     if copy is False:
-        return x.view(*sizes)  # type: ignore[no-any-return]
+        return x.view(*sizes)
     return view_or_copy((clone(x) if copy else x), *sizes)
 
 
@@ -419,6 +420,7 @@ def __array_namespace_info__() -> NamespaceInfo:
 
 
 FUNCTIONS: Final[dict[str, Any]] = {
+    **REDUCTIONS,
     **{name: OPERATORS[row].function for name, row in ALIASES.items()},
     **{
         function.__name__: function

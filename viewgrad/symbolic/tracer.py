@@ -362,7 +362,7 @@ def existing_tensors() -> dict[int, weakref.ref[Any]]:
     for thing in gc.get_objects():
         if type(thing) is Tensor:
             try:
-                owner = owner_of(thing._array)
+                owner: Any = owner_of(thing._array)
             except AttributeError:  # one that is just being made, elsewhere
                 continue
             owners[id(thing)] = weakref.ref(thing)

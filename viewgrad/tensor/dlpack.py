@@ -114,4 +114,4 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     return self
 
 
-Tensor.device = property(lambda self: CPU, doc="Where the memory is: 'cpu'.")  # type: ignore[attr-defined]
+setattr(Tensor, "device", property(lambda self: CPU, doc="Where the memory is: 'cpu'."))  # noqa: B010

@@ -304,7 +304,7 @@ def keep_number(tensor: Any) -> SavedTensor | np.float64:
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
     dimensions. Not for the strict mode, which is to hear of writes to all that was saved in it.
     """
-    number = tensor._array
+    number: Any = tensor._array
     if type(number) is not ndarray:
         return number if type(number) is np.float64 else save(tensor)
     number = number[()]

@@ -310,7 +310,7 @@ def _cast(tangent: Tensor, like: Any) -> Tensor:
         return tangent
     if tangent._array.dtype.kind == "c" and dtype.kind != "c":
         tangent = tangent.real
-    return tangent.astype(dtype)  # type: ignore[no-any-return]
+    return tangent.astype(dtype)
 
 
 def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:

@@ -42,6 +42,11 @@ __all__ = [
     "with_memory",
 ]
 
+if TYPE_CHECKING:
+    from .methods import OperatorMethods
+else:
+    OperatorMethods = object
+
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 C = TypeVar("C", bound=Callable[..., Any])
@@ -51,7 +56,7 @@ UFUNCS: Final[dict[Any, Callable[..., Any]]] = {}
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 
 
-class Tensor:
+class Tensor(OperatorMethods):
     """An array that can be differentiated through, and written to in place through views.
 
     Arguments:
@@ -440,7 +445,7 @@ class Tensor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:  # it goes on having its history
             memo[id(self)] = clone = self.clone()
-            return clone  # type: ignore[no-any-return]
+            return clone
         if is_scalar(self):
             return self._without_history()
         out = Tensor(self._array, requires_grad=self.requires_grad)
@@ -482,7 +487,6 @@ class Tensor:
 
     if TYPE_CHECKING:  # the operators attach these; see operators/derivatives
 
-        def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Tensor: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
         def __add__(self, other: Any) -> Tensor: ...
@@ -545,7 +549,7 @@ def as_scalar(tensor: Tensor) -> Tensor:
 
 def with_memory(tensor: Tensor) -> Tensor:
     """The tensor itself, or where that is a scalar an array without dimensions, which can be viewed and written to."""
-    return tensor if type(tensor._array) is ndarray else tensor.clone()  # type: ignore[no-any-return]
+    return tensor if type(tensor._array) is ndarray else tensor.clone()
 
 
 def from_array(array: Array, edge: Any = None) -> Tensor:

@@ -132,7 +132,7 @@ class Computation:
                     break
             else:
                 return tangent
-        return tangent.clone()  # type: ignore[no-any-return]
+        return tangent.clone()
 
 
 def _refuse_real_part(tangent: Any, output: Tensor) -> None:

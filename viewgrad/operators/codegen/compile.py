@@ -285,7 +285,7 @@ def label_of(environment: dict[str, Any]) -> str:
 def augmented(operator: Operator) -> Any:
     """The in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
     assert operator.code is not None
-    environment = operator.function.__globals__  # type: ignore[attr-defined]
+    environment = operator.function.__globals__
     source = FunctionWriter(operator).inplace(augmented=True)
     return compile_source(source, f"{label_of(environment)}_, augmented", environment)[f"{operator.name}_"]
 

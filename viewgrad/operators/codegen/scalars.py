@@ -42,6 +42,7 @@ def scalar_path(operator: Operator) -> list[str]:
     Numbers of Python's own, and arrays without dimensions, are taken for scalars. One node is made, which keeps the
     numbers themselves.
     """
+    forward: Any = operator.forward
     expression = EXPRESSIONS.get(operator.forward) if isinstance(operator.forward, np.ufunc) else None
     arguments = operator.signature.tensors
     formulas = operator.formulas
@@ -49,7 +50,7 @@ def scalar_path(operator: Operator) -> list[str]:
         expression is None
         or not operator.elementwise
         or operator.user_defined
-        or len(arguments) != operator.forward.nin
+        or len(arguments) != forward.nin
         or len(operator.signature.arguments) != len(arguments)
         or any(argument.optional for argument in arguments)
         or any(formula.kept != () for formula in formulas)

@@ -134,7 +134,7 @@ row(
 
 def diag(v: Tensor, k: int = 0) -> Tensor:
     """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal: `numpy.diag`."""
-    return v.diagonal(k) if v.ndim == 2 else v.diag_embed(k)  # type: ignore[no-any-return]
+    return v.diagonal(k) if v.ndim == 2 else v.diag_embed(k)
 
 
 FUNCTIONS[np.diag] = diag

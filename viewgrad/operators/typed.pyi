@@ -1,0 +1,1304 @@
+"""The operators as functions. Written by `python -m viewgrad.stubs`; do not edit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..tensor.tensor import Tensor
+
+_Number: TypeAlias = bool | int | float | complex | np.generic
+_TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
+_Axis: TypeAlias = int | tuple[int, ...] | None
+
+def abs(self: _TensorLike) -> Tensor:
+    """The absolute value; gradient 0 at 0."""
+
+def accumulated(self: _TensorLike, values: _TensorLike, items: Any) -> Tensor:
+    """A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place."""
+
+def add(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The sum."""
+
+def addcdiv(self: _TensorLike, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
+    """The value, plus `value` times the quotient of the two others."""
+
+def addcmul(self: _TensorLike, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
+    """The value, plus `value` times the product of the two others."""
+
+def addmm(self: _TensorLike, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """A matrix, times `beta`, plus the product of two matrices, times `alpha`."""
+
+def addmv(self: _TensorLike, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
+
+def all_pole(self: _TensorLike, a: _TensorLike) -> Tensor:
+    """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
+
+def angle(self: _TensorLike) -> Tensor:
+    """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
+
+def arccos(self: _TensorLike) -> Tensor:
+    """The inverse of the cosine."""
+
+def arccosh(self: _TensorLike) -> Tensor:
+    """The inverse of cosh."""
+
+def arcsin(self: _TensorLike) -> Tensor:
+    """The inverse of the sine."""
+
+def arcsinh(self: _TensorLike) -> Tensor:
+    """The inverse of sinh."""
+
+def arctan(self: _TensorLike) -> Tensor:
+    """The inverse of the tangent."""
+
+def arctan2(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The angle of the point (other, self); gradient 0 at the origin."""
+
+def arctanh(self: _TensorLike) -> Tensor:
+    """The inverse of tanh."""
+
+def argpartition(self: _TensorLike, kth: Any, axis: _Axis = -1) -> Tensor:
+    """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
+
+def argsort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
+    """The indices that sort the elements along `axis`; of equal ones the first comes first."""
+
+def avg_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window on the last dimension; zeros from padding count, unless `count_include_pad` is false."""
+
+def avg_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window on the last 2 dimensions; zeros from padding count, unless `count_include_pad` is false."""
+
+def baddbmm(self: _TensorLike, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
+
+def batch_norm_training(self: _TensorLike, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: float = 1e-05) -> tuple[Tensor, Tensor, Tensor]:
+    """The values with mean 0 and variance 1 over all dimensions but the second, times `weight` plus `bias`, and the means and variances that they had."""
+
+def beta(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The beta function."""
+
+def betainc(a: Any, b: Any, self: _TensorLike) -> Tensor:
+    """The part of the beta function's integral below the value; no gradient flows to the parameters."""
+
+def betaln(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the beta function."""
+
+def binary_cross_entropy(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The cross-entropy of a probability and a target between 0 and 1. Logarithms are not less than -100."""
+
+def binary_cross_entropy_with_logits(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The cross-entropy of sigmoid(prediction) and a target between 0 and 1."""
+
+def bincount(self: _TensorLike, weights: _TensorLike | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer occurs, or the sum of the weights beside it."""
+
+def bitwise_and(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Of integers or bools, bit by bit: and."""
+
+def bitwise_count(self: _TensorLike) -> Tensor:
+    """How many bits of an integer are set."""
+
+def bitwise_or(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Of integers or bools, bit by bit: or."""
+
+def bitwise_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Of integers or bools, bit by bit: exclusive or."""
+
+def cast(self: _TensorLike, dtype: npt.DTypeLike | None) -> Tensor:
+    """The values in another floating-point or complex dtype."""
+
+def cast_exactly(self: _TensorLike, dtype: npt.DTypeLike | None) -> Tensor:
+    """The values as integers or bools."""
+
+def cbrt(self: _TensorLike) -> Tensor:
+    """The cube root; infinite gradient at 0."""
+
+def ceil(self: _TensorLike) -> Tensor:
+    """The least integer that is not less; gradient 0."""
+
+def celu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
+    """The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere."""
+
+def cholesky(self: _TensorLike, *, upper: bool = False) -> Tensor:
+    """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
+
+def clip(self: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor:
+    """The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value."""
+
+def clone(self: _TensorLike) -> Tensor:
+    """A copy with the same history."""
+
+def cofactor_change(self: _TensorLike, direction: _TensorLike) -> Tensor:
+    """What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`."""
+
+def cofactor_matrix(self: _TensorLike) -> Tensor:
+    """The matrices of cofactors of square matrices."""
+
+def concatenate(tensors: Sequence[_TensorLike], axis: _Axis = 0) -> Tensor:
+    """The tensors joined along a dimension that they have."""
+
+def conj(self: _TensorLike) -> Tensor:
+    """The complex conjugate."""
+
+def contiguous_copy(self: _TensorLike) -> Tensor:
+    """A copy laid out in row order."""
+
+def conv1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
+    """The convolution (without turning the weights round) in 1 dimension."""
+
+def conv2d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
+    """The convolution (without turning the weights round) in 2 dimensions."""
+
+def conv3d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
+    """The convolution (without turning the weights round) in 3 dimensions."""
+
+def conv_transpose1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1) -> Tensor:
+    """The transposed convolution in 1 dimension."""
+
+def conv_transpose2d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1) -> Tensor:
+    """The transposed convolution in 2 dimensions."""
+
+def convolution(self: _TensorLike, weight: _TensorLike, window: Any, groups: Any) -> Tensor:
+    """The convolution that a window describes, in groups of channels."""
+
+def convolution_input(self: _TensorLike, weight: _TensorLike, extents: Any, window: Any, groups: Any) -> Tensor:
+    """The gradient of what was convolved: the transposed convolution."""
+
+def convolution_weight(self: _TensorLike, other: _TensorLike, kernel: Any, window: Any, groups: Any) -> Tensor:
+    """The gradient of the weights of a convolution."""
+
+def convolve(self: _TensorLike, v: _TensorLike, mode: str = 'full') -> Tensor:
+    """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
+
+def copysign(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The magnitude of the first with the sign of the second; gradient 0 at 0."""
+
+def correlate(self: _TensorLike, v: _TensorLike, mode: str = 'valid') -> Tensor:
+    """The cross-correlation of two vectors, the second of which is conjugated."""
+
+def cos(self: _TensorLike) -> Tensor:
+    """The cosine, of radians."""
+
+def cosh(self: _TensorLike) -> Tensor:
+    """The hyperbolic cosine."""
+
+def count_nonzero(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """How many elements are not 0."""
+
+def cov(self: _TensorLike, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
+    """The covariances of variables, whose observations are the rows (columns, where not `rowvar`)."""
+
+def cross(self: _TensorLike, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+    """The cross products of vectors of three elements."""
+
+def cummax(self: _TensorLike, dim: _Axis) -> tuple[Tensor, Tensor]:
+    """The greatest of the values so far along a dimension, and where it is."""
+
+def cummin(self: _TensorLike, dim: _Axis) -> tuple[Tensor, Tensor]:
+    """The least of the values so far along a dimension, and where it is."""
+
+def dawsn(self: _TensorLike) -> Tensor:
+    """Dawson's integral."""
+
+def deg2rad(self: _TensorLike) -> Tensor:
+    """Degrees as radians."""
+
+def det(self: _TensorLike) -> Tensor:
+    """The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors."""
+
+def diag_embed(self: _TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Zero matrices with the last dimension on a diagonal."""
+
+def diff(self: _TensorLike, n: int | None = 1, axis: _Axis = -1) -> Tensor:
+    """The differences of neighbours along a dimension, `n` times over."""
+
+def digamma(self: _TensorLike) -> Tensor:
+    """The derivative of `gammaln`."""
+
+def digitize(self: _TensorLike, bins: _TensorLike, right: bool = False) -> Tensor:
+    """The number of the bin that each value lies in."""
+
+def div(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The quotient."""
+
+def dot(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The sum of products over the last dimension of the first and the last but one of the second."""
+
+def eig(self: _TensorLike) -> tuple[Tensor, Tensor]:
+    """The eigenvalues and the eigenvectors, of length 1, of square matrices."""
+
+def eigh(self: _TensorLike, UPLO: str = 'L') -> tuple[Tensor, Tensor]:
+    """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
+
+def eigvals(self: _TensorLike) -> Tensor:
+    """The eigenvalues of square matrices."""
+
+def eigvalsh(self: _TensorLike, UPLO: str = 'L') -> Tensor:
+    """The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read."""
+
+def einsum_pair(self: _TensorLike, other: _TensorLike, subscripts: Any) -> Tensor:
+    """The sum of products of two tensors that `einsum` writes with subscripts."""
+
+def einsum_single(self: _TensorLike, subscripts: Any) -> Tensor:
+    """One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it."""
+
+def ellipe(self: _TensorLike) -> Tensor:
+    """The complete elliptic integral of the second kind."""
+
+def ellipk(self: _TensorLike) -> Tensor:
+    """The complete elliptic integral of the first kind."""
+
+def elu(self: _TensorLike, alpha: float = 1.0) -> Tensor:
+    """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
+
+def embedding(self: _TensorLike, weight: _TensorLike) -> Tensor:
+    """The rows of the table `weight` that the integers name."""
+
+def entr(self: _TensorLike) -> Tensor:
+    """-value * log(value), and 0 at 0."""
+
+def equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether the values are equal."""
+
+def erf(self: _TensorLike) -> Tensor:
+    """The error function."""
+
+def erfc(self: _TensorLike) -> Tensor:
+    """1 - erf(value)."""
+
+def erfcinv(self: _TensorLike) -> Tensor:
+    """The inverse of erfc."""
+
+def erfcx(self: _TensorLike) -> Tensor:
+    """exp(value**2) * erfc(value)."""
+
+def erfi(self: _TensorLike) -> Tensor:
+    """The imaginary error function."""
+
+def erfinv(self: _TensorLike) -> Tensor:
+    """The inverse of `erf`."""
+
+def exp(self: _TensorLike) -> Tensor:
+    """The exponential."""
+
+def exp1(self: _TensorLike) -> Tensor:
+    """The exponential integral E1."""
+
+def exp2(self: _TensorLike) -> Tensor:
+    """Two to the power of the value."""
+
+def expi(self: _TensorLike) -> Tensor:
+    """The exponential integral Ei."""
+
+def expit(self: _TensorLike) -> Tensor:
+    """1 / (1 + exp(-value))."""
+
+def expm1(self: _TensorLike) -> Tensor:
+    """exp(self) - 1, exact also near 0."""
+
+def fabs(self: _TensorLike) -> Tensor:
+    """The absolute value, of reals; gradient 0 at 0."""
+
+def fft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The discrete Fourier transform along one dimension."""
+
+def fft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The discrete Fourier transform along several dimensions, by default of the last two."""
+
+def fftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The discrete Fourier transform along several dimensions."""
+
+def fftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
+    """The dimensions rolled so that the lowest frequency comes to the middle."""
+
+def floor(self: _TensorLike) -> Tensor:
+    """The greatest integer that is not greater; gradient 0."""
+
+def floor_divide(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The quotient rounded down; gradient 0."""
+
+def fmax(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The greater of two, or the one that is a number; of equal ones the first gets the gradient."""
+
+def fmin(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
+
+def fmod(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """What division leaves, with the dividend's sign."""
+
+def gamma(self: _TensorLike) -> Tensor:
+    """The gamma function."""
+
+def gammainc(v: Any, self: _TensorLike) -> Tensor:
+    """The part of the gamma function's integral below the value."""
+
+def gammaincc(v: Any, self: _TensorLike) -> Tensor:
+    """The part of the gamma function's integral above the value."""
+
+def gammaln(self: _TensorLike) -> Tensor:
+    """The logarithm of the absolute value of `gamma`."""
+
+def gammasgn(self: _TensorLike) -> Tensor:
+    """The sign of the gamma function."""
+
+def gcd(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The greatest common divisor of integers."""
+
+def gelu(self: _TensorLike, *, approximate: str = 'none') -> Tensor:
+    """The value times the probability that a normal variable is less; `approximate='tanh'` approximates that."""
+
+def greater(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether the first value is greater."""
+
+def greater_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether the first value is greater or equal."""
+
+def hardshrink(self: _TensorLike, lambd: float = 0.5) -> Tensor:
+    """The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps."""
+
+def hardsigmoid(self: _TensorLike) -> Tensor:
+    """The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends."""
+
+def hardswish(self: _TensorLike) -> Tensor:
+    """The value times hardsigmoid(value); at the bends the gradients from outside."""
+
+def hardtanh(self: _TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
+
+def heaviside(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """0 where the first value is negative, 1 where it is positive, the second value where it is 0."""
+
+def huber_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', delta: float = 1.0) -> Tensor:
+    """Half of the squared difference up to `delta`, and a straight line beyond."""
+
+def hypot(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The length of the vector (self, other); gradient 0 at the origin."""
+
+def i0(self: _TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+
+def i0e(self: _TensorLike) -> Tensor:
+    """exp(-abs(value)) * i0(value); at 0 the mean of the gradients from both sides."""
+
+def i1(self: _TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind of order 1."""
+
+def i1e(self: _TensorLike) -> Tensor:
+    """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
+
+def ifft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The inverse discrete Fourier transform along one dimension."""
+
+def ifft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The inverse discrete Fourier transform along several dimensions, by default of the last two."""
+
+def ifftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The inverse discrete Fourier transform along several dimensions."""
+
+def ifftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
+    """The dimensions rolled so that the lowest frequency comes back to the front."""
+
+def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+    """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
+
+def interp(self: _TensorLike, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
+    """The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at a knot the gradient is that of the segment to the right."""
+
+def inv(self: _TensorLike) -> Tensor:
+    """The inverses of square matrices."""
+
+def invert(self: _TensorLike) -> Tensor:
+    """Of integers or bools, bit by bit: not."""
+
+def irfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The real numbers of which this is half the discrete Fourier transform."""
+
+def irfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The real numbers of which this is the transform along several dimensions, by default of the last two."""
+
+def irfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The real numbers of which this is the transform along several dimensions."""
+
+def isfinite(self: _TensorLike) -> Tensor:
+    """Whether the value is neither infinite nor not a number."""
+
+def isin(self: _TensorLike, test_elements: _TensorLike, *, invert: bool = False) -> Tensor:
+    """Whether each value is one of the others."""
+
+def isinf(self: _TensorLike) -> Tensor:
+    """Whether the value is infinite."""
+
+def isnan(self: _TensorLike) -> Tensor:
+    """Whether the value is not a number."""
+
+def iv(v: Any, self: _TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind."""
+
+def ive(v: Any, self: _TensorLike) -> Tensor:
+    """exp(-abs(value)) * iv(v, value); at 0 the mean of the gradients from both sides."""
+
+def j0(self: _TensorLike) -> Tensor:
+    """The Bessel function of the first kind of order 0."""
+
+def j1(self: _TensorLike) -> Tensor:
+    """The Bessel function of the first kind of order 1."""
+
+def jv(v: Any, self: _TensorLike) -> Tensor:
+    """The Bessel function of the first kind."""
+
+def k0(self: _TensorLike) -> Tensor:
+    """The modified Bessel function of the second kind of order 0."""
+
+def k1(self: _TensorLike) -> Tensor:
+    """The modified Bessel function of the second kind of order 1."""
+
+def kl_div(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', log_target: bool = False) -> Tensor:
+    """The terms of the relative entropy of a target distribution and a prediction, which is given by its logarithms. `reduction='batchmean'` divides the sum by the first extent."""
+
+def kn(v: Any, self: _TensorLike) -> Tensor:
+    """The modified Bessel function, second kind."""
+
+def kron(self: _TensorLike, b: _TensorLike) -> Tensor:
+    """The Kronecker product."""
+
+def kthvalue(self: _TensorLike, k: int, dim: _Axis = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The `k`-th least value along a dimension, counted from 1, and where it is."""
+
+def l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The absolute difference; gradient 0 where it is 0."""
+
+def layer_norm(self: _TensorLike, normalized_shape: Any, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: float = 1e-05) -> Tensor:
+    """The values with mean 0 and variance 1 over the last dimensions, times `weight` plus `bias`."""
+
+def lcm(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The least common multiple of integers."""
+
+def leaky_relu(self: _TensorLike, negative_slope: float = 0.01) -> Tensor:
+    """The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below."""
+
+def left_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Integers times a power of two."""
+
+def lerp(self: _TensorLike, end: _TensorLike, weight: _TensorLike) -> Tensor:
+    """The point `weight` of the way from `self` to `end`."""
+
+def less(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether the first value is less."""
+
+def less_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether the first value is less or equal."""
+
+def linear(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None) -> Tensor:
+    """The product with the transpose of a matrix of weights, plus a bias: a layer of a network."""
+
+def linear_scan(self: _TensorLike, coefficients: _TensorLike, axis: _Axis = -1) -> Tensor:
+    """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
+
+def log(self: _TensorLike) -> Tensor:
+    """The natural logarithm."""
+
+def log10(self: _TensorLike) -> Tensor:
+    """The logarithm to base 10."""
+
+def log1p(self: _TensorLike) -> Tensor:
+    """log(1 + self), exact near 0."""
+
+def log2(self: _TensorLike) -> Tensor:
+    """The logarithm to base 2."""
+
+def log_expit(self: _TensorLike) -> Tensor:
+    """The logarithm of `expit`."""
+
+def log_ndtr(self: _TensorLike) -> Tensor:
+    """The logarithm of `ndtr`, exact also for small values."""
+
+def log_softmax(self: _TensorLike, dim: _Axis = -1) -> Tensor:
+    """The logarithms of `softmax`."""
+
+def logaddexp(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """log(exp(self) + exp(other))."""
+
+def logaddexp2(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """log2(2**self + 2**other)."""
+
+def logical_and(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether both are true."""
+
+def logical_not(self: _TensorLike) -> Tensor:
+    """Whether the value is false."""
+
+def logical_or(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether at least one is true."""
+
+def logical_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether exactly one is true."""
+
+def logit(self: _TensorLike) -> Tensor:
+    """The inverse of `expit`."""
+
+def logsigmoid(self: _TensorLike) -> Tensor:
+    """log(sigmoid(value))."""
+
+def logsumexp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None) -> Tensor:
+    """log(sum(b * exp(self))), without overflow; `b` is 1 where left out."""
+
+def lstsq(self: _TensorLike, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain (none where the rank is not full or nothing remains), the rank and the singular values of the matrix."""
+
+def masked_fill(self: _TensorLike, mask: _TensorLike, value: _TensorLike) -> Tensor:
+    """The tensor with `value` where the mask is true."""
+
+def matmul(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The matrix product of the last two dimensions."""
+
+def matrix_exp(self: _TensorLike) -> Tensor:
+    """The exponentials of square matrices."""
+
+def matrix_power(self: _TensorLike, n: int | None) -> Tensor:
+    """The matrices raised to an integer power."""
+
+def matrix_rank(self: _TensorLike, tol: Any = None, hermitian: bool = False) -> Tensor:
+    """The number of singular values above a tolerance."""
+
+def max_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
+    """The greatest value in each window on the last dimension, and where it is, counted in row order."""
+
+def max_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
+    """The greatest value in each window on the last 2 dimensions, and where it is, counted in row order."""
+
+def maximum(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The greater of two; where they are equal, each gets half of the gradient."""
+
+def median(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The value in the middle, or the mean of the two in the middle."""
+
+def minimum(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The lesser of two; where they are equal, each gets half of the gradient."""
+
+def mish(self: _TensorLike) -> Tensor:
+    """The value times tanh(softplus(value))."""
+
+def mse_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The squared difference."""
+
+def mul(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The product."""
+
+def nan_to_num(self: _TensorLike, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
+
+def nanmean(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean of the values that are numbers."""
+
+def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
+
+def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+    """The values below which given fractions of the values lie, of those that are numbers."""
+
+def nansum(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The sum of the values that are numbers."""
+
+def native_dropout(self: _TensorLike, p: Any, train: bool = True, *, generator: Any) -> tuple[Tensor, Tensor]:
+    """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that stay."""
+
+def ndtr(self: _TensorLike) -> Tensor:
+    """The probability that a normal variable is less than the value."""
+
+def ndtri(self: _TensorLike) -> Tensor:
+    """The inverse of `ndtr`."""
+
+def neg(self: _TensorLike) -> Tensor:
+    """The value with the opposite sign."""
+
+def nextafter(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The next number after the first, towards the second; differentiated as the identity in the first."""
+
+def nll_loss(self: _TensorLike, target: _TensorLike, weight: _TensorLike | None = None, ignore_index: Any = -100, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """Minus the logarithm of the probability of each example's class, from logarithms of shape (batch, classes, ...); classes may have weights, by which the mean is weighted, and one may be ignored."""
+
+def not_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Whether the values differ."""
+
+def one_hot(self: _TensorLike, num_classes: int = -1) -> Tensor:
+    """For each integer a vector of zeros with a one at its place."""
+
+def outer(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The products of each element of the first with each of the second."""
+
+def overwritten(self: _TensorLike, values: _TensorLike, place: Any) -> Tensor:
+    """A copy of the tensor with `values` at a place; what `functionalize` makes of a write."""
+
+def pad(self: _TensorLike, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
+    """The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements."""
+
+def pinv(self: _TensorLike, rcond: Any = None) -> Tensor:
+    """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
+
+def polygamma(v: Any, self: _TensorLike) -> Tensor:
+    """A derivative of `digamma`, of the order `v`."""
+
+def positive(self: _TensorLike) -> Tensor:
+    """A copy of the value."""
+
+def pow(self: _TensorLike, exponent: _TensorLike) -> Tensor:
+    """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
+
+def ptp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest value less the least; equal ones share the gradient."""
+
+def ptp_weights(self: _TensorLike, axis: _Axis = None) -> Tensor:
+    """With which weight each value goes into the range from the least to the greatest; equal ones share it."""
+
+def qr(self: _TensorLike, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
+    """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
+
+def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+    """The values below which given fractions of the values lie."""
+
+def quantile_weights(self: _TensorLike, q: Any, axis: _Axis = None, method: str = 'linear', ignore_nan: bool = False) -> Tensor:
+    """With which weight each value goes into a quantile."""
+
+def rad2deg(self: _TensorLike) -> Tensor:
+    """Radians as degrees."""
+
+def reciprocal(self: _TensorLike) -> Tensor:
+    """One divided by the value."""
+
+def rel_entr(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """self * log(self / other): what relative entropy sums."""
+
+def relu(self: _TensorLike) -> Tensor:
+    """The value, or 0 for a negative one; gradient 0 at 0."""
+
+def relu6(self: _TensorLike) -> Tensor:
+    """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
+
+def remainder(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """What division leaves, with the divisor's sign."""
+
+def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
+    """Each element, or each slice along `axis`, repeated."""
+
+def reshaped_copy(self: _TensorLike, shape: int | tuple[int, ...]) -> Tensor:
+    """A copy of the elements in row order in another shape."""
+
+def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The half of the discrete Fourier transform of real numbers that tells the whole."""
+
+def rfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The transform of real numbers along several dimensions, half of the last one, by default of the last two."""
+
+def rfftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The transform of real numbers along several dimensions, half of the last one."""
+
+def rgamma(self: _TensorLike) -> Tensor:
+    """1 / gamma(value)."""
+
+def right_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """Integers divided by a power of two, rounded down."""
+
+def rint(self: _TensorLike) -> Tensor:
+    """The nearest integer, the even one where two are; gradient 0."""
+
+def roll(self: _TensorLike, shift: Any, axis: _Axis = None) -> Tensor:
+    """The elements moved along `axis`, or in row order, those that leave coming in at the other end."""
+
+def round(self: _TensorLike, decimals: int = 0) -> Tensor:
+    """The value with so many decimals; gradient 0."""
+
+def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+    """The tensor with `source` put at `index` along `axis`; of several values for one place the last stays."""
+
+def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+    """The tensor with `source` added at `index` along `axis`."""
+
+def scatter_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis, length: Any) -> Tensor:
+    """Zeros with `length` elements along `axis`, to which the elements are added at `indices` along that axis."""
+
+def scatter_into_zeros(self: _TensorLike, index: Any, shape: int | tuple[int, ...]) -> Tensor:
+    """Zeros of `shape`, to which the values are added at the places `zeros[index]`."""
+
+def searchsorted(self: _TensorLike, v: _TensorLike, side: str = 'left') -> Tensor:
+    """Where values would have to be inserted to keep a vector sorted."""
+
+def selu(self: _TensorLike) -> Tensor:
+    """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
+
+def sigmoid(self: _TensorLike) -> Tensor:
+    """1 / (1 + exp(-self))."""
+
+def sign(self: _TensorLike) -> Tensor:
+    """-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0."""
+
+def signbit(self: _TensorLike) -> Tensor:
+    """Whether the sign bit is set."""
+
+def silu(self: _TensorLike) -> Tensor:
+    """The value times sigmoid(value)."""
+
+def sin(self: _TensorLike) -> Tensor:
+    """The sine, of radians."""
+
+def sinc(self: _TensorLike) -> Tensor:
+    """sin(pi * value) / (pi * value), and 1 at 0."""
+
+def sinc_derivative(self: _TensorLike, order: Any) -> Tensor:
+    """A derivative of `sinc`, exact also near 0."""
+
+def sinh(self: _TensorLike) -> Tensor:
+    """The hyperbolic sine."""
+
+def slogdet(self: _TensorLike) -> tuple[Tensor, Tensor]:
+    """The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of their absolute values."""
+
+def smooth_l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', beta: float = 1.0) -> Tensor:
+    """The absolute difference, rounded off below `beta`."""
+
+def softmax(self: _TensorLike, dim: _Axis = -1) -> Tensor:
+    """The exponentials, divided by their sum along a dimension."""
+
+def softplus(self: _TensorLike, beta: float = 1.0) -> Tensor:
+    """log(1 + exp(beta * self)) / beta."""
+
+def softshrink(self: _TensorLike, lambd: float = 0.5) -> Tensor:
+    """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
+
+def softsign(self: _TensorLike) -> Tensor:
+    """The value divided by one more than its magnitude."""
+
+def solve(self: _TensorLike, b: _TensorLike) -> Tensor:
+    """The solutions x of the systems of linear equations `self @ x == b`."""
+
+def solve_triangular(self: _TensorLike, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
+
+def sort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
+    """The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs."""
+
+def sqrt(self: _TensorLike) -> Tensor:
+    """The root; infinite gradient at 0."""
+
+def square(self: _TensorLike) -> Tensor:
+    """The value times itself."""
+
+def stack(tensors: Sequence[_TensorLike], axis: _Axis = 0) -> Tensor:
+    """The tensors, all of one shape, joined along a new dimension."""
+
+def stdtr(df: Any, self: _TensorLike) -> Tensor:
+    """Student's distribution function; no gradient flows to the degrees of freedom."""
+
+def sub(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The difference."""
+
+def svd(self: _TensorLike, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix."""
+
+def svdvals(self: _TensorLike) -> Tensor:
+    """The singular values, descending."""
+
+def take(self: _TensorLike, indices: _TensorLike, axis: _Axis = None, mode: str = 'raise') -> Tensor:
+    """The elements, or the slices along `axis`, at `indices`."""
+
+def take_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis = -1) -> Tensor:
+    """For each lane along `axis` the elements at that lane's own indices."""
+
+def tan(self: _TensorLike) -> Tensor:
+    """The tangent, of radians."""
+
+def tanh(self: _TensorLike) -> Tensor:
+    """The hyperbolic tangent."""
+
+def tanhshrink(self: _TensorLike) -> Tensor:
+    """The value less its tanh."""
+
+def tensordot(self: _TensorLike, other: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = 2) -> Tensor:
+    """The sum of products over `axes`: the last so many of the first and the first of the second, or two lists."""
+
+def threshold(self: _TensorLike, threshold: Any, value: Any) -> Tensor:
+    """The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold."""
+
+def tile(self: _TensorLike, reps: Any) -> Tensor:
+    """The whole tensor repeated `reps` times along each dimension."""
+
+def topk(self: _TensorLike, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The `k` greatest (or least) values along a dimension, in order, and where they are."""
+
+def trace(self: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum along the diagonals of the planes of two dimensions."""
+
+def trapezoid(self: _TensorLike, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1) -> Tensor:
+    """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
+
+def tril(self: _TensorLike, k: int = 0) -> Tensor:
+    """The matrices, or one of which every row is a vector, with zeros above the diagonal `k`."""
+
+def triu(self: _TensorLike, k: int = 0) -> Tensor:
+    """The matrices, or one of which every row is a vector, with zeros below the diagonal `k`."""
+
+def trunc(self: _TensorLike) -> Tensor:
+    """The integer part; gradient 0."""
+
+def unique(self: _TensorLike, axis: _Axis = None) -> Tensor:
+    """The distinct values, ascending; the gradient goes to where each comes first."""
+
+def unique_all(self: _TensorLike) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
+
+def vecdot(self: _TensorLike, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+    """The sums of the products of elements along `axis`, those of the first tensor conjugated."""
+
+def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
+
+def where(condition: _TensorLike, self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The first value where the condition is true, the second elsewhere."""
+
+def window_spread(self: _TensorLike, extents: Any, kernel: Any, window: Any) -> Tensor:
+    """Zeros with the given last extents, to which each value was added everywhere in its window."""
+
+def window_sums(self: _TensorLike, kernel: Any, window: Any) -> Tensor:
+    """The sums of the windows that move over the last dimensions."""
+
+def xlog1py(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """self * log1p(other), and 0 where the first value is 0."""
+
+def xlogy(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """self * log(other), and 0 where the first value is 0."""
+
+def y0(self: _TensorLike) -> Tensor:
+    """The Bessel function of the second kind of order 0."""
+
+def y1(self: _TensorLike) -> Tensor:
+    """The Bessel function of the second kind of order 1."""
+
+def yn(v: Any, self: _TensorLike) -> Tensor:
+    """The Bessel function of the second kind."""
+
+def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """Whether all elements are true."""
+
+def allclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are nearly equal."""
+
+def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """Whether any element is true."""
+
+def append(self: _TensorLike, values: Any, axis: int | None = None) -> Tensor:
+    """A tensor with values behind it, along `axis` or in row order."""
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """What a function of vectors makes of each vector along an axis."""
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
+    """A function of a tensor and an axis, applied over several axes one after the other."""
+
+def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where the greatest value is."""
+
+def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where the least value is."""
+
+def argwhere(self: _TensorLike) -> Tensor:
+    """The indices of the elements that are not 0, one row for each."""
+
+def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
+    """Whether two tensors have the same shape and elements."""
+
+def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) -> Tensor:
+    """The values in another dtype; differentiable where that is a floating-point or complex one.
+
+    Arguments:
+        dtype: the dtype wanted.
+        copy: False gives the tensor itself where it has that dtype already.
+    """
+
+def average(self: _TensorLike, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:
+    """The weighted mean.
+
+    Arguments:
+        axis: the dimensions to take it over; all of them where left out.
+        weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+        returned: whether to return the sums of the weights as well.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+    """
+
+def batch_norm(self: _TensorLike, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
+    """The values of each channel with mean 0 and variance 1, times `weight` plus `bias`.
+
+    Arguments:
+        self: of shape (batch, channels, ...).
+        running_mean, running_var: the statistics that are used where not `training`, one number for each channel. When
+            training they are updated in place, the variance without bias.
+        weight, bias: one number for each channel.
+        training: whether to use the statistics of this batch.
+        momentum: the weight of this batch in the running statistics.
+        eps: what is added to the variance.
+
+    Raises:
+        ValueError: for a batch with one value per channel when training, or without running statistics when not.
+    """
+
+def block(arrays: _TensorLike) -> Tensor:
+    """Tensors in nested lists, put together as the blocks of a matrix; the innermost lists go along the last axis."""
+
+def choose(a: _TensorLike, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
+    """For each place the element of the choice that the integers `a` name."""
+
+def column_stack(tensors: Sequence[Any]) -> Tensor:
+    """The tensors, vectors as columns, joined along the second dimension."""
+
+def compress(condition: _TensorLike, self: Any, axis: int | None = None) -> Tensor:
+    """The slices along `axis` where the condition, which has one dimension, is true."""
+
+def cond(self: _TensorLike, p: Any = None) -> Tensor:
+    """The condition numbers of matrices, by the norm of order `p`; by singular values where left out."""
+
+def contiguous(self: _TensorLike) -> Tensor:
+    """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+
+def copy(self: _TensorLike) -> Tensor:
+    """A copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+
+def corrcoef(self: _TensorLike, *, rowvar: bool = True) -> Tensor:
+    """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+
+def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
+    """Minus the logarithm of the probability, by `softmax`, of each example's class.
+
+    Arguments:
+        self: of shape (batch, classes, ...) or (classes,).
+        target: the class of each example; or the probability of each class, in the shape of `self`.
+        weight: one number for each class.
+        ignore_index: the class that does not count.
+        reduction: "mean" (weighted by `weight`, for classes), "sum" or "none".
+        label_smoothing: the part of the target's probability that is divided among all classes.
+    """
+
+def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+    """The running products along `axis`."""
+
+def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+    """The running sums along `axis`."""
+
+def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
+    """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+
+def diagflat(v: _TensorLike, k: int = 0) -> Tensor:
+    """A matrix with the elements of a tensor on a diagonal."""
+
+def dropout(self: _TensorLike, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Tensor:
+    """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise; all, when not training.
+
+    Arguments:
+        p: the probability.
+        training: whether to leave anything out.
+        generator: a `numpy.random.Generator`, from which the choice is drawn. There is no hidden one.
+
+    Raises:
+        TypeError: when training without a generator.
+    """
+
+def dstack(tensors: Sequence[Any]) -> Tensor:
+    """The tensors joined along the third dimension."""
+
+def ediff1d(self: _TensorLike) -> Tensor:
+    """The differences of neighbours among all elements in row order."""
+
+def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: npt.DTypeLike | None = None, **idle: Any) -> Tensor:
+    """The sum of products of tensors that subscripts say, as `numpy.einsum`.
+
+    Arguments:
+        operands: the subscripts, `"ij,jk->ik"`, and the tensors; without an arrow, the letters that appear once, in
+            order, are those of the result. Or each tensor followed by a list of numbers for letters, and at the end
+            those of the result. Of one tensor, of which nothing is summed, the result is a view.
+        optimize: for NumPy's sake, as `order` and `casting`; the order of the products is always looked for.
+        out: the tensor to write to.
+        dtype: what to compute in.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> a = vg.Tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> vg.einsum("ij,jk->ik", a, a)
+        Tensor([[ 7., 10.],
+                [15., 22.]])
+    """
+
+def extract(condition: _TensorLike, self: Any) -> Tensor:
+    """The elements, in row order, where the condition is true."""
+
+def fill_diagonal(self: _TensorLike, val: Any) -> None:
+    """In place: write `val` over the main diagonal of a matrix."""
+
+def flatnonzero(self: _TensorLike) -> Tensor:
+    """The indices, in row order, of the elements that are not 0."""
+
+def flip(self: _TensorLike, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """A view with the elements along `axis` (along every dimension, where left out) in reverse order."""
+
+def fliplr(self: _TensorLike) -> Tensor:
+    """A view with the second dimension in reverse order."""
+
+def flipud(self: _TensorLike) -> Tensor:
+    """A view with the first dimension in reverse order."""
+
+def float_power(self: _TensorLike, other: Any) -> Tensor:
+    """The power, computed in double precision."""
+
+def gradient(f: _TensorLike, *varargs: Any, axis: _Axis = None, edge_order: int = 1) -> Tensor:
+    """The derivatives of a sampled function along each dimension, by central differences: `numpy.gradient`.
+
+    Arguments:
+        f: the samples.
+        varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
+        axis: the dimensions; all of them where left out.
+        edge_order: 1 or 2, the order of the differences at both ends.
+
+    Returns:
+        The derivative, or a tuple of one for each dimension.
+    """
+
+def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
+    """The values with mean 0 and variance 1 over groups of channels of each example, times `weight` plus `bias`.
+
+    Arguments:
+        self: of shape (batch, channels, ...).
+        num_groups: how many groups the channels are divided into.
+        weight, bias: one number for each channel.
+        eps: what is added to the variance.
+    """
+
+def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
+
+def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Tensor:
+    """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
+
+    Counts are constant between their jumps; gradients flow to the weights and the edges.
+    """
+
+def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Tensor:
+    """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
+
+def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+    """The edges of the bins of a histogram."""
+
+def hstack(tensors: Sequence[Any]) -> Tensor:
+    """The tensors joined along the second dimension, vectors along their only one."""
+
+def ihfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+    """The inverse of `hfft`: half of a sequence with Hermitian symmetry."""
+
+def index_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
+    """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+
+def inner(self: _TensorLike, other: Any) -> Tensor:
+    """The sum of products over the last dimension of both."""
+
+def insert(arr: _TensorLike, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+    """A copy with values put in before given places along an axis, or in the flattened tensor."""
+
+def instance_norm(self: _TensorLike, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
+    """The values with mean 0 and variance 1 over each channel of each example, times `weight` plus `bias`."""
+
+def intersect1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
+    """The elements of the first that are in the second as well, ascending."""
+
+def isclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether elements are nearly equal."""
+
+def ldexp(self: _TensorLike, other: Any) -> Tensor:
+    """The first times two to the power of the second, an integer."""
+
+def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> Tensor:
+    """The norms of the matrices in the last two dimensions."""
+
+def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The greatest element; equal ones share the gradient equally."""
+
+def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """The arithmetic mean of all elements, or of those along `axis`."""
+
+def meshgrid(*tensors: Any, indexing: str = 'xy') -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, from those along each axis."""
+
+def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The least element; equal ones share the gradient equally."""
+
+def multi_dot(arrays: _TensorLike) -> Tensor:
+    """The product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
+
+def nanargmax(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the greatest of the values is that are numbers."""
+
+def nanargmin(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the least of the values is that are numbers."""
+
+def nancumprod(self: _TensorLike, axis: int | None = None) -> Tensor:
+    """The running product, which missing values leave as it is."""
+
+def nancumsum(self: _TensorLike, axis: int | None = None) -> Tensor:
+    """The running sum, to which missing values add nothing."""
+
+def nanmax(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest of the values that are numbers; equal ones share the gradient."""
+
+def nanmin(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The least of the values that are numbers; equal ones share the gradient."""
+
+def nanpercentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+    """The values below which given percentages of the values lie, of those that are numbers."""
+
+def nanprod(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The product of the values that are numbers."""
+
+def nanstd(self: _TensorLike, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
+    """The standard deviation of the values that are numbers."""
+
+def nanvar(self: _TensorLike, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
+    """The variance of the values that are numbers; not a number where there are not more than `ddof` of them."""
+
+def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
+    """For each dimension the indices of the elements that are not 0."""
+
+def norm(self: _TensorLike, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+
+    Arguments:
+        ord: the order; by default the root of the sum of squares.
+        axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+    """
+
+def partition(a: _TensorLike, kth: Any, axis: int | None = -1) -> Tensor:
+    """A copy with the `kth` value in order at its own place, and lesser ones before it."""
+
+def percentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+    """The values below which given percentages of the values lie."""
+
+def piecewise(x: _TensorLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
+    """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
+
+def place(arr: _TensorLike, mask: Any, vals: Any) -> None:
+    """In place: write values, one after the other, where a mask is true."""
+
+def poly(seq_of_zeros: _TensorLike) -> Tensor:
+    """The coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
+
+def polyadd(a1: _TensorLike, a2: Any) -> Tensor:
+    """The sum of two polynomials."""
+
+def polyder(p: _TensorLike, m: int = 1) -> Tensor:
+    """The `m`-th derivative of a polynomial."""
+
+def polydiv(u: _TensorLike, v: Any) -> Tensor:
+    """The quotient and the remainder of two polynomials."""
+
+def polyfit(x: _TensorLike, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:
+    """The coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
+
+    Gradients flow to the points and the weights.
+    """
+
+def polyint(p: _TensorLike, m: int = 1, k: int | None = None) -> Tensor:
+    """The `m`-th integral of a polynomial, with the constants `k`."""
+
+def polymul(a1: _TensorLike, a2: Any) -> Tensor:
+    """The product of two polynomials."""
+
+def polysub(a1: _TensorLike, a2: Any) -> Tensor:
+    """The difference of two polynomials."""
+
+def polyval(p: _TensorLike, x: Any) -> Tensor:
+    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+
+def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The product of all elements, or of those along `axis`."""
+
+def put(self: _TensorLike, ind: Any, v: Any, mode: str = 'raise') -> None:
+    """In place: write values at places counted in row order."""
+
+def put_along_axis(self: _TensorLike, indices: Any, values: Any, axis: int = -1) -> None:
+    """In place: put `values` at `indices` along `axis`."""
+
+def putmask(self: _TensorLike, mask: Any, values: Any) -> None:
+    """In place: write `values`, of the same shape or a number, where the mask is true."""
+
+def resized(a: _TensorLike, new_shape: Any) -> Tensor:
+    """A copy in another shape, repeated as often as that takes."""
+
+def rms_norm(self: _TensorLike, normalized_shape: Any, weight: Any = None, eps: float = 1e-06) -> Tensor:
+    """The values divided by the root of their mean square over the last dimensions, times `weight`."""
+
+def roots(p: _TensorLike) -> Tensor:
+    """The zeros of a polynomial: the eigenvalues of its companion matrix."""
+
+def rot90(self: _TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+    """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+
+def scatter_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
+    """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+
+def scatter_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
+    """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+
+def select_cases(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
+    """For each element the choice of the first condition that is true, or `default`."""
+
+def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
+    """The elements of the first that are not in the second, ascending; as they are, where they are distinct."""
+
+def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
+    """The elements that are in exactly one of the two, ascending."""
+
+def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    """The square root of the variance; gradient 0 where it is 0."""
+
+def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The sum of all elements, or of those along `axis`."""
+
+def tensorinv(a: _TensorLike, ind: int = 2) -> Tensor:
+    """The inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+
+def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
+    """The tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+
+def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None) -> Tensor:
+    """A window without the zeros at the front (f) and at the back (b)."""
+
+def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
+    """The distinct elements of both, ascending."""
+
+def unwrap(self: _TensorLike, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
+    """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+
+def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The matrix of the powers of a vector, one row for each element."""
+
+def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    """The mean of the squared distances from the mean."""
+
+def vdot(self: _TensorLike, other: Any) -> Tensor:
+    """The sum of products of all elements, those of the first conjugated."""
+
+def vstack(tensors: Sequence[Any]) -> Tensor:
+    """The tensors, vectors as rows, joined along the first dimension."""
+
+acos = arccos
+acosh = arccosh
+asin = arcsin
+asinh = arcsinh
+atan = arctan
+atan2 = arctan2
+atanh = arctanh
+bitwise_invert = invert
+bitwise_left_shift = left_shift
+bitwise_right_shift = right_shift
+divide = div
+multiply = mul
+negative = neg
+subtract = sub

@@ -1,0 +1,222 @@
+"""The types of the operators for checkers and editors, written from the declarations.
+
+`python -m viewgrad.stubs` writes two stub files: `viewgrad/operators/typed.pyi`, the functions, and
+`viewgrad/tensor/methods.pyi`, the methods that operators are on `Tensor`. Nothing imports them when a program runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from .operators import OPERATORS
+from .operators.composites import COMPOSITES
+from .operators.language.declaration import Argument, Operator
+from .operators.numpy_reductions import REDUCTIONS
+from .standard.functions import ALIASES
+from .tensor.tensor import Tensor
+
+__all__ = ["functions_stub", "methods_stub", "written_stubs"]
+
+PACKAGE: Final = Path(__file__).parent
+FUNCTIONS_FILE: Final = PACKAGE / "operators" / "typed.pyi"
+METHODS_FILE: Final = PACKAGE / "tensor" / "methods.pyi"
+
+HEADER: Final = '''"""{subject} Written by `python -m viewgrad.stubs`; do not edit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from {tensor} import Tensor
+
+_Number: TypeAlias = bool | int | float | complex | np.generic
+_TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
+_Axis: TypeAlias = int | tuple[int, ...] | None
+'''
+
+# What options of these names are, whatever their default.
+NAMED: Final = {
+    "axis": "_Axis",
+    "axes": "int | Sequence[int] | Sequence[Sequence[int]] | None",
+    "dim": "_Axis",
+    "dtype": "npt.DTypeLike | None",
+    "keepdims": "bool",
+    "keepdim": "bool",
+    "shape": "int | tuple[int, ...]",
+    "ddof": "float",
+    "norm": 'Literal["backward", "ortho", "forward"] | None',
+    "reduction": 'Literal["none", "mean", "sum"]',
+    "n": "int | None",
+    **dict.fromkeys(("initial", "out", "where"), "Any"),
+    **dict.fromkeys(("axis1", "axis2", "decimals", "dim1", "dim2", "k", "minlength", "num_classes", "offset"), "int"),
+}
+OF_DEFAULTS: Final = {bool: "bool", float: "float", str: "str"}  # an int may stand for any number
+
+
+def functions_stub() -> str:
+    """The text of the stub file of the functions."""
+    parts = [HEADER.format(subject="The operators as functions.", tensor="..tensor.tensor")]
+    for name, operator in sorted(OPERATORS.items()):
+        if not operator.user_defined and name not in COMPOSITES and name not in REDUCTIONS:
+            parts.append(_definition(name, _arguments(operator), _result(operator), operator.doc))
+    for name, function in sorted((COMPOSITES | REDUCTIONS).items()):
+        parts.append(_definition(name, _parameters(function), _returned(function), inspect.getdoc(function) or ""))
+    parts += [f"{alias} = {name}" for alias, name in ALIASES.items()]
+    return "\n".join(parts) + "\n"
+
+
+def methods_stub() -> str:
+    """The text of the stub file of the methods."""
+    parts = [HEADER.format(subject="The operators as methods of a tensor.", tensor=".tensor"), "class OperatorMethods:"]
+    for name, function in sorted(_methods()):
+        operator = OPERATORS.get(name.removesuffix("_"))
+        if operator is not None and function in (operator.function, operator.inplace_function):
+            described = _definition(name, _arguments(operator, method=True), _result(operator), operator.doc)
+        else:
+            text = _parameters(function, method=True)
+            described = _definition(name, text, _returned(function), inspect.getdoc(function) or "")
+        parts.append("".join(f"    {line}\n" if line else "\n" for line in described.splitlines()))
+    for name, value in sorted(vars(Tensor).items()):
+        if isinstance(value, property) and value.fget is not None and _is_attached(value.fget):
+            parts.append(_property(name, value))
+    return "\n".join(parts)
+
+
+def written_stubs() -> Mapping[Path, str]:
+    """The stub files, and what is to stand in them."""
+    return {FUNCTIONS_FILE: functions_stub(), METHODS_FILE: methods_stub()}
+
+
+def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The methods that were attached to `Tensor` after it was defined, and are no part of Python's protocols."""
+    for name, value in vars(Tensor).items():
+        if name.startswith("_") or not inspect.isfunction(value):
+            continue
+        if _is_attached(value):
+            yield name, value
+
+
+def _is_attached(function: Callable[..., Any]) -> bool:
+    """Whether a method was attached to `Tensor` after the class was defined."""
+    return not function.__qualname__.startswith("Tensor.")
+
+
+def _property(name: str, value: property) -> str:
+    """A property, with its setter where it has one."""
+    result = "str" if name == "device" else "Tensor"
+    lines = ["    @property", f"    def {name}(self) -> {result}:", f'        """{inspect.getdoc(value)}"""', ""]
+    if value.fset is not None:
+        lines += [f"    @{name}.setter", f"    def {name}(self, value: _TensorLike) -> None: ...", ""]
+    return "\n".join(lines)
+
+
+def _definition(name: str, arguments: str, result: str, doc: str) -> str:
+    lines = inspect.cleandoc(doc).splitlines() or [""]
+    body = [f'    """{lines[0]}', *(f"    {line}" if line else "" for line in lines[1:])]
+    body[-1] += '"""' if len(body) == 1 else ""
+    if len(body) > 1:
+        body.append('    """')
+    return "\n".join([f"def {name}({arguments}) -> {result}:", *body, ""])
+
+
+def _arguments(operator: Operator, method: bool = False) -> str:
+    """The arguments of a row, with their types."""
+    parts = []
+    starred = False
+    for position, argument in enumerate(operator.signature.arguments):
+        if method and not position:
+            parts.append("self")
+            continue
+        if argument.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        default = "" if argument.default is None else f" = {argument.default}"
+        parts.append(f"{argument.name}: {_type_of(argument)}{default}")
+    return ", ".join(parts)
+
+
+def _type_of(argument: Argument) -> str:
+    if argument.kind == "tensors":
+        return "Sequence[_TensorLike]"
+    if argument.kind == "tensor":
+        return "_TensorLike | None" if argument.optional else "_TensorLike"
+    if argument.default is None:
+        return _option(argument.name, inspect.Parameter.empty)
+    return _option(argument.name, eval(argument.default, {"__builtins__": {}}))
+
+
+def _option(name: str, default: Any) -> str:
+    """The type of an option with this name and default."""
+    stated = NAMED.get(name, OF_DEFAULTS.get(type(default), "Any"))
+    return f"{stated} | None" if default is None and stated in ("bool", "int", "float") else stated
+
+
+def _result(operator: Operator) -> str:
+    outputs = operator.signature.outputs
+    return "Tensor" if len(outputs) == 1 else f"tuple[{', '.join(['Tensor'] * len(outputs))}]"
+
+
+def _parameters(function: Callable[..., Any], method: bool = False) -> str:
+    """The parameters of a function that is composed of operators, with the types that it states, or that they have."""
+    parts = []
+    state = ""
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if state == "positional only" and parameter.kind != parameter.POSITIONAL_ONLY:
+            parts.append("/")
+        state = "positional only" if parameter.kind == parameter.POSITIONAL_ONLY else state and "passed"
+        if parameter.kind == parameter.KEYWORD_ONLY and "*" not in [part[:1] for part in parts]:
+            parts.append("*")
+        if method and not position:
+            parts.append("self")
+            continue
+        stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else ""
+        if parameter.kind == parameter.VAR_KEYWORD:
+            stars = "**"
+        default = "" if parameter.default is parameter.empty else f" = {_shown(parameter.default)}"
+        named = "other" if method and parameter.name == "self" else parameter.name
+        parts.append(f"{stars}{named}: {_annotation(parameter, position)}{default}")
+    if state == "positional only":
+        parts.append("/")
+    return ", ".join(parts)
+
+
+def _shown(default: Any) -> str:
+    return repr(default) if isinstance(default, (bool, int, float, str, tuple, type(None))) else "..."
+
+
+def _annotation(parameter: inspect.Parameter, position: int) -> str:
+    stated = parameter.annotation
+    if isinstance(stated, str) and stated not in ("Any", "") and _is_plain(stated):
+        return stated
+    if not position and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return "_TensorLike"
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return "Any"
+    return _option(parameter.name, parameter.default)
+
+
+def _is_plain(annotation: str) -> bool:
+    """Whether a stub file knows all the names of an annotation."""
+    words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in annotation).split()
+    known = {"bool", "int", "float", "str", "complex", "None", "tuple", "list", "Tensor", "Any", "Sequence", "Callable"}
+    return all(word in known or word.isdigit() for word in words)
+
+
+def _returned(function: Callable[..., Any]) -> str:
+    stated = inspect.signature(function).return_annotation
+    return stated if isinstance(stated, str) and stated != "Any" and _is_plain(stated) else "Tensor"
+
+
+def main() -> None:
+    """Write the stub files."""
+    for path, text in written_stubs().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

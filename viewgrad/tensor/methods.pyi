@@ -1,0 +1,1487 @@
+"""The operators as methods of a tensor. Written by `python -m viewgrad.stubs`; do not edit."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .tensor import Tensor
+
+_Number: TypeAlias = bool | int | float | complex | np.generic
+_TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
+_Axis: TypeAlias = int | tuple[int, ...] | None
+
+class OperatorMethods:
+    def abs(self) -> Tensor:
+        """The absolute value; gradient 0 at 0."""
+
+    def abs_(self) -> Tensor:
+        """The absolute value; gradient 0 at 0."""
+
+    def add(self, other: _TensorLike) -> Tensor:
+        """The sum."""
+
+    def add_(self, other: _TensorLike) -> Tensor:
+        """The sum."""
+
+    def addcdiv(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
+        """The value, plus `value` times the quotient of the two others."""
+
+    def addcdiv_(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
+        """The value, plus `value` times the quotient of the two others."""
+
+    def addcmul(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
+        """The value, plus `value` times the product of the two others."""
+
+    def addcmul_(self, tensor1: _TensorLike, tensor2: _TensorLike, *, value: Any = 1) -> Tensor:
+        """The value, plus `value` times the product of the two others."""
+
+    def addmm(self, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """A matrix, times `beta`, plus the product of two matrices, times `alpha`."""
+
+    def addmm_(self, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """A matrix, times `beta`, plus the product of two matrices, times `alpha`."""
+
+    def addmv(self, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
+
+    def addmv_(self, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
+
+    def all(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+        """Whether all elements are true."""
+
+    def all_pole(self, a: _TensorLike) -> Tensor:
+        """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
+
+    def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """Whether all elements are nearly equal."""
+
+    def angle(self) -> Tensor:
+        """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
+
+    def any(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+        """Whether any element is true."""
+
+    def append(self, values: Any, axis: int | None = None) -> Tensor:
+        """A tensor with values behind it, along `axis` or in row order."""
+
+    def arccos(self) -> Tensor:
+        """The inverse of the cosine."""
+
+    def arccos_(self) -> Tensor:
+        """The inverse of the cosine."""
+
+    def arccosh(self) -> Tensor:
+        """The inverse of cosh."""
+
+    def arccosh_(self) -> Tensor:
+        """The inverse of cosh."""
+
+    def arcsin(self) -> Tensor:
+        """The inverse of the sine."""
+
+    def arcsin_(self) -> Tensor:
+        """The inverse of the sine."""
+
+    def arcsinh(self) -> Tensor:
+        """The inverse of sinh."""
+
+    def arcsinh_(self) -> Tensor:
+        """The inverse of sinh."""
+
+    def arctan(self) -> Tensor:
+        """The inverse of the tangent."""
+
+    def arctan2(self, other: _TensorLike) -> Tensor:
+        """The angle of the point (other, self); gradient 0 at the origin."""
+
+    def arctan2_(self, other: _TensorLike) -> Tensor:
+        """The angle of the point (other, self); gradient 0 at the origin."""
+
+    def arctan_(self) -> Tensor:
+        """The inverse of the tangent."""
+
+    def arctanh(self) -> Tensor:
+        """The inverse of tanh."""
+
+    def arctanh_(self) -> Tensor:
+        """The inverse of tanh."""
+
+    def argmax(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+        """Where the greatest value is."""
+
+    def argmin(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+        """Where the least value is."""
+
+    def argpartition(self, kth: Any, axis: _Axis = -1) -> Tensor:
+        """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
+
+    def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
+        """The places of the elements in order."""
+
+    def argwhere(self) -> Tensor:
+        """The indices of the elements that are not 0, one row for each."""
+
+    def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+        """A window on the memory of the tensor's base, by lengths, strides and offset in elements.
+
+        Arguments:
+            size: the lengths of its dimensions.
+            stride: the steps between neighbours, in elements; not negative.
+            storage_offset: where it starts, in elements from the start of the base; where `self` starts, if left out.
+
+        Raises:
+            ValueError: for a window that leaves the memory, or a base that is not laid out in row order.
+            ViewInPlaceError: for a view whose history is not that of its base.
+            ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
+        """
+
+    def astype(self, dtype: npt.DTypeLike | None, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
+        """The values in another dtype."""
+
+    def average(self, axis: _Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Tensor:
+        """The weighted mean.
+
+        Arguments:
+            axis: the dimensions to take it over; all of them where left out.
+            weights: of the shape of the tensor, or of the dimensions in `axis`; all equal where left out.
+            returned: whether to return the sums of the weights as well.
+            keepdims: whether the dimensions that are reduced stay, with length 1.
+        """
+
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """Accumulate the gradients of this tensor in the leaves that it was computed from; see `autograd.backward`."""
+
+    def baddbmm(self, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
+
+    def baddbmm_(self, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
+
+    def beta(self, other: _TensorLike) -> Tensor:
+        """The beta function."""
+
+    def betaln(self, other: _TensorLike) -> Tensor:
+        """The logarithm of the absolute value of the beta function."""
+
+    def betaln_(self, other: _TensorLike) -> Tensor:
+        """The logarithm of the absolute value of the beta function."""
+
+    def bitwise_and(self, other: _TensorLike) -> Tensor:
+        """Of integers or bools, bit by bit: and."""
+
+    def bitwise_and_(self, other: _TensorLike) -> Tensor:
+        """Of integers or bools, bit by bit: and."""
+
+    def bitwise_count(self) -> Tensor:
+        """How many bits of an integer are set."""
+
+    def bitwise_or(self, other: _TensorLike) -> Tensor:
+        """Of integers or bools, bit by bit: or."""
+
+    def bitwise_or_(self, other: _TensorLike) -> Tensor:
+        """Of integers or bools, bit by bit: or."""
+
+    def bitwise_xor(self, other: _TensorLike) -> Tensor:
+        """Of integers or bools, bit by bit: exclusive or."""
+
+    def bitwise_xor_(self, other: _TensorLike) -> Tensor:
+        """Of integers or bools, bit by bit: exclusive or."""
+
+    def broadcast_to(self, shape: int | tuple[int, ...]) -> Tensor:
+        """Broadcast to `shape`, without copying."""
+
+    def byteswap(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`numpy.ndarray.byteswap` of a tensor without history."""
+
+    def cbrt(self) -> Tensor:
+        """The cube root; infinite gradient at 0."""
+
+    def cbrt_(self) -> Tensor:
+        """The cube root; infinite gradient at 0."""
+
+    def ceil(self) -> Tensor:
+        """The least integer that is not less; gradient 0."""
+
+    def ceil_(self) -> Tensor:
+        """The least integer that is not less; gradient 0."""
+
+    def celu(self, alpha: float = 1.0) -> Tensor:
+        """The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere."""
+
+    def celu_(self, alpha: float = 1.0) -> Tensor:
+        """The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere."""
+
+    def cholesky(self, *, upper: bool = False) -> Tensor:
+        """The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint times U). Only the lower (upper) triangle is read, and has a gradient."""
+
+    def choose(self, choices: Any, out: Any = None, mode: str = 'raise') -> Tensor:
+        """For each place the element of the choice that the integers `a` name."""
+
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` consecutive pieces of dimension `dim`, of equal length but for the last."""
+
+    def clip(self, min: Any = None, max: Any = None) -> Tensor:
+        """The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value."""
+
+    def clip_(self, min: _TensorLike | None = None, max: _TensorLike | None = None) -> Tensor:
+        """The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value."""
+
+    def clone(self) -> Tensor:
+        """A copy with the same history."""
+
+    def compress(self, condition: Any, axis: _Axis = None, out: Any = None) -> Tensor:
+        """The slices along `axis` where the condition, which has one dimension, is true."""
+
+    def conj(self) -> Tensor:
+        """The complex conjugate."""
+
+    def conj_(self) -> Tensor:
+        """The complex conjugate."""
+
+    def conjugate(self) -> Tensor:
+        """The complex conjugate."""
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+
+    def contiguous_copy(self) -> Tensor:
+        """A copy laid out in row order."""
+
+    def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
+        """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
+
+    def copy(self, order: str = 'K') -> Tensor:
+        """A copy with the same history."""
+
+    def copy_(self, src: Any) -> Tensor:
+        """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
+
+    def copy_where_(self, src: Any, mask: Any) -> Tensor:
+        """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
+
+    def copysign(self, other: _TensorLike) -> Tensor:
+        """The magnitude of the first with the sign of the second; gradient 0 at 0."""
+
+    def copysign_(self, other: _TensorLike) -> Tensor:
+        """The magnitude of the first with the sign of the second; gradient 0 at 0."""
+
+    def corrcoef(self, *, rowvar: bool = True) -> Tensor:
+        """The correlations of variables, whose observations are the rows (columns, where not `rowvar`)."""
+
+    def correlate(self, v: _TensorLike, mode: str = 'valid') -> Tensor:
+        """The cross-correlation of two vectors, the second of which is conjugated."""
+
+    def cos(self) -> Tensor:
+        """The cosine, of radians."""
+
+    def cos_(self) -> Tensor:
+        """The cosine, of radians."""
+
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
+
+    def cosh_(self) -> Tensor:
+        """The hyperbolic cosine."""
+
+    def count_nonzero(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """How many elements are not 0."""
+
+    def cov(self, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
+        """The covariances of variables, whose observations are the rows (columns, where not `rowvar`)."""
+
+    def cross(self, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+        """The cross products of vectors of three elements."""
+
+    def cummax(self, dim: _Axis) -> tuple[Tensor, Tensor]:
+        """The greatest of the values so far along a dimension, and where it is."""
+
+    def cummin(self, dim: _Axis) -> tuple[Tensor, Tensor]:
+        """The least of the values so far along a dimension, and where it is."""
+
+    def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+        """The running products along `axis`."""
+
+    def cumsum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+        """The running sums along `axis`."""
+
+    def dawsn(self) -> Tensor:
+        """Dawson's integral."""
+
+    def dawsn_(self) -> Tensor:
+        """Dawson's integral."""
+
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians."""
+
+    def deg2rad_(self) -> Tensor:
+        """Degrees as radians."""
+
+    def det(self) -> Tensor:
+        """The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors."""
+
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+        """Zero matrices with the last dimension on a diagonal."""
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+        """The diagonals of the planes of two dimensions, as the last dimension."""
+
+    def diff(self, n: int | None = 1, axis: _Axis = -1) -> Tensor:
+        """The differences of neighbours along a dimension, `n` times over."""
+
+    def digamma(self) -> Tensor:
+        """The derivative of `gammaln`."""
+
+    def digamma_(self) -> Tensor:
+        """The derivative of `gammaln`."""
+
+    def digitize(self, bins: _TensorLike, right: bool = False) -> Tensor:
+        """The number of the bin that each value lies in."""
+
+    def div(self, other: _TensorLike) -> Tensor:
+        """The quotient."""
+
+    def div_(self, other: _TensorLike) -> Tensor:
+        """The quotient."""
+
+    def dot(self, other: Any) -> Tensor:
+        """The sum of products over the last dimension of the first and the last but one of the second."""
+
+    def dump(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`numpy.ndarray.dump` of a tensor without history."""
+
+    def dumps(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`numpy.ndarray.dumps` of a tensor without history."""
+
+    def ediff1d(self) -> Tensor:
+        """The differences of neighbours among all elements in row order."""
+
+    def eig(self) -> Tensor:
+        """The eigenvalues and the eigenvectors, of length 1, of square matrices."""
+
+    def eigh(self, UPLO: str = 'L') -> Tensor:
+        """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
+
+    def eigvals(self) -> Tensor:
+        """The eigenvalues of square matrices."""
+
+    def eigvalsh(self, UPLO: str = 'L') -> Tensor:
+        """The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read."""
+
+    def ellipe(self) -> Tensor:
+        """The complete elliptic integral of the second kind."""
+
+    def ellipe_(self) -> Tensor:
+        """The complete elliptic integral of the second kind."""
+
+    def ellipk(self) -> Tensor:
+        """The complete elliptic integral of the first kind."""
+
+    def ellipk_(self) -> Tensor:
+        """The complete elliptic integral of the first kind."""
+
+    def elu(self, alpha: float = 1.0) -> Tensor:
+        """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
+
+    def elu_(self, alpha: float = 1.0) -> Tensor:
+        """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
+
+    def entr(self) -> Tensor:
+        """-value * log(value), and 0 at 0."""
+
+    def entr_(self) -> Tensor:
+        """-value * log(value), and 0 at 0."""
+
+    def equal(self, other: _TensorLike) -> Tensor:
+        """Whether the values are equal."""
+
+    def erf(self) -> Tensor:
+        """The error function."""
+
+    def erf_(self) -> Tensor:
+        """The error function."""
+
+    def erfc(self) -> Tensor:
+        """1 - erf(value)."""
+
+    def erfc_(self) -> Tensor:
+        """1 - erf(value)."""
+
+    def erfcinv(self) -> Tensor:
+        """The inverse of erfc."""
+
+    def erfcinv_(self) -> Tensor:
+        """The inverse of erfc."""
+
+    def erfcx(self) -> Tensor:
+        """exp(value**2) * erfc(value)."""
+
+    def erfcx_(self) -> Tensor:
+        """exp(value**2) * erfc(value)."""
+
+    def erfi(self) -> Tensor:
+        """The imaginary error function."""
+
+    def erfi_(self) -> Tensor:
+        """The imaginary error function."""
+
+    def erfinv(self) -> Tensor:
+        """The inverse of `erf`."""
+
+    def erfinv_(self) -> Tensor:
+        """The inverse of `erf`."""
+
+    def exp(self) -> Tensor:
+        """The exponential."""
+
+    def exp1(self) -> Tensor:
+        """The exponential integral E1."""
+
+    def exp1_(self) -> Tensor:
+        """The exponential integral E1."""
+
+    def exp2(self) -> Tensor:
+        """Two to the power of the value."""
+
+    def exp2_(self) -> Tensor:
+        """Two to the power of the value."""
+
+    def exp_(self) -> Tensor:
+        """The exponential."""
+
+    def expand(self, *sizes: Any) -> Tensor:
+        """Dimensions of length 1 repeated without copying, and new ones put in front; -1 leaves a length as it is."""
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Broadcast to the shape of `other`, without copying."""
+
+    def expi(self) -> Tensor:
+        """The exponential integral Ei."""
+
+    def expi_(self) -> Tensor:
+        """The exponential integral Ei."""
+
+    def expit(self) -> Tensor:
+        """1 / (1 + exp(-value))."""
+
+    def expit_(self) -> Tensor:
+        """1 / (1 + exp(-value))."""
+
+    def expm1(self) -> Tensor:
+        """exp(self) - 1, exact also near 0."""
+
+    def expm1_(self) -> Tensor:
+        """exp(self) - 1, exact also near 0."""
+
+    def fabs(self) -> Tensor:
+        """The absolute value, of reals; gradient 0 at 0."""
+
+    def fabs_(self) -> Tensor:
+        """The absolute value, of reals; gradient 0 at 0."""
+
+    def fill(self, value: Any) -> None:
+        """In place: write `value` to every element."""
+
+    def fill_(self, value: Any) -> Tensor:
+        """Write one value over every element."""
+
+    def fill_diagonal(self, val: Any, wrap: bool = False) -> None:
+        """In place: write a value, or one after the other of several, over the main diagonal."""
+
+    def flatnonzero(self) -> Tensor:
+        """The indices, in row order, of the elements that are not 0."""
+
+    def flatten(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+
+    def flip(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
+        """A view with the elements along `axis` (along every dimension, where left out) in reverse order."""
+
+    def fliplr(self) -> Tensor:
+        """A view with the second dimension in reverse order."""
+
+    def flipud(self) -> Tensor:
+        """A view with the first dimension in reverse order."""
+
+    def floor(self) -> Tensor:
+        """The greatest integer that is not greater; gradient 0."""
+
+    def floor_(self) -> Tensor:
+        """The greatest integer that is not greater; gradient 0."""
+
+    def floor_divide(self, other: _TensorLike) -> Tensor:
+        """The quotient rounded down; gradient 0."""
+
+    def floor_divide_(self, other: _TensorLike) -> Tensor:
+        """The quotient rounded down; gradient 0."""
+
+    def fmax(self, other: _TensorLike) -> Tensor:
+        """The greater of two, or the one that is a number; of equal ones the first gets the gradient."""
+
+    def fmax_(self, other: _TensorLike) -> Tensor:
+        """The greater of two, or the one that is a number; of equal ones the first gets the gradient."""
+
+    def fmin(self, other: _TensorLike) -> Tensor:
+        """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
+
+    def fmin_(self, other: _TensorLike) -> Tensor:
+        """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
+
+    def fmod(self, other: _TensorLike) -> Tensor:
+        """What division leaves, with the dividend's sign."""
+
+    def fmod_(self, other: _TensorLike) -> Tensor:
+        """What division leaves, with the dividend's sign."""
+
+    def gamma(self) -> Tensor:
+        """The gamma function."""
+
+    def gamma_(self) -> Tensor:
+        """The gamma function."""
+
+    def gammaln(self) -> Tensor:
+        """The logarithm of the absolute value of `gamma`."""
+
+    def gammaln_(self) -> Tensor:
+        """The logarithm of the absolute value of `gamma`."""
+
+    def gammasgn(self) -> Tensor:
+        """The sign of the gamma function."""
+
+    def gammasgn_(self) -> Tensor:
+        """The sign of the gamma function."""
+
+    def gcd(self, other: _TensorLike) -> Tensor:
+        """The greatest common divisor of integers."""
+
+    def gelu(self, *, approximate: str = 'none') -> Tensor:
+        """The value times the probability that a normal variable is less; `approximate='tanh'` approximates that."""
+
+    def gelu_(self, *, approximate: str = 'none') -> Tensor:
+        """The value times the probability that a normal variable is less; `approximate='tanh'` approximates that."""
+
+    def getfield(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`numpy.ndarray.getfield` of a tensor without history."""
+
+    def greater(self, other: _TensorLike) -> Tensor:
+        """Whether the first value is greater."""
+
+    def greater_equal(self, other: _TensorLike) -> Tensor:
+        """Whether the first value is greater or equal."""
+
+    def hardshrink(self, lambd: float = 0.5) -> Tensor:
+        """The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps."""
+
+    def hardshrink_(self, lambd: float = 0.5) -> Tensor:
+        """The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps."""
+
+    def hardsigmoid(self) -> Tensor:
+        """The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends."""
+
+    def hardsigmoid_(self) -> Tensor:
+        """The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends."""
+
+    def hardswish(self) -> Tensor:
+        """The value times hardsigmoid(value); at the bends the gradients from outside."""
+
+    def hardswish_(self) -> Tensor:
+        """The value times hardsigmoid(value); at the bends the gradients from outside."""
+
+    def hardtanh(self, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+        """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
+
+    def hardtanh_(self, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+        """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
+
+    def heaviside(self, other: _TensorLike) -> Tensor:
+        """0 where the first value is negative, 1 where it is positive, the second value where it is 0."""
+
+    def heaviside_(self, other: _TensorLike) -> Tensor:
+        """0 where the first value is negative, 1 where it is positive, the second value where it is 0."""
+
+    def hypot(self, other: _TensorLike) -> Tensor:
+        """The length of the vector (self, other); gradient 0 at the origin."""
+
+    def hypot_(self, other: _TensorLike) -> Tensor:
+        """The length of the vector (self, other); gradient 0 at the origin."""
+
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+
+    def i0_(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+
+    def i0e(self) -> Tensor:
+        """exp(-abs(value)) * i0(value); at 0 the mean of the gradients from both sides."""
+
+    def i0e_(self) -> Tensor:
+        """exp(-abs(value)) * i0(value); at 0 the mean of the gradients from both sides."""
+
+    def i1(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 1."""
+
+    def i1_(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 1."""
+
+    def i1e(self) -> Tensor:
+        """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
+
+    def i1e_(self) -> Tensor:
+        """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
+
+    def index_accumulate_(self, index: Any, values: Any) -> Tensor:
+        """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
+
+    def index_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+        """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
+
+    def index_add_(self, axis: int, index: Any, source: Any) -> Tensor:
+        """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+
+    def inner(self, other: Any) -> Tensor:
+        """The sum of products over the last dimension of both."""
+
+    def interp(self, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
+        """The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at a knot the gradient is that of the segment to the right."""
+
+    def inv(self) -> Tensor:
+        """The inverses of square matrices."""
+
+    def invert(self) -> Tensor:
+        """Of integers or bools, bit by bit: not."""
+
+    def invert_(self) -> Tensor:
+        """Of integers or bools, bit by bit: not."""
+
+    def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+        """Whether elements are nearly equal."""
+
+    def isfinite(self) -> Tensor:
+        """Whether the value is neither infinite nor not a number."""
+
+    def isin(self, test_elements: _TensorLike, *, invert: bool = False) -> Tensor:
+        """Whether each value is one of the others."""
+
+    def isinf(self) -> Tensor:
+        """Whether the value is infinite."""
+
+    def isnan(self) -> Tensor:
+        """Whether the value is not a number."""
+
+    def j0(self) -> Tensor:
+        """The Bessel function of the first kind of order 0."""
+
+    def j0_(self) -> Tensor:
+        """The Bessel function of the first kind of order 0."""
+
+    def j1(self) -> Tensor:
+        """The Bessel function of the first kind of order 1."""
+
+    def j1_(self) -> Tensor:
+        """The Bessel function of the first kind of order 1."""
+
+    def k0(self) -> Tensor:
+        """The modified Bessel function of the second kind of order 0."""
+
+    def k0_(self) -> Tensor:
+        """The modified Bessel function of the second kind of order 0."""
+
+    def k1(self) -> Tensor:
+        """The modified Bessel function of the second kind of order 1."""
+
+    def k1_(self) -> Tensor:
+        """The modified Bessel function of the second kind of order 1."""
+
+    def kron(self, b: _TensorLike) -> Tensor:
+        """The Kronecker product."""
+
+    def kthvalue(self, k: int, dim: _Axis = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        """The `k`-th least value along a dimension, counted from 1, and where it is."""
+
+    def lcm(self, other: _TensorLike) -> Tensor:
+        """The least common multiple of integers."""
+
+    def leaky_relu(self, negative_slope: float = 0.01) -> Tensor:
+        """The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below."""
+
+    def leaky_relu_(self, negative_slope: float = 0.01) -> Tensor:
+        """The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below."""
+
+    def left_shift(self, other: _TensorLike) -> Tensor:
+        """Integers times a power of two."""
+
+    def left_shift_(self, other: _TensorLike) -> Tensor:
+        """Integers times a power of two."""
+
+    def lerp(self, end: _TensorLike, weight: _TensorLike) -> Tensor:
+        """The point `weight` of the way from `self` to `end`."""
+
+    def lerp_(self, end: _TensorLike, weight: _TensorLike) -> Tensor:
+        """The point `weight` of the way from `self` to `end`."""
+
+    def less(self, other: _TensorLike) -> Tensor:
+        """Whether the first value is less."""
+
+    def less_equal(self, other: _TensorLike) -> Tensor:
+        """Whether the first value is less or equal."""
+
+    def linear_scan(self, coefficients: _TensorLike, axis: _Axis = -1) -> Tensor:
+        """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
+
+    def log(self) -> Tensor:
+        """The natural logarithm."""
+
+    def log10(self) -> Tensor:
+        """The logarithm to base 10."""
+
+    def log10_(self) -> Tensor:
+        """The logarithm to base 10."""
+
+    def log1p(self) -> Tensor:
+        """log(1 + self), exact near 0."""
+
+    def log1p_(self) -> Tensor:
+        """log(1 + self), exact near 0."""
+
+    def log2(self) -> Tensor:
+        """The logarithm to base 2."""
+
+    def log2_(self) -> Tensor:
+        """The logarithm to base 2."""
+
+    def log_(self) -> Tensor:
+        """The natural logarithm."""
+
+    def log_expit(self) -> Tensor:
+        """The logarithm of `expit`."""
+
+    def log_expit_(self) -> Tensor:
+        """The logarithm of `expit`."""
+
+    def log_ndtr(self) -> Tensor:
+        """The logarithm of `ndtr`, exact also for small values."""
+
+    def log_ndtr_(self) -> Tensor:
+        """The logarithm of `ndtr`, exact also for small values."""
+
+    def log_softmax(self, dim: _Axis = -1) -> Tensor:
+        """The logarithms of `softmax`."""
+
+    def logaddexp(self, other: _TensorLike) -> Tensor:
+        """log(exp(self) + exp(other))."""
+
+    def logaddexp2(self, other: _TensorLike) -> Tensor:
+        """log2(2**self + 2**other)."""
+
+    def logaddexp2_(self, other: _TensorLike) -> Tensor:
+        """log2(2**self + 2**other)."""
+
+    def logaddexp_(self, other: _TensorLike) -> Tensor:
+        """log(exp(self) + exp(other))."""
+
+    def logical_and(self, other: _TensorLike) -> Tensor:
+        """Whether both are true."""
+
+    def logical_not(self) -> Tensor:
+        """Whether the value is false."""
+
+    def logical_or(self, other: _TensorLike) -> Tensor:
+        """Whether at least one is true."""
+
+    def logical_xor(self, other: _TensorLike) -> Tensor:
+        """Whether exactly one is true."""
+
+    def logit(self) -> Tensor:
+        """The inverse of `expit`."""
+
+    def logit_(self) -> Tensor:
+        """The inverse of `expit`."""
+
+    def logsigmoid(self) -> Tensor:
+        """log(sigmoid(value))."""
+
+    def logsigmoid_(self) -> Tensor:
+        """log(sigmoid(value))."""
+
+    def logsumexp(self, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None) -> Tensor:
+        """log(sum(b * exp(self))), without overflow; `b` is 1 where left out."""
+
+    def lstsq(self, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain (none where the rank is not full or nothing remains), the rank and the singular values of the matrix."""
+
+    def masked_fill(self, mask: _TensorLike, value: _TensorLike) -> Tensor:
+        """The tensor with `value` where the mask is true."""
+
+    def masked_fill_(self, mask: _TensorLike, value: _TensorLike) -> Tensor:
+        """The tensor with `value` where the mask is true."""
+
+    def matmul(self, other: _TensorLike) -> Tensor:
+        """The matrix product of the last two dimensions."""
+
+    def matrix_exp(self) -> Tensor:
+        """The exponentials of square matrices."""
+
+    def matrix_power(self, n: int | None) -> Tensor:
+        """The matrices raised to an integer power."""
+
+    def matrix_rank(self, tol: Any = None, hermitian: bool = False) -> Tensor:
+        """The number of singular values above a tolerance."""
+
+    def max(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        """The greatest element; equal ones share the gradient equally."""
+
+    def maximum(self, other: _TensorLike) -> Tensor:
+        """The greater of two; where they are equal, each gets half of the gradient."""
+
+    def maximum_(self, other: _TensorLike) -> Tensor:
+        """The greater of two; where they are equal, each gets half of the gradient."""
+
+    def mean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+        """The arithmetic mean of all elements, or of those along `axis`."""
+
+    def median(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The value in the middle, or the mean of the two in the middle."""
+
+    def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        """The least element; equal ones share the gradient equally."""
+
+    def minimum(self, other: _TensorLike) -> Tensor:
+        """The lesser of two; where they are equal, each gets half of the gradient."""
+
+    def minimum_(self, other: _TensorLike) -> Tensor:
+        """The lesser of two; where they are equal, each gets half of the gradient."""
+
+    def mish(self) -> Tensor:
+        """The value times tanh(softplus(value))."""
+
+    def mish_(self) -> Tensor:
+        """The value times tanh(softplus(value))."""
+
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """Dimensions moved to other places, the others keeping their order."""
+
+    def mul(self, other: _TensorLike) -> Tensor:
+        """The product."""
+
+    def mul_(self, other: _TensorLike) -> Tensor:
+        """The product."""
+
+    def nan_to_num(self, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+        """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
+
+    def nan_to_num_(self, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+        """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
+
+    def nanargmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        """Where the greatest of the values is that are numbers."""
+
+    def nanargmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        """Where the least of the values is that are numbers."""
+
+    def nancumprod(self, axis: int | None = None) -> Tensor:
+        """The running product, which missing values leave as it is."""
+
+    def nancumsum(self, axis: int | None = None) -> Tensor:
+        """The running sum, to which missing values add nothing."""
+
+    def nanmax(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The greatest of the values that are numbers; equal ones share the gradient."""
+
+    def nanmean(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The mean of the values that are numbers."""
+
+    def nanmedian(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
+
+    def nanmin(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The least of the values that are numbers; equal ones share the gradient."""
+
+    def nanpercentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+        """The values below which given percentages of the values lie, of those that are numbers."""
+
+    def nanprod(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The product of the values that are numbers."""
+
+    def nanquantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+        """The values below which given fractions of the values lie, of those that are numbers."""
+
+    def nanstd(self, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
+        """The standard deviation of the values that are numbers."""
+
+    def nansum(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The sum of the values that are numbers."""
+
+    def nanvar(self, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
+        """The variance of the values that are numbers; not a number where there are not more than `ddof` of them."""
+
+    def narrow(self, dim: int, start: int, length: int) -> Tensor:
+        """The `length` slices from `start` of dimension `dim`."""
+
+    def ndtr(self) -> Tensor:
+        """The probability that a normal variable is less than the value."""
+
+    def ndtr_(self) -> Tensor:
+        """The probability that a normal variable is less than the value."""
+
+    def ndtri(self) -> Tensor:
+        """The inverse of `ndtr`."""
+
+    def ndtri_(self) -> Tensor:
+        """The inverse of `ndtr`."""
+
+    def neg(self) -> Tensor:
+        """The value with the opposite sign."""
+
+    def neg_(self) -> Tensor:
+        """The value with the opposite sign."""
+
+    def nextafter(self, other: _TensorLike) -> Tensor:
+        """The next number after the first, towards the second; differentiated as the identity in the first."""
+
+    def nextafter_(self, other: _TensorLike) -> Tensor:
+        """The next number after the first, towards the second; differentiated as the identity in the first."""
+
+    def nonzero(self) -> tuple[Tensor, ...]:
+        """For each dimension the indices of the elements that are not 0."""
+
+    def norm(self, ord: Any = None, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+
+        Arguments:
+            ord: the order; by default the root of the sum of squares.
+            axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
+            keepdims: whether the dimensions that are reduced stay, with length 1.
+        """
+
+    def not_equal(self, other: _TensorLike) -> Tensor:
+        """Whether the values differ."""
+
+    def one_hot(self, num_classes: int = -1) -> Tensor:
+        """For each integer a vector of zeros with a one at its place."""
+
+    def outer(self, other: _TensorLike) -> Tensor:
+        """The products of each element of the first with each of the second."""
+
+    def pad(self, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
+        """The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements."""
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """In place: put the `kth` element in order at its own place, and lesser ones before it."""
+
+    def percentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+        """The values below which given percentages of the values lie."""
+
+    def permute(self, *dims: Any) -> Tensor:
+        """The dimensions in the order given."""
+
+    def pinv(self, rcond: Any = None) -> Tensor:
+        """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
+
+    def positive(self) -> Tensor:
+        """A copy of the value."""
+
+    def positive_(self) -> Tensor:
+        """A copy of the value."""
+
+    def pow(self, exponent: _TensorLike) -> Tensor:
+        """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
+
+    def pow_(self, exponent: _TensorLike) -> Tensor:
+        """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
+
+    def prod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        """The product of all elements, or of those along `axis`."""
+
+    def ptp(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The greatest value less the least; equal ones share the gradient."""
+
+    def put(self, ind: Any, v: Any, mode: str = 'raise') -> None:
+        """In place: write values at places counted in row order."""
+
+    def qr(self, mode: str = 'reduced') -> Tensor:
+        """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
+
+    def quantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+        """The values below which given fractions of the values lie."""
+
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees."""
+
+    def rad2deg_(self) -> Tensor:
+        """Radians as degrees."""
+
+    def ravel(self, order: str = 'C') -> Tensor:
+        """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+
+    def reciprocal(self) -> Tensor:
+        """One divided by the value."""
+
+    def reciprocal_(self) -> Tensor:
+        """One divided by the value."""
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+        """Call `hook(grad)` whenever the gradient of this tensor's present value has been computed.
+
+        Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
+
+        Arguments:
+            hook: takes the gradient, and returns another of the same shape and dtype to go on in its place, or None.
+
+        Returns:
+            A handle, whose `remove()` takes the hook away again.
+
+        Raises:
+            DifferentiabilityError: for a tensor that does not require grad.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+            >>> y = x * 3
+            >>> handle = y.register_hook(lambda grad: grad * 10)
+            >>> y.sum().backward()
+            >>> x.grad
+            Tensor([30., 30.])
+        """
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Tensor:
+        """Call `hook(tensor)` whenever a backward pass has added to this leaf's `grad`.
+
+        Arguments:
+            hook: takes the leaf itself, whose `grad` it may use, change or set to None.
+
+        Returns:
+            A handle, whose `remove()` takes the hook away again.
+
+        Raises:
+            HookError: for a tensor that is no leaf.
+            DifferentiabilityError: for one that does not require grad.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+            >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+            >>> (x * x).sum().backward()
+            Tensor([2., 4.])
+        """
+
+    def rel_entr(self, other: _TensorLike) -> Tensor:
+        """self * log(self / other): what relative entropy sums."""
+
+    def rel_entr_(self, other: _TensorLike) -> Tensor:
+        """self * log(self / other): what relative entropy sums."""
+
+    def relu(self) -> Tensor:
+        """The value, or 0 for a negative one; gradient 0 at 0."""
+
+    def relu6(self) -> Tensor:
+        """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
+
+    def relu6_(self) -> Tensor:
+        """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
+
+    def relu_(self) -> Tensor:
+        """The value, or 0 for a negative one; gradient 0 at 0."""
+
+    def remainder(self, other: _TensorLike) -> Tensor:
+        """What division leaves, with the divisor's sign."""
+
+    def remainder_(self, other: _TensorLike) -> Tensor:
+        """What division leaves, with the divisor's sign."""
+
+    def repeat(self, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
+        """Each element, or each slice along `axis`, repeated."""
+
+    def reshape(self, *shape: Any, order: str = 'C', copy: bool | None = None) -> Tensor:
+        """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
+
+    def reshaped_copy(self, shape: int | tuple[int, ...]) -> Tensor:
+        """A copy of the elements in row order in another shape."""
+
+    def resize(self, *shape: Any, refcheck: bool = True) -> None:
+        """Refused: the shape of a tensor does not change in place."""
+
+    def retain_grad(self) -> None:
+        """Have backward passes add to this tensor's `grad` although it is no leaf.
+
+        It is the gradient of the value that the tensor has at the time of the pass. It may be written to before that, and
+        so may the base of which it is a view.
+
+        Raises:
+            DifferentiabilityError: for a tensor that does not require grad.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+            >>> y = x * 3
+            >>> y.retain_grad()
+            >>> (y * y).sum().backward()
+            >>> y.grad
+            Tensor([ 6., 12.])
+        """
+
+    def rgamma(self) -> Tensor:
+        """1 / gamma(value)."""
+
+    def rgamma_(self) -> Tensor:
+        """1 / gamma(value)."""
+
+    def right_shift(self, other: _TensorLike) -> Tensor:
+        """Integers divided by a power of two, rounded down."""
+
+    def right_shift_(self, other: _TensorLike) -> Tensor:
+        """Integers divided by a power of two, rounded down."""
+
+    def rint(self) -> Tensor:
+        """The nearest integer, the even one where two are; gradient 0."""
+
+    def rint_(self) -> Tensor:
+        """The nearest integer, the even one where two are; gradient 0."""
+
+    def roll(self, shift: Any, axis: _Axis = None) -> Tensor:
+        """The elements moved along `axis`, or in row order, those that leave coming in at the other end."""
+
+    def rot90(self, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+        """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
+
+    def round(self, decimals: int = 0) -> Tensor:
+        """The value with so many decimals; gradient 0."""
+
+    def round_(self, decimals: int = 0) -> Tensor:
+        """The value with so many decimals; gradient 0."""
+
+    def scatter(self, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+        """The tensor with `source` put at `index` along `axis`; of several values for one place the last stays."""
+
+    def scatter_(self, axis: int, index: Any, source: Any) -> Tensor:
+        """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+
+    def scatter_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+        """The tensor with `source` added at `index` along `axis`."""
+
+    def scatter_add_(self, axis: int, index: Any, source: Any) -> Tensor:
+        """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+
+    def searchsorted(self, v: Any, side: str = 'left', sorter: Any = None) -> Tensor:
+        """Where values would have to be inserted to keep a vector sorted."""
+
+    def select(self, dim: int, index: int) -> Tensor:
+        """The slice at `index` of dimension `dim`, without that dimension."""
+
+    def selu(self) -> Tensor:
+        """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
+
+    def selu_(self) -> Tensor:
+        """The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below."""
+
+    def setfield(self, *args: Any, **kwargs: Any) -> None:
+        """Refused: the memory is not handed out."""
+
+    def setflags(self, *args: Any, **kwargs: Any) -> None:
+        """Refused: the memory is not handed out."""
+
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-self))."""
+
+    def sigmoid_(self) -> Tensor:
+        """1 / (1 + exp(-self))."""
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0."""
+
+    def sign_(self) -> Tensor:
+        """-1, 0 or 1; of a complex number z / |z|; gradient 0 at 0."""
+
+    def signbit(self) -> Tensor:
+        """Whether the sign bit is set."""
+
+    def silu(self) -> Tensor:
+        """The value times sigmoid(value)."""
+
+    def silu_(self) -> Tensor:
+        """The value times sigmoid(value)."""
+
+    def sin(self) -> Tensor:
+        """The sine, of radians."""
+
+    def sin_(self) -> Tensor:
+        """The sine, of radians."""
+
+    def sinc(self) -> Tensor:
+        """sin(pi * value) / (pi * value), and 1 at 0."""
+
+    def sinc_(self) -> Tensor:
+        """sin(pi * value) / (pi * value), and 1 at 0."""
+
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
+
+    def sinh_(self) -> Tensor:
+        """The hyperbolic sine."""
+
+    def slogdet(self) -> Tensor:
+        """The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of their absolute values."""
+
+    def softmax(self, dim: _Axis = -1) -> Tensor:
+        """The exponentials, divided by their sum along a dimension."""
+
+    def softplus(self, beta: float = 1.0) -> Tensor:
+        """log(1 + exp(beta * self)) / beta."""
+
+    def softplus_(self, beta: float = 1.0) -> Tensor:
+        """log(1 + exp(beta * self)) / beta."""
+
+    def softshrink(self, lambd: float = 0.5) -> Tensor:
+        """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
+
+    def softshrink_(self, lambd: float = 0.5) -> Tensor:
+        """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
+
+    def softsign(self) -> Tensor:
+        """The value divided by one more than its magnitude."""
+
+    def softsign_(self) -> Tensor:
+        """The value divided by one more than its magnitude."""
+
+    def solve(self, b: _TensorLike) -> Tensor:
+        """The solutions x of the systems of linear equations `self @ x == b`."""
+
+    def solve_triangular(self, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
+        """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        """In place: put the elements along `axis` in order."""
+
+    def split(self, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Consecutive pieces of dimension `dim`: of the given length (the last may be shorter), or of the given lengths."""
+
+    def sqrt(self) -> Tensor:
+        """The root; infinite gradient at 0."""
+
+    def sqrt_(self) -> Tensor:
+        """The root; infinite gradient at 0."""
+
+    def square(self) -> Tensor:
+        """The value times itself."""
+
+    def square_(self) -> Tensor:
+        """The value times itself."""
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
+        """The tensor without the dimensions of length 1, or without those named."""
+
+    def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+        """The square root of the variance; gradient 0 where it is 0."""
+
+    def sub(self, other: _TensorLike) -> Tensor:
+        """The difference."""
+
+    def sub_(self, other: _TensorLike) -> Tensor:
+        """The difference."""
+
+    def sum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        """The sum of all elements, or of those along `axis`."""
+
+    def svd(self, full_matrices: bool = True) -> Tensor:
+        """The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix."""
+
+    def svdvals(self) -> Tensor:
+        """The singular values, descending."""
+
+    def swapaxes(self, axis1: int, axis2: int) -> Tensor:
+        """Two dimensions exchanged."""
+
+    def take(self, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise') -> Tensor:
+        """The elements, or slices along `axis`, at the places given."""
+
+    def take_along_axis(self, indices: _TensorLike, axis: _Axis = -1) -> Tensor:
+        """For each lane along `axis` the elements at that lane's own indices."""
+
+    def tan(self) -> Tensor:
+        """The tangent, of radians."""
+
+    def tan_(self) -> Tensor:
+        """The tangent, of radians."""
+
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
+
+    def tanh_(self) -> Tensor:
+        """The hyperbolic tangent."""
+
+    def tanhshrink(self) -> Tensor:
+        """The value less its tanh."""
+
+    def tanhshrink_(self) -> Tensor:
+        """The value less its tanh."""
+
+    def tensordot(self, other: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = 2) -> Tensor:
+        """The sum of products over `axes`: the last so many of the first and the first of the second, or two lists."""
+
+    def threshold(self, threshold: Any, value: Any) -> Tensor:
+        """The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold."""
+
+    def threshold_(self, threshold: Any, value: Any) -> Tensor:
+        """The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold."""
+
+    def tile(self, reps: Any) -> Tensor:
+        """The whole tensor repeated `reps` times along each dimension."""
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """The tensor itself, which lives on the CPU.
+
+        Raises:
+            ValueError: for another device than "cpu".
+        """
+
+    def tobytes(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`numpy.ndarray.tobytes` of a tensor without history."""
+
+    def tofile(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`numpy.ndarray.tofile` of a tensor without history."""
+
+    def topk(self, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+        """The `k` greatest (or least) values along a dimension, in order, and where they are."""
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+        """The sum along a diagonal."""
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """The dimensions in another order; reversed where none is given."""
+
+    def trapezoid(self, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1) -> Tensor:
+        """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
+
+    def tril(self, k: int = 0) -> Tensor:
+        """The matrices, or one of which every row is a vector, with zeros above the diagonal `k`."""
+
+    def triu(self, k: int = 0) -> Tensor:
+        """The matrices, or one of which every row is a vector, with zeros below the diagonal `k`."""
+
+    def trunc(self) -> Tensor:
+        """The integer part; gradient 0."""
+
+    def trunc_(self) -> Tensor:
+        """The integer part; gradient 0."""
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The slices of dimension `dim`, each without that dimension."""
+
+    def unfold(self, dimension: int, size: int, step: int = 1) -> Tensor:
+        """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
+
+    def unique(self, axis: _Axis = None) -> Tensor:
+        """The distinct values, ascending; the gradient goes to where each comes first."""
+
+    def unique_all(self) -> Tensor:
+        """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        """The tensor with a dimension of length 1 put in at `dim`."""
+
+    def unwrap(self, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
+        """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+
+    def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+        """The mean of the squared distances from the mean."""
+
+    def vdot(self, other: Any) -> Tensor:
+        """The sum of products of all elements, those of the first conjugated."""
+
+    def vecdot(self, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+        """The sums of the products of elements along `axis`, those of the first tensor conjugated."""
+
+    def vector_norm(self, ord: Any = 2, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+        """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
+
+    def view(self, *shape: Any, dtype: npt.DTypeLike | None = None, type: Any = None) -> Tensor:
+        """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view in the shape of `other`."""
+
+    def view_as_complex(self) -> Tensor:
+        """A real tensor whose last dimension has length 2 as a complex one without that dimension."""
+
+    def view_as_real(self) -> Tensor:
+        """A complex tensor as a real one with a last dimension of length 2: real and imaginary part."""
+
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """The tensor where the condition is true, and `other` elsewhere."""
+
+    def xlog1py(self, other: _TensorLike) -> Tensor:
+        """self * log1p(other), and 0 where the first value is 0."""
+
+    def xlog1py_(self, other: _TensorLike) -> Tensor:
+        """self * log1p(other), and 0 where the first value is 0."""
+
+    def xlogy(self, other: _TensorLike) -> Tensor:
+        """self * log(other), and 0 where the first value is 0."""
+
+    def xlogy_(self, other: _TensorLike) -> Tensor:
+        """self * log(other), and 0 where the first value is 0."""
+
+    def y0(self) -> Tensor:
+        """The Bessel function of the second kind of order 0."""
+
+    def y0_(self) -> Tensor:
+        """The Bessel function of the second kind of order 0."""
+
+    def y1(self) -> Tensor:
+        """The Bessel function of the second kind of order 1."""
+
+    def y1_(self) -> Tensor:
+        """The Bessel function of the second kind of order 1."""
+
+    def zero_(self) -> Tensor:
+        """Write zero over every element."""
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions reversed."""
+
+    @property
+    def base(self) -> Tensor:
+        """The tensor whose memory a view looks at, or None."""
+
+    @property
+    def ctypes(self) -> Tensor:
+        """Refused: the memory is not handed to C."""
+
+    @property
+    def device(self) -> str:
+        """Where the memory is: 'cpu'."""
+
+    @property
+    def flags(self) -> Tensor:
+        """How the elements lie in memory."""
+
+    @property
+    def flat(self) -> Tensor:
+        """The elements in row order, to be read and written."""
+
+    @flat.setter
+    def flat(self, value: _TensorLike) -> None: ...
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
+
+    @imag.setter
+    def imag(self, value: _TensorLike) -> None: ...
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts: a view of a complex tensor (of a scalar, a scalar), and a real tensor itself."""
+
+    @real.setter
+    def real(self, value: _TensorLike) -> None: ...
+
+    @property
+    def retains_grad(self) -> Tensor:
+        """Whether backward passes add to this tensor's `grad` although it is no leaf."""
