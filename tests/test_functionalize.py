@@ -595,3 +595,23 @@ def test_a_write_through_a_view_that_is_no_window_of_the_new_value():
     (expected,) = vg.autograd.grad(program(x), x)
     (grad,) = vg.autograd.grad(func.functionalize(program)(x), x)
     assert np.allclose(grad.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda t: t.mul_(t), lambda t: t[...].mul_(3.0), lambda t: np.transpose(t[...], ()).reshape((1,)).mul_(3.0)],
+)
+def test_arrays_without_dimensions_stay_arrays(write):
+    """What is computed without dimensions is a scalar; the array that takes its value can be written to again."""
+
+    def program(x):
+        t = x.clone()
+        write(t)
+        t.sin_()
+        write(t)
+        return t
+
+    x = vg.Tensor(0.5, requires_grad=True)
+    expected, found = program(x), vg.func.functionalize(program)(x)
+    assert found.item() == expected.item()
+    assert vg.autograd.grad(found, x)[0].item() == vg.autograd.grad(expected, x)[0].item()

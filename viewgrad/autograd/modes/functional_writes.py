@@ -24,7 +24,7 @@ from ...tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import at_level, write_tangents
-from ...tensor.tensor import Tensor, current_edge, from_array
+from ...tensor.tensor import Tensor, current_edge, from_array, with_memory
 from ...views.gather import Accumulate, Write
 from ...views.meta import set_history
 from ...views.nodes import places_of, take_window
@@ -225,12 +225,13 @@ def renew(target: Tensor, value: Tensor) -> None:
     """Let `target` have a value of its shape that has just been computed."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
+    value = with_memory(value)  # the target is an array, though what was computed without dimensions is a scalar
     recorded = _checked(target, value)
     base = _base_of(target)
     new = value
     if base is not target:
         with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
-            new = call_either("overwritten", base, value, Place.of(target))
+            new = with_memory(call_either("overwritten", base, value, Place.of(target)))
     array = value._array
     _adopt(base, new, target, lambda window: np.copyto(window, array), recorded)
     if current_mode() & FORWARD:

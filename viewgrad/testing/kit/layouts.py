@@ -19,7 +19,7 @@ INPUT_LAYOUTS: Final[dict[str, str]] = {
     "reversed along the last axis": "{b} = vg.clone({a}[..., ::-1]); {v} = {b}[..., ::-1]",
     "with gaps": "{b} = vg.ones((*{a}.shape[:-1], 2 * {a}.shape[-1]), dtype={a}.dtype); {v} = {b}[..., ::2]; "
     "{v}[...] = {a}",
-    "with an offset": "{b} = vg.zeros((3, *{a}.shape), dtype={a}.dtype); {b}[1] = {a}; {v} = {b}[1]",
+    "with an offset": "{b} = vg.zeros((3, *{a}.shape), dtype={a}.dtype); {b}[1] = {a}; {v} = {b}[1, ...]",
     "as a view of a view": "{b} = vg.zeros((4, *{a}.shape), dtype={a}.dtype); {v} = {b}[1:].T[..., 1].T; "
     "{v}.copy_({a})",
     "as a part of complex numbers": "{b} = vg.ones({a}.shape, dtype=complex); {b}.imag.copy_({a}); {v} = {b}.imag",
