@@ -17,6 +17,7 @@ from gallery import RIGHT, WRONG
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.operators.language.names import TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator
 
@@ -33,6 +34,9 @@ def operators_as_before():
     yield
     for name in OPERATORS.keys() - before:
         del OPERATORS[name]
+        ARRAY_FUNCTIONS.pop(name, None)  # so that the name is free again
+        if hasattr(TENSOR_FUNCTIONS, name):
+            delattr(TENSOR_FUNCTIONS, name)
 
 
 def check(entry):
