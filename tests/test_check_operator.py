@@ -18,7 +18,6 @@ from gallery import RIGHT, WRONG
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
-from viewgrad.operators.language.names import TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
@@ -34,9 +33,8 @@ def operators_as_before():
     yield
     for name in OPERATORS.keys() - before:
         del OPERATORS[name]
-        ARRAY_FUNCTIONS.pop(name, None)  # so that the name is free again
-        if hasattr(TENSOR_FUNCTIONS, name):
-            delattr(TENSOR_FUNCTIONS, name)
+        for functions in (ARRAY_FUNCTIONS, TENSOR_FUNCTIONS):  # so that the name is free again
+            vars(functions).pop(name, None)
 
 
 def check(entry):
