@@ -103,9 +103,13 @@ class TensorsBesideArrays(RuleBasedStateMachine):
                 )
                 assert ours == numpys, name
 
+    def arrays(self):
+        """What shares memory: a scalar is a value, and stays one when it is detached."""
+        return [entry for entry in self.tensors() if not is_scalar(entry[1])]
+
     @invariant()
     def memory_is_shared_alike(self):
-        known = list(self.tensors())
+        known = list(self.arrays())
         for i, (name, tensor, array, _) in enumerate(known):
             for other, tensor2, array2, _ in known[:i]:
                 if frozenset((name, other)) not in self.compared:
@@ -137,9 +141,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
 
     def teardown(self):
         """As the user sees the memory, too."""
-        known = list(self.tensors())
-        # A scalar shares no memory: it is a value, and stays one when it is detached.
-        known = [entry for entry in known if not is_scalar(entry[1])]
+        known = self.arrays()
         seen = [(name, tensor.detach().numpy(), array) for name, tensor, array, _ in known]
         for i, (name, window, array) in enumerate(seen):
             assert not window.flags.writeable
