@@ -12,8 +12,9 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 BIN := $(VENV)/bin
 BENCH_BIN := $(BENCH_VENV)/bin
-# Two workers are what the smallest machines have; `make test PYTEST_FLAGS=` runs in one process.
-PYTEST_FLAGS ?= -n 2
+# Two workers are what the smallest machines have. Tests marked slow (every line interrupted, whole galleries, records of
+# 100,000 nodes) are for long runs: `make test PYTEST_FLAGS="-n 2"`.
+PYTEST_FLAGS ?= -n 2 -m "not slow"
 
 .PHONY: demo test bench lint types clean
 # The targets share environments, and two pips in one environment spoil it.
