@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
 from ..symbolic.attributes import thawed
+from ..symbolic.execute import forward_call
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.types import TensorType, Window
 from ..tensor.creation import full
@@ -84,23 +85,8 @@ class _Replay:
         operator = OPERATORS.get(node.kind.removesuffix("_"))
         if operator is None:
             raise NotCompiledError(f"{node.kind} cannot be run again ({self.graph.where(node)})")
-        options = iter(node.attributes or ())
         given = [None if value is None else self._value(value) for value in node.inputs]
-        spare = len(given) - len(operator.signature.tensors) + 1
-        args: list[Any] = []
-        keywords: dict[str, Any] = {}
-        for argument in operator.signature.arguments:
-            value: Any
-            if argument.kind == "plain":
-                value = thawed(next(options))
-            elif argument.kind == "tensors":
-                value, given = given[:spare], given[spare:]
-            else:
-                value = given.pop(0)
-            if argument.keyword_only:
-                keywords[argument.name] = value
-            else:
-                args.append(value)
+        args, keywords = forward_call(operator, given, node.attributes)
         results = operator.function(*args, **keywords)
         for output, result in zip(node.outputs, results if type(results) is tuple else (results,), strict=True):
             silent = result.requires_grad and not output.type.requires_grad  # under no_grad

@@ -290,6 +290,15 @@ def _accumulating_dtype(x: Tensor, dtype: Any) -> Any:
     return dtype
 
 
+def _running(run: Any, start: int, name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Tensor:
+    """The running sums or products along one axis, which `start` begins where it is asked for."""
+    x = as_operand(x)
+    axis = _only_axis(x, axis, name)
+    dtype = _accumulating_dtype(x, dtype)
+    result: Tensor = run(x if dtype is None else x.astype(dtype), axis)
+    return _with_start(result, start, axis) if include_initial else result
+
+
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
@@ -306,11 +315,7 @@ def cumulative_sum(
         >>> vg.cumulative_sum(vg.Tensor([1.0, 2.0]), include_initial=True)
         Tensor([0., 1., 3.])
     """
-    x = as_operand(x)
-    axis = _only_axis(x, axis, "cumulative_sum")
-    dtype = _accumulating_dtype(x, dtype)
-    summed: Tensor = cumsum(x if dtype is None else x.astype(dtype), axis)
-    return _with_start(summed, 0, axis) if include_initial else summed
+    return _running(cumsum, 0, "cumulative_sum", x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
@@ -329,11 +334,7 @@ def cumulative_prod(
         >>> vg.cumulative_prod(vg.Tensor([2.0, 3.0]))
         Tensor([2., 6.])
     """
-    x = as_operand(x)
-    axis = _only_axis(x, axis, "cumulative_prod")
-    dtype = _accumulating_dtype(x, dtype)
-    multiplied: Tensor = cumprod(x if dtype is None else x.astype(dtype), axis)
-    return _with_start(multiplied, 1, axis) if include_initial else multiplied
+    return _running(cumprod, 1, "cumulative_prod", x, axis, dtype, include_initial)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
