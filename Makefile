@@ -2,6 +2,7 @@
 #
 #   make demo    fit a forecast to the Mauna Loa CO2 record; writes co2_forecast.png
 #   make test    the whole test suite
+#   make docs    build the site, site/index.html; a broken link or an undocumented name fails
 #   make bench   compare with other engines, in an environment of its own
 #   make lint    ruff
 #   make types   mypy --strict
@@ -16,7 +17,7 @@ BENCH_BIN := $(BENCH_VENV)/bin
 # 100,000 nodes) are for long runs: `make test PYTEST_FLAGS="-n 2"`.
 PYTEST_FLAGS ?= -n 2 -m "not slow"
 
-.PHONY: demo test bench lint types clean
+.PHONY: demo test docs bench lint types clean
 # The targets share environments, and two pips in one environment spoil it.
 .NOTPARALLEL:
 # Without this, make deletes the interpreters as intermediate files.
@@ -28,6 +29,9 @@ demo: $(VENV)/.installed-examples
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m mkdocs build --quiet --strict
+
 bench: $(BENCH_VENV)/.installed-bench
 	$(BENCH_BIN)/python -m benchmarks
 
@@ -38,7 +42,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy --strict viewgrad
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache co2_forecast.png
+	rm -rf $(VENV) $(BENCH_VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache co2_forecast.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps depend on pyproject.toml: a changed dependency is installed at the next use, an unchanged one never again.

@@ -1,0 +1,27 @@
+"""What MkDocs runs while it builds the site: pages from beside `docs/`, links between them, sessions marked as such."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT)]
+
+import blocks  # noqa: E402
+import links  # noqa: E402
+from mkdocs.structure.files import File  # noqa: E402
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages whose source lies beside `docs/`, and those that are made of the code."""
+    for page, source in links.PAGES_FROM_ELSEWHERE.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Let links lead where their targets are in the site, and show sessions and output as what they are."""
+    return blocks.shown(links.in_site(markdown, page.file.src_uri))
