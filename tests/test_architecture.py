@@ -5,11 +5,17 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import viewgrad
+from viewgrad.operators import OPERATORS
+from viewgrad.operators.language.declaration import Trial
+from viewgrad.operators.samples import trials
+from viewgrad.operators.samples.trials import trial_of
 
 PACKAGE = Path(viewgrad.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -18,7 +24,7 @@ FLOORS = ["errors", "tensor", "views", "operators", "autograd", "func", "symboli
 MOST_LINES = 450
 # The floors that everything stands on; those above may be longer.
 CORE = [name for name in FLOORS if name not in ("symbolic", "compiler", "testing")]
-MOST_FILES = {"operators/derivatives": 36}  # a file for each family of operators; it is read one file at a time
+MOST_FILES = {"operators/derivatives": 36, "operators/samples": 36}  # a file for each family of operators
 
 FILES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -158,3 +164,44 @@ def test_docstrings_say_what_a_thing_is():
         first = ast.get_docstring(node)
         where = f"{name}: {getattr(node, 'name', '')}: {first[:60]}"
         assert not re.match(r"(Of|The same|By) ", first), where
+
+
+# -- the tables of derivatives -----------------------------------------------------------------------------------------
+
+TABLES, SAMPLES = PACKAGE / "operators" / "derivatives", PACKAGE / "operators" / "samples"
+
+
+def test_tables_hold_derivatives_and_nothing_for_tests():
+    for path in TABLES.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            where = f"{path.name}:{getattr(node, 'lineno', '')}"
+            if isinstance(node, ast.Call):
+                assert not {keyword.arg for keyword in node.keywords} & {"domain", "samples", "reference"}, where
+            if isinstance(node, ast.ImportFrom):
+                assert "samples" not in (node.module or ""), where
+
+
+def test_files_of_samples_stand_beside_tables():
+    own = {"__init__.py", "drawing.py", "trials.py"}
+    for path in SAMPLES.rglob("*.py"):
+        if path.name not in own:
+            assert (TABLES / path.relative_to(SAMPLES)).exists(), path
+
+
+def test_trials_are_those_of_operators():
+    if viewgrad.operators.derivatives.special_functions.special is None:
+        pytest.skip("some operators need SciPy")
+    assert trial_of("mul") == Trial()
+    assert trials.TRIALS.keys() <= OPERATORS.keys()
+
+
+def test_importing_the_library_loads_no_samples():
+    code = """
+import sys, viewgrad
+loaded = [name for name in sys.modules if name.startswith("viewgrad.operators.samples.")]
+assert sorted(name.rpartition(".")[2] for name in loaded) == ["drawing", "trials"], loaded
+assert viewgrad.operators.OPERATORS["log"].domain == (0.1, 3)
+assert "viewgrad.operators.samples.elementwise" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

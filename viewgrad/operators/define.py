@@ -21,11 +21,12 @@ from .codegen.compile import (
 )
 from .kinds import check_samples
 from .language.checker import check_functions, check_signature, declaration_error, read_formulas
-from .language.declaration import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature
+from .language.declaration import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature, Trial
 from .language.forward_formulas import read_tangents
 from .language.parsing import parse_signature
 from .numpy_dispatch import register
-from .samples import samples_in_each_kind
+from .samples.drawing import samples_in_each_kind
+from .samples.trials import trial_of
 
 __all__ = ["OPERATORS", "define_op", "row"]
 
@@ -45,14 +46,11 @@ def row(
     method: bool = True,
     numpy: Sequence[Any] = (),
     doc: str = "",
-    domain: tuple[float, float] = (-2.0, 2.0),
     kinds: str | Mapping[str, str] = "f",
-    samples: Callable[..., Any] | None = None,
-    reference: Callable[..., Any] | None = None,
     singular: bool = False,
     gives_arrays: bool = False,
 ) -> Operator:
-    """Define an operator: one row of the table.
+    """Define an operator: one row of the table. What it is tested on stands in `operators/samples/`.
 
     Arguments:
         signature: `"name(self, other, axis=None, *, option=1) -> (first, second)"`.
@@ -68,12 +66,8 @@ def row(
         method: whether to make the operator a method of `Tensor`.
         numpy: the NumPy functions and ufuncs that mean this operator on tensors.
         doc: what it computes.
-        domain: of an elementwise operator, the interval from which the tests draw its arguments.
         kinds: "fc" where the formulas are right for complex numbers, "f" where those are refused; by argument where
             they differ.
-        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors;
-            `samples.draws` writes it down shortly. Needed unless the operator is elementwise.
-        reference: computes the same in another way from arrays; the first of `numpy` where left out.
         singular: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows there is
             0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
         gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
@@ -83,6 +77,12 @@ def row(
     """
     if singular and derivatives is not None:
         derivatives = {name: f"flowing({formula}, grad)" for name, formula in derivatives.items()}
+    written = next((function for function in numpy if callable(function)), None)
+
+    def find_trial() -> Trial:
+        said = trial_of(operator.name)
+        return said if said.reference or written is None else attrs.evolve(said, reference=written)
+
     operator = _declare(
         signature,
         forward,
@@ -94,10 +94,8 @@ def row(
         lists=lists,
         doc=doc,
         user_defined=False,
-        domain=domain,
         kinds=kinds,
-        samples=samples,
-        reference=reference or next((function for function in numpy if callable(function)), None),
+        find_trial=find_trial,
         row=_place(signature),
         gives_arrays=gives_arrays,
     )
@@ -131,7 +129,7 @@ def _declare(
     lists: Sequence[str],
     doc: str,
     user_defined: bool,
-    **tested_on: Any,
+    **more: Any,
 ) -> Operator:
     """Check a declaration, and make an operator of it."""
     tensors = {
@@ -173,7 +171,7 @@ def _declare(
         has_inplace=has_inplace,
         doc=doc,
         user_defined=user_defined,
-        **tested_on,
+        **more,
     )
     environment = environment_of(operator)
     if user_defined:
@@ -253,9 +251,16 @@ def define_op(
 ) -> Operator:
     """Define an operator of one's own, which then behaves as a built-in one.
 
-    See `row` for the arguments. `elementwise` is inferred from an in-place variant where left out. What `kinds` claims
-    is checked on samples against finite differences; where it is left out, the formulas are tried on the first complex
-    number that comes, which is refused where they are wrong.
+    See `row` for the arguments that are not said here. What `kinds` claims is checked on samples against finite
+    differences. Where it is left out, the formulas are tried on the first complex number that comes, which is refused
+    where they are wrong.
+
+    Arguments:
+        elementwise: inferred from an in-place variant where left out.
+        domain: of an elementwise operator, the interval from which the tests draw its arguments.
+        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
+            Needed unless the operator is elementwise.
+        reference: computes the same in another way from arrays.
 
     Example:
         >>> import numpy as np, viewgrad as vg
@@ -283,10 +288,8 @@ def define_op(
         doc=doc,
         user_defined=True,
         row=_place(signature),
-        domain=domain,
         kinds=UNDECIDED if kinds is None else kinds,
-        samples=samples,
-        reference=reference,
+        find_trial=lambda: Trial(domain, samples, reference),
     )
     if kinds is not None:
         check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])

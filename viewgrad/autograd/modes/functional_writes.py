@@ -18,6 +18,7 @@ import numpy as np
 from ...operators.define import row
 from ...operators.derivatives.formulas import call as call_either
 from ...operators.features import OperatorCall
+from ...operators.samples.trials import trial
 from ...tensor.features import feature
 from ...tensor.indices import window_at
 from ...tensor.known import SESSION, KnownStorage, copy_of_layout, move
@@ -112,6 +113,11 @@ row(
     forward_derivative="auto_linear",
     method=False,
     kinds="fc",
+    gives_arrays=True,
+    doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
+)
+trial(
+    "overwritten",
     samples=lambda rng: [
         ((rng.standard_normal(shape), rng.standard_normal(values), place), {})
         for shape, values, place in (
@@ -122,9 +128,6 @@ row(
             ((3,), (3,), Place((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
         )
     ],
-    reference=lambda self, values, place: place.replaced(self, values),
-    gives_arrays=True,
-    doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
 )
 
 
@@ -141,6 +144,11 @@ row(
     forward_derivative="auto_linear",
     method=False,
     kinds="fc",
+    gives_arrays=True,
+    doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
+)
+trial(
+    "accumulated",
     samples=lambda rng: [
         ((rng.standard_normal(shape), rng.standard_normal(values), items), {})
         for shape, values, items in (
@@ -149,9 +157,6 @@ row(
             ((2, 3), (2,), (np.array([0, 1]), np.array([2, 2]))),
         )
     ],
-    reference=accumulated_forward,
-    gives_arrays=True,
-    doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
 )
 
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import case, draws
 
 __all__ = ["Window", "extents_after", "steps_of", "tuple_of", "with_margin", "without_margin"]
 
@@ -175,9 +174,6 @@ def convolution_weight_forward(x: Any, y: Any, kernel: Any, window: Window, grou
     return total.reshape(y.shape[1], x.shape[1] // groups, *kernel)
 
 
-W1 = Window((1,), ((0, 0),), (1,))
-W2 = Window((2, 1), ((1, 1), (0, 2)), (1, 2))
-
 row(
     "convolution(self, weight, window, groups)",
     convolution_forward,
@@ -188,12 +184,6 @@ row(
     forward_derivative="convolution(self_t, weight_p, window, groups) + convolution(self_p, weight_t, window, groups)",
     method=False,
     kinds="fc",
-    samples=draws(
-        case((1, 2, 4), (3, 2, 2), window=W1, groups=1),
-        case((2, 2, 5, 4), (4, 1, 3, 2), window=W2, groups=2),
-        case((2, 4), (3, 2, 2), window=W1, groups=1),
-        case((0, 2, 4), (3, 2, 2), window=W1, groups=1),
-    ),
     doc="The convolution that a window describes, in groups of channels.",
 )
 row(
@@ -207,11 +197,6 @@ row(
     "+ convolution_input(self_p, weight_t, extents, window, groups)",
     method=False,
     kinds="fc",
-    samples=draws(
-        case((1, 3, 3), (3, 2, 2), extents=(4,), window=W1, groups=1),
-        case((2, 4, 3, 4), (4, 1, 3, 2), extents=(5, 4), window=W2, groups=2),
-        case((3, 3), (3, 2, 2), extents=(4,), window=W1, groups=1),
-    ),
     doc="The gradient of what was convolved: the transposed convolution.",
 )
 row(
@@ -225,11 +210,6 @@ row(
     "+ convolution_weight(self_p, other_t, kernel, window, groups)",
     method=False,
     kinds="fc",
-    samples=draws(
-        case((1, 2, 4), (1, 3, 3), kernel=(2,), window=W1, groups=1),
-        case((2, 2, 5, 4), (2, 4, 3, 4), kernel=(3, 2), window=W2, groups=2),
-        case((2, 4), (3, 3), kernel=(2,), window=W1, groups=1),
-    ),
     doc="The gradient of the weights of a convolution.",
 )
 
@@ -317,62 +297,6 @@ def conv_window(weight_shape: tuple[int, ...], stride: Any, padding: Any, dilati
     return window_of(weight_shape[2:], stride, padding, dilation)
 
 
-def _naive(n: int) -> Any:
-    """A convolution, in another way: a sum over the elements of the kernel."""
-
-    def convolve(
-        x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-    ) -> Any:
-        single = x.ndim == n + 1
-        x = x[None] if single else x
-        kernel = weight.shape[2:]
-        window = window_of(kernel, stride, padding, dilation)
-        places = extents_after(x.shape[2:], kernel, window)
-        x = np.pad(x, [(0, 0), (0, 0), *window.padding])
-        result: Any = 0
-        per_group, out = weight.shape[1], weight.shape[0] // groups
-        for offset, under in steps_of(kernel, places, window):
-            part = x[under]
-            pieces = [
-                np.einsum(
-                    "bi...,oi->bo...",
-                    part[:, g * per_group : (g + 1) * per_group],
-                    weight[(slice(g * out, (g + 1) * out), slice(None), *offset)],
-                )
-                for g in range(groups)
-            ]
-            result = result + np.concatenate(pieces, axis=1)
-        if bias is not None:
-            result = result + bias.reshape((-1,) + (1,) * n)
-        return result[0] if single else result
-
-    return convolve
-
-
-CONV_SAMPLES = {
-    1: draws(
-        case((2, 2, 5), (3, 2, 2), (3,)), case((1, 2, 6), (2, 2, 3), stride=2, padding=1), case((2, 5), (3, 2, 2)),
-        case((1, 4, 5), (4, 2, 2), (4,), dilation=2, groups=2), case((1, 2, 4), (2, 1, 3), padding="same", groups=2),
-        case((0, 2, 5), (3, 2, 2), (3,)),
-    ),
-    2: draws(
-        case((2, 2, 4, 3), (3, 2, 2, 2), (3,)), case((1, 2, 5, 4), (2, 2, 3, 2), stride=(2, 1), padding=(1, 0)),
-        case((2, 4, 3), (1, 2, 2, 2)), case((1, 2, 5, 5), (4, 1, 2, 2), (4,), dilation=(2, 1), groups=2),
-        case((1, 1, 3, 3), (1, 1, 2, 3), padding="same"),
-    ),
-    3: draws(case((1, 1, 3, 3, 2), (2, 1, 2, 2, 2), (2,)), case((1, 2, 3, 3, 3), (2, 1, 2, 2, 1), stride=2, groups=2)),
-}  # fmt: skip
-TRANSPOSED_SAMPLES = {
-    1: draws(
-        case((2, 3, 4), (3, 2, 2), (2,)), case((1, 2, 3), (2, 2, 3), stride=2, padding=1, output_padding=1),
-        case((2, 4), (2, 1, 2)), case((1, 4, 3), (4, 2, 2), (4,), dilation=2, groups=2),
-    ),
-    2: draws(
-        case((1, 2, 3, 2), (2, 3, 2, 2), (3,), stride=(2, 1)),
-        case((1, 4, 2, 3), (4, 1, 2, 3), groups=2, padding=(0, 1)),
-    ),
-}  # fmt: skip
-
 WINDOW = "conv_window(weight%s.shape, stride, padding, dilation)"
 
 for _n in (1, 2, 3):
@@ -389,8 +313,6 @@ for _n in (1, 2, 3):
         f"+ convolution(self_p, weight_t, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
         kinds="fc",
-        samples=CONV_SAMPLES[_n],
-        reference=_naive(_n),
         doc=f"The convolution (without turning the weights round) in {_n} dimension{'s' * (_n > 1)}.",
     )
 for _n in (1, 2):
@@ -408,6 +330,5 @@ for _n in (1, 2):
         f"+ convolution_input(self_p, weight_t, {_extents}, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
         kinds="fc",
-        samples=TRANSPOSED_SAMPLES[_n],
         doc=f"The transposed convolution in {_n} dimension{'s' * (_n > 1)}.",
     )

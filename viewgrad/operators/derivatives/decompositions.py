@@ -24,15 +24,11 @@ from ...errors import DifferentiabilityError
 from ...tensor.tensor import FUNCTIONS, Tensor
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import Call, case, draws
 from .formulas import conjugated
 from .linear_algebra import adjoint, outer_products, pinv_gradient, pinv_tangent, real_dtype
 from .scattering import is_known_zero, values_of, zeros_beside
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
-
 
 def half_triangle(a: Any, lower: bool = True) -> Any:
     """One triangle of `a`, and half of the diagonal."""
@@ -95,12 +91,6 @@ def largest(*arrays: Any) -> float:
     return max((float(np.abs(values_of(a)).max()) for a in arrays if a.size), default=0.0)
 
 
-def positive_definite(rng: np.random.Generator, *shape: int) -> Array:
-    """Symmetric matrices whose eigenvalues are distinct and positive."""
-    a = rng.standard_normal(shape)
-    return a @ a.mT + np.diag(4.0 + np.arange(shape[-1]))
-
-
 # -- Cholesky ----------------------------------------------------------------------------------------------------------
 
 
@@ -131,12 +121,6 @@ row(
     forward_derivative="cholesky_tangent(self_t, result, upper)",
     numpy=[np.linalg.cholesky],
     kinds="fc",
-    samples=lambda rng: [
-        ((positive_definite(rng, 3, 3),), {}),
-        ((positive_definite(rng, 3, 3),), {"upper": True}),
-        ((positive_definite(rng, 2, 2, 2),), {}),
-        ((np.zeros((0, 2, 2)),), {}),
-    ],
     doc="The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint "
     "times U). Only the lower (upper) triangle is read, and has a gradient.",
 )
@@ -201,9 +185,6 @@ row(
     forward_derivative={"Q, R": "qr_tangents(self_t, Q, R)"},
     numpy=[np.linalg.qr],
     kinds="fc",
-    samples=draws(
-        case((3, 3)), case((4, 2)), case((2, 4)), case((2, 3, 2)), case((0, 3, 2)), case((2, 2), mode="complete")
-    ),
     doc="Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable "
     "where the first columns are linearly independent.",
 )
@@ -253,15 +234,6 @@ def eigvalsh_tangent(tangent: Any, a: Any, triangle: Any) -> Any:
     return np.diagonal(turned, 0, -2, -1).real
 
 
-def _hermitian_matrices(rng: np.random.Generator) -> list[Call]:
-    return [
-        ((positive_definite(rng, 3, 3),), {}),
-        ((positive_definite(rng, 3, 3),), {"UPLO": "U"}),
-        ((positive_definite(rng, 2, 2, 2),), {}),
-        ((np.zeros((0, 2, 2)),), {}),
-    ]
-
-
 row(
     "eigh(self, UPLO='L') -> (eigenvalues, eigenvectors)",
     lambda a, UPLO="L": np.linalg.eigh(a, UPLO),
@@ -271,7 +243,6 @@ row(
     },
     numpy=[np.linalg.eigh],
     kinds="fc",
-    samples=_hermitian_matrices,
     doc="The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, "
     "the lower or the upper, is read, and has a gradient.",
 )
@@ -281,7 +252,6 @@ row(
     {"self": "eigvalsh_gradient(grad, self, UPLO)"},
     forward_derivative="eigvalsh_tangent(self_t, self_p, UPLO)",
     numpy=[np.linalg.eigvalsh],
-    samples=_hermitian_matrices,
     kinds="fc",
     doc="The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read.",
 )
@@ -404,14 +374,6 @@ row(
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
     },
     kinds="fc",
-    samples=draws(
-        case((3, 3)),
-        case((4, 2), full_matrices=False),
-        case((2, 4), False),
-        case((2, 3, 2), False),
-        case((0, 3, 2), False),
-    ),
-    reference=np.linalg.svd,
     doc="The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix.",
 )
 row(
@@ -421,7 +383,6 @@ row(
     forward_derivative="svdvals_tangent(self_t, self_p)",
     numpy=[np.linalg.svdvals],
     kinds="fc",
-    samples=draws(case((3, 3)), case((2, 3, 2)), case((2, 4)), case((0, 2, 2))),
     doc="The singular values, descending.",
 )
 
@@ -498,7 +459,6 @@ row(
     },
     numpy=[np.linalg.lstsq],
     kinds="fc",
-    samples=draws(case((4, 2), (4, 3)), case((4, 2), (4,)), case((2, 4), (2, 2)), case((3, 3), (3,))),
     doc="The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain "
     "(none where the rank is not full or nothing remains), the rank and the singular values of the matrix.",
 )

@@ -19,7 +19,7 @@ from ...tensor.tensor import Tensor
 from ..codegen.compile import formula_function
 from ..define import row
 from .formulas import call, conjugated, plain
-from .linear_algebra import adjoint, along, eye_like, regular_matrices
+from .linear_algebra import adjoint, along, eye_like
 
 __all__: list[str] = []
 
@@ -100,31 +100,6 @@ def trace_of(a: Any) -> Any:
     return along(along((a * eye_like(a)).sum((-2, -1)), -1), -1)
 
 
-def by_minors(a: Any) -> Any:
-    """The cofactors, in another way: by the determinants of the minors."""
-    result = np.empty_like(a)
-    n = a.shape[-1]
-    for i in range(n):
-        for j in range(n):
-            minor = np.delete(np.delete(a, i, -2), j, -1)
-            result[..., i, j] = (-1) ** (i + j) * np.linalg.det(minor)
-    return result
-
-
-def singular(*shape: int, rank: int) -> Any:
-    """A stack of matrices of a rank."""
-    rng = np.random.default_rng(rank)
-    return rng.standard_normal((*shape[:-1], rank)) @ rng.standard_normal((*shape[:-2], rank, shape[-1]))
-
-
-def of_each_rank(rng: np.random.Generator) -> list[Array]:
-    """Matrices of all ranks, small and large ones, stacks of them, and empty stacks."""
-    return [
-        *(singular(3, 3, rank=rank) for rank in range(4)), singular(4, 4, rank=2), singular(2, 2, 2, rank=1),
-        np.diag([1.0, 1.0, 0.0]), np.array([[3.0]]), np.zeros((0, 2, 2)), rng.standard_normal((2, 3, 3)),
-    ]  # fmt: skip
-
-
 row(
     "cofactor_matrix(self)",
     cofactor_matrix_forward,
@@ -132,8 +107,6 @@ row(
     forward_derivative="cofactor_change(self_p, self_t)",
     method=False,
     kinds="fc",
-    samples=lambda rng: [((a,), {}) for a in of_each_rank(rng)],
-    reference=by_minors,
     doc="The matrices of cofactors of square matrices.",
 )
 row(
@@ -146,7 +119,6 @@ row(
     forward_derivative="cofactor_change(self_p, direction_t) + cofactor_change_of_change(self_p, direction_p, self_t)",
     method=False,
     kinds="fc",
-    samples=lambda rng: [((a, rng.standard_normal(a.shape)), {}) for a in of_each_rank(rng)],
     doc="What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`.",
 )
 
@@ -159,11 +131,6 @@ row(
     forward_derivative="(cofactors(self_p, result) * self_t).sum((-2, -1))",
     numpy=[np.linalg.det],
     kinds="fc",
-    samples=lambda rng: [
-        ((rng.standard_normal((3, 3)),), {}),
-        ((np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [5.0, 7.0, 9.5]]),), {}),
-        *(((a,), {}) for a in of_each_rank(rng)),
-    ],
     doc="The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors.",
 )
 
@@ -193,11 +160,6 @@ row(
     },
     numpy=[np.linalg.slogdet],
     kinds="fc",
-    samples=lambda rng: [
-        ((regular_matrices(rng, 3, 3),), {}),
-        ((regular_matrices(rng, 2, 2, 2),), {}),
-        ((np.zeros((0, 2, 2)),), {}),
-    ],
     doc="The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of "
     "their absolute values.",
 )

@@ -29,17 +29,6 @@ def dropped(a: Any, mask: Any, p: float, train: bool) -> Any:
     return np.where(mask, a * (1 / (1 - p) if train and p < 1 else 1.0), 0)
 
 
-class SameNumbers:
-    """A generator for tests, which draws the same numbers at every call."""
-
-    def random(self, shape: tuple[int, ...]) -> Any:
-        """Numbers between 0 and 1."""
-        return np.random.default_rng(0).random(shape)
-
-    def __repr__(self) -> str:
-        return "SameNumbers()"
-
-
 native_dropout = row(
     "native_dropout(self, p, train=True, *, generator) -> (output, mask)",
     native_dropout_forward,
@@ -48,15 +37,6 @@ native_dropout = row(
     forward_derivative={"output": "dropped(self_t, mask, p, train)"},
     method=False,
     kinds="fc",
-    samples=lambda rng: [
-        ((rng.standard_normal(shape), p), {"generator": SameNumbers(), **options})
-        for shape, p, options in [
-            ((3, 4), 0.5, {}),
-            ((3, 4), 0.3, {"train": False}),
-            ((3,), 1.0, {}),
-            ((0, 2), 0.5, {}),
-        ]
-    ],
     doc="The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that "
     "stay.",
 )

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import Call
 from .decompositions import differences_of, largest, on_diagonal, require_no_phase
 from .linear_algebra import adjoint, real_dtype
 from .scattering import is_known_zero
@@ -70,21 +69,12 @@ def eigvals_tangent(tangent: Any, a: Any) -> Any:
     return np.diagonal(np.linalg.solve(vectors, tangent @ vectors), 0, -2, -1)
 
 
-def _with_real_eigenvalues(rng: np.random.Generator) -> list[Call]:
-    def drawn(*outer: int) -> Array:
-        turn = rng.standard_normal((*outer, 3, 3)) + 2 * np.eye(3)
-        return turn @ (np.array([1.0, 2.5, -1.5])[:, None] * np.linalg.inv(turn))  # type: ignore[no-any-return]
-
-    return [((drawn(),), {}), ((drawn(2),), {})]
-
-
 row(
     "eig(self) -> (eigenvalues, eigenvectors)",
     lambda a: tuple(np.linalg.eig(a)),
     {"self": "eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, self.dtype)"},
     forward_derivative={"eigenvalues, eigenvectors": "eig_tangents(self_t, eigenvalues, eigenvectors)"},
     numpy=[np.linalg.eig],
-    samples=_with_real_eigenvalues,
     doc="The eigenvalues and the eigenvectors, of length 1, of square matrices.",
 )
 row(
@@ -93,6 +83,5 @@ row(
     {"self": "eigvals_gradient(grad, self)"},
     forward_derivative="eigvals_tangent(self_t, self_p)",
     numpy=[np.linalg.eigvals],
-    samples=_with_real_eigenvalues,
     doc="The eigenvalues of square matrices.",
 )

@@ -13,7 +13,6 @@ import numpy as np
 from ..define import row
 from ..language.declaration import InPlace, Operator
 from ..language.names import set_meaning
-from ..samples import case, draws
 from .formulas import conjugated
 
 __all__: list[str] = []
@@ -23,8 +22,6 @@ NOT: Final = "not_differentiable"
 AUTO: Final = "auto_element_wise"
 LINEAR: Final = "auto_linear"
 STEP: Final = "zeros_like(grad)"  # of functions that are constant between their jumps
-MASK: Final = np.array([[True, False, False, True], [False, False, True, True], [True, True, False, False]])
-BITS: Final = np.arange(12).reshape(3, 4) % 5
 
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
@@ -58,12 +55,10 @@ unary("positive",   np.positive,   "grad",                         "A copy of th
 unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
       inplace=InPlace(forward=lambda a: np.negative(a)))
 unary("square",     np.square,     "grad * conj(2 * self)",        "The value times itself.")
-unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", domain=(0.3, 3),
-      singular=True)
-unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", domain=(0.1, 3),
-      singular=True)
+unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", singular=True)
+unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", singular=True)
 unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube root; infinite gradient at 0.",
-      kinds="f", domain=(0.1, 3), singular=True)
+      kinds="f", singular=True)
 unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value, of reals; gradient 0 at 0.",
       kinds="f")
 unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
@@ -80,20 +75,20 @@ binary("mul", np.multiply, ("grad * conj(other)", "grad * conj(self)"),
        "self_t * other_p + self_p * other_t", "The product.", kinds="fc")
 binary("div", np.true_divide, ("grad / conj(other)", "-grad * conj(result / other)"),
        "flowing(self_t / other_p, self_t) - flowing(other_t * (result / other_p), other_t)", "The quotient.",
-       kinds="fc", domain=(0.3, 3), singular=True)
+       kinds="fc", singular=True)
 binary("floor_divide", np.floor_divide, (STEP, STEP),
        "zeros_like(result)", "The quotient rounded down; gradient 0.")
 binary("remainder", np.remainder, ("grad", "-grad * floor_divide(self, other)"),
        "self_t - flowing(other_t * floor_divide(self_p, other_p), other_t)",
-       "What division leaves, with the divisor's sign.", domain=(0.3, 3), singular=True)
+       "What division leaves, with the divisor's sign.", singular=True)
 binary("fmod", np.fmod, ("grad", "-grad * rint((self - result) / other)"),
        "self_t - flowing(other_t * rint((self_p - result) / other_p), other_t)",
-       "What division leaves, with the dividend's sign.", domain=(0.3, 3), singular=True)
+       "What division leaves, with the dividend's sign.", singular=True)
 row(
     "pow(self, exponent)", np.power,
     {"self": "grad * conj(power_slope(self, exponent))", "exponent": "grad * conj(result * power_log(self, exponent))"},
     forward_derivative="power_tangent(self_p, exponent_p, result, self_t, exponent_t)",
-    elementwise=True, inplace=True, kinds="fc", domain=(0.3, 2), numpy=[np.power], singular=True,
+    elementwise=True, inplace=True, kinds="fc", numpy=[np.power], singular=True,
     doc="The power; where the base is 0, the gradient of an exponent that is not negative is 0.",
 )
 row(
@@ -101,7 +96,6 @@ row(
     {"self": "grad * conj(1 - weight)", "end": "grad * conj(weight)", "weight": "grad * conj(end - self)"},
     forward_derivative="self_t + weight_p * (end_t - self_t) + weight_t * (end_p - self_p)",
     elementwise=True, inplace=True, kinds="fc", doc="The point `weight` of the way from `self` to `end`.",
-    reference=lambda self, end, weight: (1 - weight) * self + weight * end,
 )
 
 # -- exponentials and logarithms ---------------------------------------------------------------------------------------
@@ -109,14 +103,10 @@ row(
 unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.", singular=True)
 unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.", singular=True)
 unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.", singular=True)
-unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", domain=(0.1, 3),
-      singular=True)
-unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", domain=(0.1, 3),
-      singular=True)
-unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", domain=(0.1, 3),
-      singular=True)
-unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", domain=(-0.9, 2),
-      singular=True)
+unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", singular=True)
+unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", singular=True)
+unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", singular=True)
+unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", singular=True)
 binary("logaddexp", np.logaddexp, ("grad * sigmoid(self - other)", "grad * sigmoid(other - self)"),
        "flowing(self_t * sigmoid(self_p - other_p), self_t) + flowing(other_t * sigmoid(other_p - self_p), other_t)",
        "log(exp(self) + exp(other)).", singular=True)
@@ -130,20 +120,16 @@ binary("logaddexp2", np.logaddexp2,
 
 unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine, of radians.")
 unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine, of radians.")
-unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.", domain=(-1.2, 1.2))
-unary("arcsin",  np.arcsin,  "grad / conj(sqrt(1 - square(self)))",  "The inverse of the sine.", domain=(-0.9, 0.9),
-      singular=True)
-unary("arccos",  np.arccos,  "-grad / conj(sqrt(1 - square(self)))", "The inverse of the cosine.", domain=(-0.9, 0.9),
-      singular=True)
+unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.")
+unary("arcsin",  np.arcsin,  "grad / conj(sqrt(1 - square(self)))",  "The inverse of the sine.", singular=True)
+unary("arccos",  np.arccos,  "-grad / conj(sqrt(1 - square(self)))", "The inverse of the cosine.", singular=True)
 unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.", singular=True)
 unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.", singular=True)
 unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.", singular=True)
 unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.")
 unary("arcsinh", np.arcsinh, "grad / conj(sqrt(1 + square(self)))",  "The inverse of sinh.", singular=True)
-unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(self + 1))", "The inverse of cosh.", domain=(1.1, 3),
-      singular=True)
-unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", domain=(-0.9, 0.9),
-      singular=True)
+unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(self + 1))", "The inverse of cosh.", singular=True)
+unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", singular=True)
 unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees as radians.",
       tangent=LINEAR, kinds="f", numpy=[np.deg2rad, np.radians])
 unary("rad2deg", np.rad2deg, "grad * 57.29577951308232",             "Radians as degrees.",
@@ -165,13 +151,11 @@ def sigmoid_forward(a: Array) -> Any:
         return 1 / (1 + np.exp(-a))
 
 
-unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).",
-      reference=lambda a: 0.5 * (1 + np.tanh(a / 2)))
+unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).")
 unary("relu", lambda a: np.maximum(a, 0), "grad * (result > 0)", "The value, or 0 for a negative one; gradient 0 at 0.",
-      kinds="f", reference=lambda a: np.where(a > 0, a, 0))
+      kinds="f")
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
-      "log(1 + exp(beta * self)) / beta.", kinds="f", samples=draws(case((3, 4)), case((3, 4), beta=2.5)),
-      reference=lambda a, beta=1.0: np.log(1 + np.exp(beta * a)) / beta)
+      "log(1 + exp(beta * self)) / beta.", kinds="f")
 
 # -- rounding: constant between the jumps, so the gradient is 0 --------------------------------------------------------
 
@@ -180,7 +164,7 @@ unary("ceil",  np.ceil,  STEP, "The least integer that is not less; gradient 0."
 unary("trunc", np.trunc, STEP, "The integer part; gradient 0.", kinds="f")
 unary("rint",  np.rint,  STEP, "The nearest integer, the even one where two are; gradient 0.")
 unary("round(self, decimals=0)", np.round, STEP, "The value with so many decimals; gradient 0.",
-      numpy=[np.round], samples=draws(case((3, 4)), case((3, 4), 1)))
+      numpy=[np.round])
 
 # -- choosing between values -------------------------------------------------------------------------------------------
 
@@ -213,15 +197,12 @@ row(
     "where(condition, self, other)", np.where,
     {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
     forward_derivative=LINEAR, elementwise=True, method=False, kinds="fc",
-    samples=draws(case(MASK, (3, 4), (3, 4))), reference=np.where,
     doc="The first value where the condition is true, the second elsewhere.",
 )
 row(
     "masked_fill(self, mask, value)", lambda self, mask, value: np.where(mask, value, self),
     {"self": "masked_fill(grad, mask, 0)", "mask": NOT, "value": "where(mask, grad, 0)"},
     forward_derivative=LINEAR, elementwise=True, inplace=True, kinds="fc",
-    samples=draws(case((3, 4), MASK, (3, 4)), case((3, 4), MASK, ())),
-    reference=lambda self, mask, value: np.choose(mask, [self, value]),
     doc="The tensor with `value` where the mask is true.",
 )
 row(
@@ -233,10 +214,6 @@ row(
     },
     forward_derivative="clip_tangent(self_p, min_p, max_p, self_t, min_t, max_t)",
     elementwise=True, inplace=True, kinds="fc", numpy=[np.clip],
-    samples=draws(
-        case((3, 4), np.full((3, 4), -0.5), np.full((3, 4), 0.6)), case((3, 4), (3, 4), (3, 4)),
-        case((3, 4), np.array(-0.5), np.array(0.6)), case((3, 4), min=np.array(0.1)), case((3, 4), max=np.array(0.1)),
-    ),
     doc="The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value.",
 )
 
@@ -264,11 +241,9 @@ predicate("isinf",         np.isinf,         "Whether the value is infinite.")
 predicate("isfinite",      np.isfinite,      "Whether the value is neither infinite nor not a number.")
 predicate("signbit",       np.signbit,       "Whether the sign bit is set.")
 
-TWO: Final[dict[str, Any]] = {"inplace": True, "samples": draws(case(BITS, BITS[::-1]))}
-predicate("bitwise_and",   np.bitwise_and,   "Of integers or bools, bit by bit: and.", **TWO)
-predicate("bitwise_or",    np.bitwise_or,    "Of integers or bools, bit by bit: or.", **TWO)
-predicate("bitwise_xor",   np.bitwise_xor,   "Of integers or bools, bit by bit: exclusive or.", **TWO)
-predicate("left_shift",    np.left_shift,    "Integers times a power of two.", **TWO)
-predicate("right_shift",   np.right_shift,   "Integers divided by a power of two, rounded down.", **TWO)
-predicate("invert",        np.invert,        "Of integers or bools, bit by bit: not.",
-          inplace=True, samples=draws(case(BITS)))
+predicate("bitwise_and",   np.bitwise_and,   "Of integers or bools, bit by bit: and.", inplace=True)
+predicate("bitwise_or",    np.bitwise_or,    "Of integers or bools, bit by bit: or.", inplace=True)
+predicate("bitwise_xor",   np.bitwise_xor,   "Of integers or bools, bit by bit: exclusive or.", inplace=True)
+predicate("left_shift",    np.left_shift,    "Integers times a power of two.", inplace=True)
+predicate("right_shift",   np.right_shift,   "Integers divided by a power of two, rounded down.", inplace=True)
+predicate("invert",        np.invert,        "Of integers or bools, bit by bit: not.", inplace=True)

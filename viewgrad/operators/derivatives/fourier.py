@@ -16,7 +16,6 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from ..samples import case, draws
 from .linear_algebra import real_dtype
 from .scattering import zeros_beside
 
@@ -137,10 +136,6 @@ def transform(name: str, gradient: str, kinds: str, doc: str) -> None:
         numpy=[function],
         kinds=kinds,
         method=False,
-        samples=draws(
-            case((4,)), case((5,)), case((2, 5), 3), case((2, 3), 6, norm="ortho"), case((0, 4)),
-            case((4, 3), axis=0, norm="forward"), case((3, 2, 2), 5, 0, "backward"),
-        ),
         doc=doc,
     )  # fmt: skip
 
@@ -160,11 +155,6 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             _require_distinct(a.ndim, s, axes)
             return function(a, s, transformed_axes(a.ndim, s, axes) if axes is None else axes, norm)
 
-        samples = draws(
-            case((3, 4)), case((2, 3, 5), norm="ortho"), case((2, 3, 4), s=(3, 2), axes=(0, 2), norm="forward"),
-            case((2, 3, 4), s=(4, 5), axes=(-1, 0), norm="backward"), case((0, 2, 3), axes=(1, 2)),
-            case((3, 4), s=(-1, 6), axes=(1, 0)),
-        )  # fmt: skip
         row(
             f"{name}{ending}(self, s=None, axes={axes}, norm=None)",
             forward,
@@ -173,9 +163,6 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             numpy=[function],
             kinds=kinds,
             method=False,
-            samples=samples
-            if ending == "2"
-            else draws(case((4,)), case((2, 3), s=(3, 2), axes=(0, 1)), case((2, 2, 3))),
             doc=doc if ending == "n" else f"{doc[:-1]}, by default of the last two.",
         )
 
@@ -207,7 +194,6 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
         numpy=[_function],
         kinds="fc",
         method=False,
-        samples=draws(case((5,)), case((3, 4)), case((3, 4), 0), case((2, 3, 5), (0, 2)), case((0, 3))),
         doc="The dimensions rolled so that the lowest frequency comes "
         + ("to the middle." if _name == "fftshift" else "back to the front."),
     )

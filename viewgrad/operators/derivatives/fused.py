@@ -8,7 +8,6 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import case, draws
 from .formulas import conjugated
 
 __all__: list[str] = []
@@ -16,7 +15,7 @@ __all__: list[str] = []
 # -- of matrices -------------------------------------------------------------------------------------------------------
 
 
-def multiplied(signature: str, first: str, second: str, first_gradient: str, samples: Any, doc: str) -> None:
+def multiplied(signature: str, first: str, second: str, first_gradient: str, doc: str) -> None:
     """Rows for `beta * self + alpha * (first @ second)`."""
     first_t, second_t = f"matmul({first}_t, {second}_p)", f"matmul({first}_p, {second}_t)"
     row(
@@ -30,8 +29,6 @@ def multiplied(signature: str, first: str, second: str, first_gradient: str, sam
         forward_derivative=f"beta * self_t + alpha * ({first_t} + {second_t})",
         inplace=True,
         kinds="fc",
-        samples=samples,
-        reference=lambda a, x, y, *, beta=1, alpha=1: beta * a + alpha * (x @ y),
         doc=doc,
     )
 
@@ -47,12 +44,6 @@ multiplied(
     "mat1",
     "mat2",
     "matmul(grad, adjoint(mat2))",
-    draws(
-        case((2, 4), (2, 3), (3, 4)),
-        case((2, 4), (2, 3), (3, 4), beta=0.5, alpha=-2),
-        case((4,), (2, 3), (3, 4)),
-        case((2, 4), (2, 0), (0, 4)),
-    ),
     "A matrix, times `beta`, plus the product of two matrices, times `alpha`.",
 )
 multiplied(
@@ -60,11 +51,6 @@ multiplied(
     "batch1",
     "batch2",
     "matmul(grad, adjoint(batch2))",
-    draws(
-        case((2, 2, 4), (2, 2, 3), (2, 3, 4)),
-        case((2, 1, 4), (2, 2, 3), (2, 3, 4), beta=0.5, alpha=3),
-        case((0, 2, 4), (0, 2, 3), (0, 3, 4)),
-    ),
     "A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`.",
 )
 multiplied(
@@ -72,7 +58,6 @@ multiplied(
     "mat",
     "vec",
     "outer_products(grad, vec, True)",
-    draws(case((2,), (2, 3), (3,)), case((), (2, 3), (3,), beta=0.5, alpha=-2), case((2,), (2, 0), (0,))),
     "A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`.",
 )
 
@@ -87,13 +72,6 @@ row(
     forward_derivative="linear(self_t, weight_p) + linear(self_p, weight_t) + or_nothing(bias_t)",
     method=False,
     kinds="fc",
-    samples=draws(
-        case((2, 3), (4, 3), (4,)),
-        case((3,), (4, 3), (4,)),
-        case((2, 2, 3), (4, 3)),
-        case((2, 3), (3,)),
-        case((0, 3), (2, 3)),
-    ),
     doc="The product with the transpose of a matrix of weights, plus a bias: a layer of a network.",
 )
 
@@ -140,6 +118,5 @@ for _name, _forward, _gradients, _tangent, _what in (
         elementwise=True,
         inplace=True,
         kinds="fc",
-        samples=draws(case((3, 4), (3, 4), (3, 4)), case((3, 4), (3, 4), (3, 4), value=-2.5), domain=(0.5, 2)),
         doc=f"The value, plus `value` times the {_what} of the two others.",
     )

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import case, draws
 
 __all__: list[str] = []
 
@@ -24,7 +23,6 @@ for _name, _what in (("argmax", "greatest"), ("argmin", "least")):
         lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
         {"self": NOT},
         numpy=[_function],
-        samples=draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), axis=1, keepdims=True), case(())),
         doc=f"Where the {_what} value is, of equal ones the first; in row order, where no axis is given.",
     )
 row(
@@ -32,17 +30,12 @@ row(
     lambda a, kth, axis=-1: np.argpartition(a, kth, axis=axis),
     {"self": NOT},
     numpy=[np.argpartition],
-    samples=draws(case((5,), 2), case((3, 4), 1, 0)),
     doc="The places of the values, with that of the `kth` in order at its own place and lesser ones before it.",
 )
 row(
     "searchsorted(self, v, side='left')",
     lambda a, v, side="left": np.searchsorted(a, v, side=side),
     {"self": NOT, "v": NOT},
-    samples=lambda rng: [
-        ((np.arange(4.0), rng.uniform(-1, 5, (2, 3))), {}),
-        ((np.arange(4.0), np.array(2.0), "right"), {}),
-    ],
     numpy=[np.searchsorted],
     doc="Where values would have to be inserted to keep a vector sorted.",
 )
@@ -51,20 +44,12 @@ row(
     lambda a, bins, right=False: np.digitize(a, bins, right=right),
     {"self": NOT, "bins": NOT},
     numpy=[np.digitize],
-    samples=lambda rng: [
-        ((rng.uniform(-1, 5, (2, 3)), np.arange(4.0)), {}),
-        ((np.arange(3.0), np.arange(4.0), True), {}),
-    ],
     doc="The number of the bin that each value lies in.",
 )
 row(
     "isin(self, test_elements, *, invert=False)",
     lambda a, test_elements, *, invert=False: np.isin(a, test_elements, invert=invert),
     {"self": NOT, "test_elements": NOT},
-    samples=lambda rng: [
-        ((rng.integers(0, 4, (3, 4)), np.array([1, 3])), {}),
-        ((np.arange(3.0), np.ones(1)), {"invert": True}),
-    ],
     numpy=[np.isin],
     doc="Whether each value is one of the others.",
 )
@@ -86,10 +71,6 @@ row(
     forward_derivative="bincount(self_p, weights_t, minlength)",
     numpy=[np.bincount],
     method=False,
-    samples=lambda rng: [
-        ((rng.integers(0, 4, 6), rng.standard_normal(6)), {}),
-        ((rng.integers(0, 4, 6), rng.standard_normal(6), 7), {}),
-    ],
     doc="How often each integer occurs, or the sum of the weights beside it.",
 )
 

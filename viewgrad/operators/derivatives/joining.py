@@ -10,7 +10,6 @@ import numpy as np
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from ..samples import case, draws
 
 __all__ = ["column_stack", "dstack", "flip", "fliplr", "flipud", "hstack", "rot90", "vstack"]
 
@@ -21,45 +20,28 @@ concatenate = row(
     "concatenate(tensors, axis=0)", lambda tensors, axis=0: np.concatenate(tensors, axis),
     {"tensors": "split_gradient(grad, tensors.shapes, axis)"},
     forward_derivative=LINEAR, lists=["tensors"], kinds="fc", numpy=[np.concatenate],
-    samples=draws(
-        case([(2, 3), (1, 3), (0, 3)]), case([(2, 3), (2, 1)], axis=-1), case([(2, 3), (2,)], axis=None), case([(2,)]),
-    ),
     doc="The tensors joined along a dimension that they have.",
 ).function
 row(
     "stack(tensors, axis=0)", lambda tensors, axis=0: np.stack(tensors, axis),
     {"tensors": "unstack_gradient(grad, axis)"},
     forward_derivative=LINEAR, lists=["tensors"], kinds="fc", numpy=[np.stack],
-    samples=draws(case([(2, 3), (2, 3)]), case([(2, 3), (2, 3)], axis=-1), case([(), (), ()]), case([(2, 0)], axis=1)),
     doc="The tensors, all of one shape, joined along a new dimension.",
 )
 row(
     "tile(self, reps)", lambda self, reps: np.tile(self, reps), {"self": "tile_gradient(grad, self.shape, reps)"},
     forward_derivative=LINEAR, kinds="fc", numpy=[np.tile],
-    samples=draws(
-        case((2, 3), 2), case((2, 3), reps=(2, 1)), case((3,), reps=(2, 2)), case((), reps=(2,)),
-        case((2, 3), reps=(0, 1)), case((2, 3), reps=(2, 1, 2)),
-    ),
     doc="The whole tensor repeated `reps` times along each dimension.",
 )
 row(
     "repeat(self, repeats, axis=None)", lambda self, repeats, axis=None: np.repeat(self, repeats, axis),
     {"self": "repeat_gradient(grad, repeats, self.shape, axis)", "repeats": "not_differentiable"},
     forward_derivative=LINEAR, kinds="fc", numpy=[np.repeat],
-    samples=draws(
-        case((2, 3), 2), case((2, 3), 2, axis=-1), case((2, 3), np.array([2, 0, 1]), axis=1), case((), 3),
-        case((), 3, axis=0),
-        case((2, 2), np.array([1, 0, 2, 1])), case((2, 3), 0),
-    ),
     doc="Each element, or each slice along `axis`, repeated.",
 )
 row(
     "roll(self, shift, axis=None)", lambda self, shift, axis=None: np.roll(self, shift, axis),
     {"self": "roll_back(grad, shift, axis)"}, forward_derivative=LINEAR, kinds="fc", numpy=[np.roll],
-    samples=draws(
-        case((3, 4), 5), case((3, 4), -1, axis=1), case((3, 4), shift=(1, 2), axis=(0, 1)),
-        case((3, 4), shift=2, axis=(0, 1)), case((0, 2), 1),
-    ),
     doc="The elements moved along `axis`, or in row order, those that leave coming in at the other end.",
 )
 row(
@@ -67,11 +49,6 @@ row(
     lambda self, pad_width, mode="constant", constant_values=0: padded(self, pad_width, mode, constant_values),
     {"self": "pad_gradient(grad, self.shape, pad_width, mode)"},
     forward_derivative="pad(self_t, pad_width, mode)", kinds="fc", numpy=[np.pad],
-    samples=draws(
-        case((3, 4), 1), case((3,), pad_width=(2, 0), constant_values=5.0), case((3,), 4, mode="symmetric"),
-        case((3, 4), pad_width=((0, 1), (2, 0)), mode="edge"), case((3, 4), pad_width=((3, 1), (2, 5)), mode="reflect"),
-        case((3, 2), pad_width=((0, 0), (3, 3)), mode="wrap"),
-    ),
     doc="The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements.",
 )
 

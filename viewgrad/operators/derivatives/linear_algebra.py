@@ -25,7 +25,6 @@ from ..composites import composite
 from ..define import row
 from ..numpy_dispatch import write_out
 from ..operands import as_operand
-from ..samples import Call, case, draws
 from .formulas import call, conjugated
 
 __all__ = ["cond", "multi_dot"]
@@ -47,16 +46,6 @@ def eye_like(a: Any) -> Array:
 def real_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype of the parts of a number."""
     return np.empty(0, dtype).real.dtype
-
-
-def regular(*shape: int) -> Any:
-    """Samples of one stack of matrices far from singular."""
-    return lambda rng: [((regular_matrices(rng, *shape),), {})]
-
-
-def regular_matrices(rng: np.random.Generator, *shape: int) -> Array:
-    """Square matrices far from singular."""
-    return rng.standard_normal(shape) + 3 * np.eye(shape[-1])
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
@@ -89,9 +78,6 @@ row(
     forward_derivative="auto_linear",
     numpy=[np.trace],
     kinds="fc",
-    samples=draws(
-        case((3, 3)), case((3, 4), 1), case((2, 3, 4), -1, axis1=2, axis2=0), case((0, 0)), case((3, 2, 3), 0, -1, 0)
-    ),
     doc="The sum along the diagonals of the planes of two dimensions.",
 )
 
@@ -131,9 +117,6 @@ row(
     forward_derivative="kron(self_t, b_p) + kron(self_p, b_t)",
     numpy=[np.kron],
     kinds="fc",
-    samples=draws(
-        case((2, 3), (3, 2)), case((3,), (2, 2)), case((2, 2), ()), case((0, 2), (2, 3)), case((2, 1, 2), (3,))
-    ),
     doc="The Kronecker product.",
 )
 
@@ -156,8 +139,6 @@ cross = row(
     },
     forward_derivative="cross(self_t, other_p, axis) + cross(self_p, other_t, axis)",
     kinds="fc",
-    samples=draws(case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 1), axis=0), case((0, 3), (1, 3))),
-    reference=lambda a, b, axis=-1: np.cross(a, b, axis=axis),
     doc="The cross products of vectors of three elements.",
 )
 
@@ -192,10 +173,6 @@ vecdot = row(
     },
     forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
     kinds="fc",
-    samples=draws(
-        case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 2), axis=0), case((2, 0), (2, 0)), case((0, 3), (3,))
-    ),
-    reference=lambda a, b, axis=-1: (np.conj(a) * b).sum(axis),
     doc="The sums of the products of elements along `axis`, those of the first tensor conjugated.",
 )
 
@@ -217,12 +194,6 @@ row(
     forward_derivative="-matmul(matmul(result, self_t), result)",
     numpy=[np.linalg.inv],
     kinds="fc",
-    samples=lambda rng: [
-        ((regular_matrices(rng, 3, 3),), {}),
-        ((regular_matrices(rng, 2, 2, 2),), {}),
-        ((np.zeros((0, 3, 3)),), {}),
-        ((np.zeros((2, 0, 0)),), {}),
-    ],
     doc="The inverses of square matrices.",
 )
 
@@ -247,19 +218,6 @@ def outer_products(a: Any, b: Any, vectors: bool) -> Any:
     return a @ adjoint(b)
 
 
-def _systems(rng: np.random.Generator) -> list[Call]:
-    shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-        ((3, 3), (3,)),
-        ((3, 3), (3, 2)),
-        ((2, 3, 3), (3, 2)),
-        ((2, 3, 3), (3,)),
-        ((3, 3), (2, 3, 1)),
-        ((0, 3, 3), (0, 3, 2)),
-        ((3, 3), (3, 0)),
-    ]
-    return [((regular_matrices(rng, *a), rng.standard_normal(b)), {}) for a, b in shapes]
-
-
 row(
     "solve(self, b)",
     lambda a, b: np.linalg.solve(a, b),
@@ -270,7 +228,6 @@ row(
     forward_derivative="solved(self_p, b_t - applied(self_t, result, b_p.ndim == 1), b_p.ndim == 1)",
     numpy=[np.linalg.solve],
     kinds="fc",
-    samples=_systems,
     doc="The solutions x of the systems of linear equations `self @ x == b`.",
 )
 
@@ -301,19 +258,6 @@ def solve_triangular_forward(a: Any, b: Any, *, upper: bool, left: bool = True, 
     return x if left else x.mT
 
 
-def _triangular_systems(rng: np.random.Generator) -> list[Call]:
-    calls: list[Call] = []
-    for left in (True, False):
-        for upper in (True, False):
-            for unitriangular in (True, False):
-                a = regular_matrices(rng, 3, 3)
-                b = rng.standard_normal((3, 2) if left else (2, 3))
-                calls.append(((a, b), {"upper": upper, "left": left, "unitriangular": unitriangular}))
-    calls.append(((regular_matrices(rng, 2, 1, 3, 3), rng.standard_normal((4, 3, 1))), {"upper": True}))
-    calls.append(((regular_matrices(rng, 3, 3), np.zeros((3, 0))), {"upper": False}))
-    return calls
-
-
 row(
     "solve_triangular(self, b, *, upper, left=True, unitriangular=False)",
     solve_triangular_forward,
@@ -325,8 +269,6 @@ row(
     forward_derivative="solve_triangular(self_p, b_t - triangular_product(in_triangle(self_t, upper, unitriangular), "
     "result, left), upper=upper, left=left, unitriangular=unitriangular)",
     kinds="fc",
-    samples=_triangular_systems,
-    reference=lambda a, b, *, upper, left=True, unitriangular=False: _solved_plainly(a, b, upper, left, unitriangular),
     doc="The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which "
     "the other triangle is not read, nor the diagonal where it is known to be one.",
 )
@@ -344,15 +286,6 @@ def triangular_product(a: Any, x: Any, left: bool) -> Any:
     return a @ x if left else x @ a
 
 
-def _solved_plainly(a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
-    k = int(unitriangular)
-    triangle = np.triu(a, k) if upper else np.tril(a, -k)
-    if unitriangular:
-        triangle = triangle + np.eye(a.shape[-1])
-    inverse = np.linalg.inv(triangle)
-    return inverse @ b if left else b @ inverse
-
-
 row(
     "pinv(self, rcond=None)",
     lambda a, rcond=None: np.linalg.pinv(a, rcond) if rcond is not None else np.linalg.pinv(a),
@@ -360,7 +293,6 @@ row(
     forward_derivative="pinv_tangent(self_t, self_p, result)",
     numpy=[np.linalg.pinv],
     kinds="fc",
-    samples=draws(case((3, 2)), case((2, 3)), case((2, 3, 3)), case((0, 2, 3)), case((3, 2), 1e-10)),
     doc="The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby.",
 )
 
@@ -410,10 +342,6 @@ row(
     forward_derivative="matrix_power_derivative(self_p, self_t, n)",
     numpy=[np.linalg.matrix_power],
     kinds="fc",
-    samples=lambda rng: [
-        ((regular_matrices(rng, *shape), n), {})
-        for shape, n in [((2, 2), 3), ((2, 2, 2), 2), ((3, 3), -2), ((2, 2), 0), ((2, 2), 1), ((0, 2, 2), 3)]
-    ],
     doc="The matrices raised to an integer power.",
 )
 
@@ -445,22 +373,12 @@ def matrix_exp_forward(a: Any) -> Array:
     return result
 
 
-def _exp_by_series(a: Any) -> Any:
-    term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
-    for k in range(1, 60):
-        term = term @ a / k
-        total = total + term
-    return total
-
-
 row(
     "matrix_exp(self)",
     matrix_exp_forward,
     {"self": "matrix_exp_derivative(adjoint(self), grad)"},
     forward_derivative="matrix_exp_derivative(self_p, self_t)",
     kinds="fc",
-    samples=draws(case((3, 3)), case((2, 2, 2)), case((0, 2, 2)), case((1, 1))),
-    reference=_exp_by_series,
     doc="The exponentials of square matrices.",
 )
 
@@ -469,7 +387,6 @@ row(
     lambda a, tol=None, hermitian=False: np.linalg.matrix_rank(a, tol, hermitian),
     {"self": "not_differentiable"},
     numpy=[np.linalg.matrix_rank],
-    samples=draws(case((3, 2)), case((2, 3, 3)), case((2, 3), 0.5)),
     doc="The number of singular values above a tolerance.",
 )
 

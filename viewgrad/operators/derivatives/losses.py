@@ -16,7 +16,6 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from ..samples import case, draws
 from .formulas import call, plain
 from .scattering import scattered
 
@@ -56,8 +55,6 @@ def pointwise(
     slopes: tuple[str, str],
     doc: str,
     *,
-    domain: Any = None,
-    samples: Any = None,
     kinds: str = "f",
 ) -> None:
     """A row for a loss of each element, with the derivatives with respect to the prediction and to the target."""
@@ -81,12 +78,6 @@ def pointwise(
         else f"reduced((self_t * conj({of_self}) + target_t * conj({of_target})).real, reduction)",
         method=False,
         kinds=kinds,
-        samples=samples
-        or draws(
-            case((3, 4), (3, 4)), case((3, 4), (3, 4), reduction="sum"), case((3, 4), (3, 4), reduction="none"),
-            case((), ()), case((3, 4), (4,)), case((0, 3), (0, 3), reduction="sum"),
-            domain=domain,
-        ),
         doc=doc,
     )  # fmt: skip
 
@@ -127,7 +118,6 @@ pointwise(
     lambda a, target: -(target * bounded_log(a) + (1 - target) * bounded_log(1 - a)),
     ("(self - target) / maximum(self * (1 - self), 1e-12)", "bounded_log(1 - self) - bounded_log(self)"),
     "The cross-entropy of a probability and a target between 0 and 1. Logarithms are not less than -100.",
-    domain=(0.1, 0.9),
 )
 pointwise(
     "binary_cross_entropy_with_logits(self, target, reduction='mean')",
@@ -143,10 +133,6 @@ pointwise(
     ("-probability(target, log_target)", "kl_slope(self, target, log_target)"),
     "The terms of the relative entropy of a target distribution and a prediction, which is given by its logarithms. "
     "`reduction='batchmean'` divides the sum by the first extent.",
-    samples=draws(
-        case((3, 4), (3, 4)), case((3, 4), (3, 4), reduction="batchmean"), case((3, 4), (3, 4), "sum", True),
-        case((3, 4), (3, 4), "none", log_target=False), domain=(0.1, 0.9),
-    ),
 )  # fmt: skip
 
 
@@ -251,19 +237,6 @@ def nll_loss_tangent(
     return change.sum() if reduction == "sum" else np.squeeze(change, axis)
 
 
-def _labels(rng: np.random.Generator) -> list[Any]:
-    x, labels = rng.standard_normal((4, 3)), np.array([0, 2, -100, 1])
-    weight = rng.uniform(0.5, 2, 3)
-    return [
-        ((x, np.array([0, 2, 2, 1])), {}),
-        ((x, labels, weight), {}),
-        ((x, labels), {"reduction": "sum"}),
-        ((x, labels, weight), {"reduction": "none"}),
-        ((rng.standard_normal(3), np.array(1)), {}),
-        ((rng.standard_normal((2, 3, 2, 2)), rng.integers(0, 3, (2, 2, 2)), weight), {"ignore_index": 1}),
-    ]
-
-
 nll_loss = row(
     "nll_loss(self, target, weight=None, ignore_index=-100, reduction='mean')",
     nll_loss_forward,
@@ -274,7 +247,6 @@ nll_loss = row(
     },
     forward_derivative="nll_loss_tangent(self_t, weight_t, self_p, target, weight_p, ignore_index, reduction)",
     method=False,
-    samples=_labels,
     doc="Minus the logarithm of the probability of each example's class, from logarithms of shape (batch, classes, "
     "...); classes may have weights, by which the mean is weighted, and one may be ignored.",
 )

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import case, draws
 
 __all__: list[str] = []
 
@@ -45,24 +44,12 @@ def topk_forward(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bo
     return np.take_along_axis(a, indices, dim), indices
 
 
-def topk_plainly(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
-    """`topk`, in another way."""
-    if not a.ndim:
-        return a, np.zeros((), int)
-    order = np.take(np.argsort(-a if largest else a, axis=dim), np.arange(k), dim)
-    return np.take_along_axis(a, order, dim), order
-
-
 row(
     "topk(self, k, dim=-1, largest=True, sorted=True) -> (values, indices)",
     topk_forward,
     {"self": "scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
-    samples=draws(
-        case((5,), 2), case((3, 4), 3, 0), case((3, 4), 2, largest=False), case((3, 4), 0), case((), 1), case((0, 3), 2)
-    ),
-    reference=topk_plainly,
     kinds="fc",
     doc="The `k` greatest (or least) values along a dimension, in order, and where they are.",
 )
@@ -89,14 +76,6 @@ def chosen_along(a: Any, indices: Any, dim: int, keepdim: bool) -> Any:
     return chosen if keepdim else np.squeeze(chosen, dim)
 
 
-def kthvalue_plainly(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
-    """`kthvalue`, in another way."""
-    if not a.ndim:
-        return a, np.zeros((), int)
-    taken = [k - 1] if keepdim else k - 1
-    return np.take(np.sort(a, dim), taken, dim), np.take(np.argsort(a, dim), taken, dim)
-
-
 row(
     "kthvalue(self, k, dim=-1, keepdim=False) -> (values, indices)",
     kthvalue_forward,
@@ -106,21 +85,9 @@ row(
     },
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "chosen_along(self_t, indices, dim, keepdim)"},
-    samples=draws(case((5,), 2), case((3, 4), 3, 0), case((3, 4), 1, keepdim=True), case((), 1), case((0, 3), 2)),
-    reference=kthvalue_plainly,
     kinds="fc",
     doc="The `k`-th least value along a dimension, counted from 1, and where it is.",
 )
-
-
-def running_plainly(a: Any, dim: int, accumulate: Any) -> tuple[Any, Any]:
-    """A running extremum, in another way."""
-    if not a.ndim:
-        return a, np.zeros((), int)
-    values = accumulate(a, axis=dim)
-    moved, found = np.moveaxis(a, dim, -1), np.moveaxis(values, dim, -1)
-    places = (found[..., :, None] == moved[..., None, :]).argmax(axis=-1) if a.size else np.zeros(found.shape, int)
-    return values, np.moveaxis(places, -1, dim)
 
 
 def running_extremum(name: str, accumulate: Any, doc: str) -> None:
@@ -142,10 +109,6 @@ def running_extremum(name: str, accumulate: Any, doc: str) -> None:
         {"self": "scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
         nondifferentiable_outputs=("indices",),
         forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
-        samples=draws(
-            case((6,), 0), case((3, 4), 0), case((3, 4), -1), case((2, 5, 2), 1), case((), 0), case((0, 3), 0)
-        ),
-        reference=lambda a, dim: running_plainly(a, dim, accumulate),
         kinds="fc",
         doc=doc,
     )

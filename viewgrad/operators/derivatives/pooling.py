@@ -12,7 +12,6 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..samples import case, draws
 from .convolution import Window, extents_after, steps_of, tuple_of, with_margin, without_margin
 from .formulas import call
 
@@ -77,39 +76,7 @@ def pooled_tangent(tangent: Any, indices: Any, n: int) -> Any:
     return np.take_along_axis(flattened(tangent, n), flattened(indices, n), -1).reshape(indices.shape)
 
 
-def max_pool_plainly(n: int) -> Any:
-    """Max pooling, in another way: window by window."""
-
-    def pool(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Any, Any]:
-        kernel, window = pooling_window(kernel_size, stride, padding, dilation, n)
-        places = extents_after(a.shape[-n:], kernel, window)
-        numbers = np.arange(math.prod(a.shape[-n:])).reshape(a.shape[-n:])
-        best, at = np.zeros((*a.shape[:-n], *places)), np.zeros((*a.shape[:-n], *places), int)
-        for index in np.ndindex(*best.shape):
-            corner = [i * step - before for i, step, (before, _) in zip(index[-n:], window.stride, window.padding)]
-            reached = (
-                tuple(c + o * gap for c, o, gap in zip(corner, offset, window.dilation))
-                for offset in np.ndindex(*kernel)
-            )
-            inside = [place for place in reached if all(0 <= i < m for i, m in zip(place, a.shape[-n:]))]
-            place = max(inside, key=a[index[:-n]].__getitem__)
-            best[index], at[index] = a[index[:-n]][place], numbers[place]
-        return best, at
-
-    return pool
-
-
-for _n, _samples in (
-    (1, draws(case((2, 6), 2), case((1, 2, 7), 3, 2, 1), case((5,), 2, stride=1, dilation=2), case((0, 4), 2))),
-    (
-        2,
-        draws(
-            case((2, 4, 4), 2),
-            case((1, 2, 5, 4), kernel_size=(3, 2), stride=2, padding=1),
-            case((3, 4), 2, 1, dilation=2),
-        ),
-    ),
-):
+for _n in (1, 2):
     row(
         f"max_pool{_n}d(self, kernel_size, stride=None, padding=0, dilation=1) -> (values, indices)",
         max_pool(_n),
@@ -117,8 +84,6 @@ for _n, _samples in (
         nondifferentiable_outputs=("indices",),
         forward_derivative={"values": f"pooled_tangent(self_t, indices, {_n})"},
         method=False,
-        samples=_samples,
-        reference=max_pool_plainly(_n),
         doc=f"The greatest value in each window on the last {('dimension', '2 dimensions')[_n - 1]}, and where it is, "
         "counted in row order.",
     )
@@ -145,8 +110,6 @@ def window_spread_forward(a: Any, extents: tuple[int, ...], kernel: tuple[int, .
     return without_margin(total, extents, window)
 
 
-OVERLAPPING = Window((1, 2), ((1, 1), (0, 1)), (1, 1))
-
 row(
     "window_sums(self, kernel, window)",
     window_sums_forward,
@@ -154,7 +117,6 @@ row(
     forward_derivative="auto_linear",
     method=False,
     kinds="fc",
-    samples=draws(case((2, 3, 4), kernel=(2, 3), window=OVERLAPPING)),
     doc="The sums of the windows that move over the last dimensions.",
 )
 row(
@@ -164,7 +126,6 @@ row(
     forward_derivative="auto_linear",
     method=False,
     kinds="fc",
-    samples=draws(case((2, 4, 2), extents=(3, 4), kernel=(2, 3), window=OVERLAPPING)),
     doc="Zeros with the given last extents, to which each value was added everywhere in its window.",
 )
 
@@ -200,22 +161,7 @@ def avg_pool_gradient(
     return call("window_spread", grad * shares, extents, kernel, window)
 
 
-for _n, _samples in (
-    (
-        1,
-        draws(
-            case((2, 6), 2), case((1, 2, 7), 3, 2, 1), case((1, 7), 3, padding=1, count_include_pad=False),
-            case((0, 4), 2),
-        ),
-    ),
-    (
-        2,
-        draws(
-            case((2, 4, 4), 2), case((1, 2, 5, 4), kernel_size=(3, 2), stride=2, padding=1),
-            case((1, 5, 4), kernel_size=(3, 2), stride=1, padding=1, count_include_pad=False),
-        ),
-    ),
-):  # fmt: skip
+for _n in (1, 2):
     row(
         f"avg_pool{_n}d(self, kernel_size, stride=None, padding=0, count_include_pad=True)",
         avg_pool(_n),
@@ -223,7 +169,6 @@ for _n, _samples in (
         forward_derivative="auto_linear",
         method=False,
         kinds="fc",
-        samples=_samples,
         doc=f"The mean of each window on the last {('dimension', '2 dimensions')[_n - 1]}; zeros from padding count, "
         "unless `count_include_pad` is false.",
     )

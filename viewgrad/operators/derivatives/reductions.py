@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from ..define import row
-from ..samples import Call, case, draws
 from .formulas import reduced_count
 
 __all__: list[str] = []
@@ -20,35 +19,6 @@ add_reduce: Final[Any] = np.add.reduce
 multiply_reduce: Final[Any] = np.multiply.reduce
 maximum_reduce: Final[Any] = np.maximum.reduce
 minimum_reduce: Final[Any] = np.minimum.reduce
-
-REDUCED: Final = draws(
-    case((3, 4)), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1), keepdims=True), case((2, 3, 4), axis=(-1, 1)),
-    case(()), case((3, 1), keepdims=True),
-)
-DEVIATIONS: Final = draws(
-    case((3, 4)), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1), keepdims=True),
-    case((2, 3, 4), axis=(-1, 1), ddof=1),
-)
-NORMS: Final = draws(
-    case((3, 4)), case((3, 4), axis=0), case((2, 3, 2), ord=1, axis=(0, 2)), case((3, 4), ord=3, axis=1, keepdims=True),
-    case((3, 4), ord=math.inf, axis=1), case((3, 4), ord=-math.inf), case((3, 4), ord=0), case((3, 4), ord=0.5),
-)
-RUNNING: Final = draws(
-    case((3, 4)), case((3, 4), axis=0), case((2, 3, 2), axis=-2), case((5,)), case((1, 2), axis=0),
-    case((2, 0), axis=1),
-)
-SCANS: Final = draws(
-    case((5,), (5,)), case((3, 4), (3, 4)), case((3, 4), (3, 4), axis=0), case((2, 1), (2, 1)),
-    case((0, 2), (0, 2), axis=0),
-)
-
-
-def with_zeros(rng: np.random.Generator) -> list[Call]:
-    """Samples in which none, one or several of the numbers that are multiplied are zero."""
-    a, b = rng.uniform(0.5, 1.5, (2, 4, 4))
-    b[0, 1] = b[1, 1:3] = b[2, 0] = b[2, 3] = b[3, :] = 0
-    return [((a,), {}), ((a,), {"axis": 0}), ((b,), {"axis": 1}), ((b,), {"axis": 0}), ((b[1],), {}), ((b[0, :2],), {})]
-
 
 # -- sums --------------------------------------------------------------------------------------------------------------
 
@@ -73,13 +43,13 @@ row(
     "sum(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: add_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims)"},
-    forward_derivative=LINEAR, kinds="fc", samples=REDUCED, numpy=[np.sum, (np.add, "reduce")],
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.sum, (np.add, "reduce")],
     doc="The sum of all elements, or of those along `axis`.",
 )
 row(
     "mean(self, axis=None, keepdims=False)", mean_forward,
     {"self": "expand_reduced(grad / reduced_count(self.shape, axis), self.shape, axis, keepdims)"},
-    forward_derivative=LINEAR, kinds="fc", samples=REDUCED, numpy=[np.mean],
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.mean],
     doc="The arithmetic mean of all elements, or of those along `axis`.",
 )
 row(
@@ -87,7 +57,7 @@ row(
     lambda self, axis=None, ddof=0, keepdims=False: np.var(self, axis=axis, ddof=ddof, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
     forward_derivative="sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims)",
-    kinds="fc", samples=DEVIATIONS, numpy=[np.var],
+    kinds="fc", numpy=[np.var],
     doc="The mean of the squared distances from the mean, from whose number `ddof` is subtracted.",
 )
 row(
@@ -97,7 +67,7 @@ row(
     forward_derivative=(
         "sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims) / twice_or_one(result)"
     ),
-    kinds="fc", samples=DEVIATIONS, numpy=[np.std],
+    kinds="fc", numpy=[np.std],
     doc="The square root of the variance; gradient 0 where it is 0.",
 )
 row(
@@ -107,19 +77,12 @@ row(
         "b": "logsumexp_weight_gradient(grad, self, b.shape, result, axis, keepdims)",
     },
     forward_derivative="logsumexp_tangent(self_t, b_t, self_p, b_p, result, axis, keepdims)", kinds="fc",
-    samples=lambda rng: [
-        *REDUCED(rng), ((rng.standard_normal((3, 4)), 1), {"b": rng.uniform(0.5, 2, (3, 4))}),
-        ((rng.standard_normal((3, 4)),), {"b": rng.uniform(0.5, 2, 4)}),
-    ],
-    reference=lambda self, axis=None, keepdims=False, b=None: np.log(
-        np.sum(np.exp(self) * (1 if b is None else b), axis=axis, keepdims=keepdims)
-    ),
     doc="log(sum(b * exp(self))), without overflow; `b` is 1 where left out.",
 )
 row(
     "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis),
     {"self": "reversed_cumsum(grad, axis).reshape(self.shape)"},
-    forward_derivative=LINEAR, kinds="fc", samples=RUNNING, numpy=[np.cumsum, (np.add, "accumulate")],
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.cumsum, (np.add, "accumulate")],
     doc="The running sums along `axis`, or of the elements in row order.",
 )
 
@@ -143,26 +106,19 @@ def scanned(inputs: Array, factors: Array) -> Array:
     return out
 
 
-def scanned_step_by_step(self: Array, coefficients: Array, axis: int = -1) -> Array:
-    out = np.moveaxis(self.astype(np.result_type(self, coefficients)), axis, 0)
-    for i in range(1, len(out)):
-        out[i] += np.moveaxis(coefficients, axis, 0)[i] * out[i - 1]
-    return np.moveaxis(out, 0, axis)
-
-
 row(
     "prod(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: multiply_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
     forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
-    kinds="fc", samples=lambda rng: [*with_zeros(rng), *REDUCED(rng)], numpy=[np.prod, (np.multiply, "reduce")],
+    kinds="fc", numpy=[np.prod, (np.multiply, "reduce")],
     doc="The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.",
 )
 row(
     "cumprod(self, axis=None)", lambda self, axis=None: np.cumprod(self, axis),
     {"self": "cumprod_gradient(grad, self, result, axis)"},
     forward_derivative="cumprod_tangent(self_p, result, self_t, axis)",
-    kinds="fc", samples=lambda rng: [*with_zeros(rng), *RUNNING(rng)], numpy=[np.cumprod, (np.multiply, "accumulate")],
+    kinds="fc", numpy=[np.cumprod, (np.multiply, "accumulate")],
     doc="The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.",
 )
 row(
@@ -172,7 +128,7 @@ row(
         "coefficients": "reversed_scan(grad, coefficients, axis) * conj(shifted(result, axis, 0))",
     },
     forward_derivative="linear_scan(self_t + coefficients_t * shifted(result, axis, 0), coefficients_p, axis)",
-    kinds="fc", samples=SCANS, reference=scanned_step_by_step,
+    kinds="fc",
     doc="The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`.",
 )
 
@@ -183,7 +139,7 @@ row(
     lambda self, axis=None, keepdims=False: maximum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-    kinds="fc", samples=REDUCED, numpy=[np.max, np.amax, (np.maximum, "reduce")],
+    kinds="fc", numpy=[np.max, np.amax, (np.maximum, "reduce")],
     doc="The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.",
 )
 row(
@@ -191,7 +147,7 @@ row(
     lambda self, axis=None, keepdims=False: minimum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-    kinds="fc", samples=REDUCED, numpy=[np.min, np.amin, (np.minimum, "reduce")],
+    kinds="fc", numpy=[np.min, np.amin, (np.minimum, "reduce")],
     doc="The least of all elements, or of those along `axis`; equal ones share the gradient equally.",
 )
 row(
@@ -199,7 +155,7 @@ row(
     lambda self, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(self, ord=ord, axis=axis, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * norm_direction(self, result, ord, axis, keepdims)"},
     forward_derivative="sum((conj(norm_direction(self_p, result, ord, axis, keepdims)) * self_t).real, axis, keepdims)",
-    kinds="fc", samples=NORMS, numpy=[np.linalg.vector_norm],
+    kinds="fc", numpy=[np.linalg.vector_norm],
     doc="The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0.",
 )
 
@@ -208,15 +164,15 @@ row(
 row(
     "all(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: np.all(self, axis=axis, keepdims=keepdims), NOT,
-    samples=REDUCED, numpy=[np.all, (np.logical_and, "reduce")], doc="Whether all elements are true.",
+    numpy=[np.all, (np.logical_and, "reduce")], doc="Whether all elements are true.",
 )
 row(
     "any(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: np.any(self, axis=axis, keepdims=keepdims), NOT,
-    samples=REDUCED, numpy=[np.any, (np.logical_or, "reduce")], doc="Whether any element is true.",
+    numpy=[np.any, (np.logical_or, "reduce")], doc="Whether any element is true.",
 )
 row(
     "count_nonzero(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: np.count_nonzero(self, axis=axis, keepdims=keepdims), NOT,
-    samples=REDUCED, numpy=[np.count_nonzero], doc="How many elements are not 0.",
+    numpy=[np.count_nonzero], doc="How many elements are not 0.",
 )

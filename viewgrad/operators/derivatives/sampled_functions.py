@@ -12,7 +12,6 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from ..samples import Call, case, draws
 from .formulas import conjugated
 from .scattering import in_precision_of, scattered, values_of, zeros_beside
 
@@ -59,10 +58,6 @@ row(
     {"self": "diff_gradient(grad, self.shape, n, axis)"},
     forward_derivative="auto_linear",
     kinds="fc",
-    samples=draws(
-        case((4,)), case((3, 4), 2), case((3, 4), 1, 0), case((2, 3), 3), case((2, 3), 0), case((0, 2)), case((1,))
-    ),
-    reference=lambda a, n=1, axis=-1: np.diff(a, n, axis),
     doc="The differences of neighbours along a dimension, `n` times over.",
 )
 
@@ -219,16 +214,6 @@ row(
     forward_derivative="trapezoid_tangent(self_t, x_t, self_p, x_p, dx, axis)",
     numpy=[np.trapezoid],
     kinds="fc",
-    samples=draws(
-        case((5,)),
-        case((3, 4), dx=0.5),
-        case((3, 4), (4,)),
-        case((3, 4), (3,), axis=0),
-        case((3, 4), (3, 4)),
-        case((2, 1)),
-        case((0, 3)),
-        case((1,), (1,)),
-    ),
     doc="The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart.",
 )
 
@@ -315,18 +300,6 @@ def interp_tangent(x_t: Any, xp_t: Any, fp_t: Any, x: Any, xp: Any, fp: Any, lef
     return result
 
 
-def _knots(rng: np.random.Generator) -> list[Call]:
-    xp = np.array([-1.0, 0.0, 0.7, 2.0])
-    x, inner = rng.uniform(-2, 3, (3, 4)), rng.uniform(-0.9, 1.9, 5)
-    return [
-        ((x, xp, rng.standard_normal(4)), {}),
-        ((x, xp, rng.standard_normal(4)), {"left": 5.0, "right": 0.0}),
-        ((inner, xp, rng.standard_normal(4)), {}),
-        ((np.array(0.3), xp, rng.standard_normal(4)), {}),
-        ((np.zeros(0), xp, rng.standard_normal(4)), {}),
-    ]
-
-
 row(
     "interp(self, xp, fp, left=None, right=None, period=None)",
     interp_forward,
@@ -338,7 +311,6 @@ row(
     forward_derivative="interp_tangent(self_t, xp_t, fp_t, self_p, xp_p, fp_p, left, right)",
     numpy=[np.interp],
     kinds={"fp": "fc"},
-    samples=_knots,
     doc="The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at "
     "a knot the gradient is that of the segment to the right.",
 )
@@ -382,13 +354,6 @@ row(
     forward_derivative="convolve(self_t, v_p, mode) + convolve(self_p, v_t, mode)",
     numpy=[np.convolve],
     kinds="fc",
-    samples=draws(
-        *[
-            case((n,), (m,), mode)
-            for mode in ("full", "same", "valid")
-            for n, m in ((5, 3), (5, 2), (2, 5), (3, 3), (4, 1))
-        ]
-    ),
     doc="The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no "
     "padding.",
 )
@@ -402,12 +367,5 @@ row(
     forward_derivative="correlate(self_t, v_p, mode) + correlate(self_p, v_t, mode)",
     numpy=[np.correlate],
     kinds="fc",
-    samples=draws(
-        *[
-            case((n,), (m,), mode)
-            for mode in ("full", "same", "valid")
-            for n, m in ((5, 3), (5, 2), (2, 5), (3, 6), (4, 1))
-        ]
-    ),
     doc="The cross-correlation of two vectors, the second of which is conjugated.",
 )

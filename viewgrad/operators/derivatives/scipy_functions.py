@@ -12,7 +12,6 @@ from ...tensor.tensor import UFUNCS, Tensor
 from ..codegen.compile import formula_function
 from ..define import OPERATORS, row
 from ..operands import plain_option
-from ..samples import case, draws
 from .scattering import in_precision_of
 
 special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
@@ -40,8 +39,6 @@ def _of_order(name: str, gradient: str, doc: str) -> None:
         forward_derivative=AUTO,
         method=False,
         numpy=[function],
-        samples=draws(case(2, (3, 4)), case(1, (4,)), case(3, ()), domain=(0.5, 4)),
-        reference=function,
         doc=doc,
     )
 
@@ -81,19 +78,17 @@ def _broadcast(name: str) -> None:
 
 
 if special is not None:
-    _unary("erfcinv", "grad * exp(square(result)) * -0.8862269254527579", "The inverse of erfc.", domain=(0.2, 1.8))
-    _unary("erfi", f"grad * exp(square(self)) * {TWO_OVER_ROOT_PI}", "The imaginary error function.", domain=(-1, 1))
-    _unary("gammasgn", "zeros_like(grad)", "The sign of the gamma function.", domain=(0.3, 3))
-    _unary("y0", "-grad * y1(self)", "The Bessel function of the second kind of order 0.", domain=(0.5, 5))
-    _unary("y1", "grad * (y0(self) - y1(self) / self)", "The Bessel function of the second kind of order 1.",
-           domain=(0.5, 5))  # fmt: skip
-    _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kind of order 0.", domain=(0.5, 3))
-    _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.",
-           domain=(0.5, 3))  # fmt: skip
+    _unary("erfcinv", "grad * exp(square(result)) * -0.8862269254527579", "The inverse of erfc.")
+    _unary("erfi", f"grad * exp(square(self)) * {TWO_OVER_ROOT_PI}", "The imaginary error function.")
+    _unary("gammasgn", "zeros_like(grad)", "The sign of the gamma function.")
+    _unary("y0", "-grad * y1(self)", "The Bessel function of the second kind of order 0.")
+    _unary("y1", "grad * (y0(self) - y1(self) / self)", "The Bessel function of the second kind of order 1.")
+    _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kind of order 0.")
+    _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.")
     _unary("ellipk", "grad * (ellipe(self) / (1 - self) - result) / (2 * self)",
-           "The complete elliptic integral of the first kind.", domain=(0.1, 0.9))  # fmt: skip
+           "The complete elliptic integral of the first kind.")  # fmt: skip
     _unary("ellipe", "grad * (result - ellipk(self)) / (2 * self)",
-           "The complete elliptic integral of the second kind.", domain=(0.1, 0.9))  # fmt: skip
+           "The complete elliptic integral of the second kind.")  # fmt: skip
     _of_order("yn", "grad * (yn(v - 1, self) - yn(v + 1, self)) / 2", "The Bessel function of the second kind.")
     _of_order("kn", "grad * (kn(v - 1, self) + kn(v + 1, self)) / -2", "The modified Bessel function, second kind.")
     row(
@@ -106,14 +101,13 @@ if special is not None:
             "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
             "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
         ),
-        elementwise=True, singular=True, domain=(0.5, 3), numpy=[special.beta], doc="The beta function.",
+        elementwise=True, singular=True, numpy=[special.beta], doc="The beta function.",
     )  # fmt: skip
     row(
         "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
         {"self": "grad * beta_density(a, b, self)"},
         forward_derivative="self_t * beta_density(a, b, self_p)",
         method=False, numpy=[special.betainc],
-        samples=draws(case(2.0, 1.5, (3, 4)), case(0.5, 3.0, (4,)), domain=(0.1, 0.9)),
         doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
     )  # fmt: skip
     row(
@@ -121,7 +115,6 @@ if special is not None:
         {"self": "grad * student_density(df, self)"},
         forward_derivative="self_t * student_density(df, self_p)",
         method=False, numpy=[special.stdtr],
-        samples=draws(case(2.0, (3, 4)), case(5.5, (4,))),
         doc="Student's distribution function; no gradient flows to the degrees of freedom.",
     )  # fmt: skip
     _broadcast("betainc")
@@ -169,10 +162,5 @@ if signal is not None:
         },
         forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
         kinds="fc",
-        samples=lambda rng: [
-            ((rng.standard_normal((2, 6)), np.array([1.0, -0.5, 0.25])), {}),
-            ((rng.standard_normal(5), np.array([2.0, 0.3])), {}),
-        ],
-        reference=lambda x, a: signal.lfilter([1.0], a, x),
         doc="The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension.",
     )

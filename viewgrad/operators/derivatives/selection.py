@@ -10,7 +10,6 @@ from ...tensor.tensor import is_scalar
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from ..samples import case, draws
 from .formulas import places_along_axis, plain
 
 __all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_add_"]
@@ -18,12 +17,6 @@ __all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_ad
 Array = np.ndarray[Any, Any]
 NOT: Final = "not_differentiable"
 LINEAR: Final = "auto_linear"
-PLACES: Final = np.array([[0, 0], [3, 1], [-1, 2]])
-MATRICES: Final = draws(case((3, 4)), case((2, 3, 3), -1), case((3, 3), k=1), case((0, 2)), case((3,)), case((3,), 1))
-SCATTERED: Final = draws(
-    case((3, 4), 1, PLACES, (3, 2)), case((3, 4), 0, np.array([[0, 2, 1, 0]]), (1, 4)),
-    case((3,), 0, np.array([0, 2]), ()),
-)
 
 # -- copies and casts --------------------------------------------------------------------------------------------------
 
@@ -46,18 +39,16 @@ contiguous_copy = row(
 row(
     "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
     forward_derivative=LINEAR, kinds="fc",
-    samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))),
     gives_arrays=True, doc="A copy of the elements in row order in another shape.",
 )
 cast = row(
     "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
     forward_derivative=LINEAR, method=False, kinds="fc",
-    samples=draws(case((3, 4), np.dtype(np.float64)), case((3, 4), np.dtype(np.complex128))),
     doc="The values in another floating-point or complex dtype.",
 ).function
 cast_exactly = row(
     "cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
-    samples=draws(case((3, 4), np.dtype(int)), case((3, 4), np.dtype(bool))), doc="The values as integers or bools.",
+    doc="The values as integers or bools.",
 ).function
 
 
@@ -94,31 +85,22 @@ row(
     lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
     {"self": "take_gradient(grad, indices, self.shape, axis, mode)", "indices": NOT},
     forward_derivative=LINEAR, kinds="fc", numpy=[np.take],
-    samples=draws(
-        case((3, 4), np.array([0, 5, 5, -1])), case((3, 4), np.array([[2, 2], [0, -1]]), axis=0),
-        case((3, 4), np.array(1), axis=1), case((3,), np.array([], int)),
-        case((2, 3), np.array([4, -2]), axis=1, mode="wrap"), case((2, 3), np.array([4, -2]), axis=1, mode="clip"),
-    ),
     doc="The elements, or the slices along `axis`, at `indices`.",
 )
 row(
     "take_along_axis(self, indices, axis=-1)", lambda self, indices, axis=-1: np.take_along_axis(self, indices, axis),
     {"self": "take_along_axis_gradient(grad, indices, self.shape, axis)", "indices": NOT},
     forward_derivative=LINEAR, kinds="fc", numpy=[np.take_along_axis],
-    samples=draws(
-        case((3, 4), PLACES), case((3, 4), np.array([[0, 2, 1, 0]]), axis=0), case((3, 4), np.array([[1, 1]])),
-        case((3,), np.array([2, 0])), case((2, 2), np.array([3, 3, 0]), axis=None), case((1, 4), PLACES),
-    ),
     doc="For each lane along `axis` the elements at that lane's own indices.",
 )
 row(
     "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "sum_to(tril(grad, k), self.shape)"},
-    forward_derivative=LINEAR, kinds="fc", samples=MATRICES, numpy=[np.tril],
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.tril],
     doc="The matrices, or one of which every row is a vector, with zeros above the diagonal `k`.",
 )
 row(
     "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "sum_to(triu(grad, k), self.shape)"},
-    forward_derivative=LINEAR, kinds="fc", samples=MATRICES, numpy=[np.triu],
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.triu],
     doc="The matrices, or one of which every row is a vector, with zeros below the diagonal `k`.",
 )
 
@@ -161,16 +143,11 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
 row(
     "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "grad[index]"},
     forward_derivative=LINEAR, method=False, kinds="fc",
-    samples=lambda rng: [((rng.standard_normal((3, 2)), (np.array([0, 0, 1]), np.array([2, 2, 0])), (2, 3, 2)), {})],
     doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
 )
 row(
     "index_add(self, axis, index, source)", index_add_forward,
     {"self": "grad", "index": NOT, "source": "take(grad, index, axis)"}, forward_derivative=LINEAR, kinds="fc",
-    samples=draws(
-        case((3, 4), 0, np.array([2, 0, 2]), (3, 4)), case((3, 4), -1, np.array([1]), (3, 1)),
-        case((3,), 0, np.array([0, 0]), ()),
-    ),
     doc="The tensor with the slices of `source` added to its slices at `index` along `axis`.",
 )
 row(
@@ -179,13 +156,13 @@ row(
         "self": "scatter(grad, axis, index, 0)", "index": NOT,
         "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)",
     },
-    forward_derivative=LINEAR, kinds="fc", samples=SCATTERED,
+    forward_derivative=LINEAR, kinds="fc",
     doc="The tensor with `source` put at `index` along `axis`; of several values for one place the last stays.",
 )
 row(
     "scatter_add(self, axis, index, source)", scatter_add_forward,
     {"self": "grad", "index": NOT, "source": "take_along_axis(grad, index, axis)"},
-    forward_derivative=LINEAR, kinds="fc", samples=SCATTERED,
+    forward_derivative=LINEAR, kinds="fc",
     doc="The tensor with `source` added at `index` along `axis`.",
 )
 
@@ -221,11 +198,10 @@ row(
     "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
     {"self": "sort_gradient(grad, self, axis)"},
     forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", kinds="fc", numpy=[np.sort],
-    samples=draws(case((3, 4)), case((3, 4), axis=0), case((5,)), case((2, 3), axis=None), case((0,))),
     doc="The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs.",
 )
 row(
     "argsort(self, axis=-1)", lambda self, axis=-1: np.argsort(self, axis, stable=True), {"self": NOT},
-    numpy=[np.argsort], samples=draws(case((3, 4)), case((3, 4), axis=0), case((2, 3), axis=None)),
+    numpy=[np.argsort],
     doc="The indices that sort the elements along `axis`; of equal ones the first comes first.",
 )

@@ -10,7 +10,6 @@ from ...tensor.tensor import FUNCTIONS, Tensor
 from ..codegen.compile import formula_function
 from ..define import row
 from ..operands import as_operand
-from ..samples import case, draws
 from .formulas import call, plain
 
 __all__: list[str] = []
@@ -31,16 +30,12 @@ def first_places(a: Any, axis: int | None) -> Array:
     return np.unique(plain(a), return_index=True, axis=axis)[1]
 
 
-DISTINCT = draws(case((2, 3)), case(np.zeros(0)), case(np.array(2.0)), case((4,)))
-
 row(
     "unique(self, axis=None)",
     lambda a, axis=None: np.unique(a, axis=axis),
     {"self": "take_gradient(grad, first_places(self, axis), self.shape, axis, 'raise')"},
     forward_derivative="take(self_t, first_places(self_p, axis), axis)",
     kinds="fc",
-    samples=lambda rng: [*DISTINCT(rng), ((np.array([[1.0, 2.0], [0.0, 1.0], [1.5, 2.0]]), 0), {})],
-    reference=lambda a, axis=None: np.unique(a, axis=axis),
     doc="The distinct values, ascending; the gradient goes to where each comes first.",
 )
 unique_all = row(
@@ -50,7 +45,6 @@ unique_all = row(
     forward_derivative={"values": "take(self_t, indices)"},
     nondifferentiable_outputs=("indices", "inverse_indices", "counts"),
     kinds="fc",
-    samples=DISTINCT,
     numpy=[np.unique_all],
     doc="The distinct values, ascending, where each comes first, which of them each value is, and how often each "
     "occurs. What is not a number is equal to nothing.",

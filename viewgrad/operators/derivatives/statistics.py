@@ -14,7 +14,6 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from ..samples import case, draws
 from .formulas import plain, shares_of
 from .linear_algebra import adjoint
 from .scattering import in_precision_of
@@ -22,12 +21,6 @@ from .scattering import in_precision_of
 __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
-
-REDUCED = draws(
-    case((3, 4)), case((3, 4), axis=0), case((2, 3, 4), axis=(0, -1), keepdims=True), case((2, 3, 5), axis=(-1, 1)),
-    case(()), case((3, 1), keepdims=True), case((0, 3), axis=1),
-)  # fmt: skip
-
 
 # -- passing over missing values ---------------------------------------------------------------------------------------
 
@@ -46,7 +39,6 @@ row(
     forward_derivative="masked_fill(self_t, isnan(self_p), 0).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nansum],
     kinds="fc",
-    samples=REDUCED,
     doc="The sum of the values that are numbers.",
 )
 row(
@@ -60,7 +52,6 @@ row(
     ".sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nanmean],
     kinds="fc",
-    samples=REDUCED,
     doc="The mean of the values that are numbers.",
 )
 
@@ -132,7 +123,6 @@ row(
     quantile_weights_forward,
     {"self": "not_differentiable"},
     method=False,
-    samples=draws(case((3, 4), 0.3), case((3, 4), np.array([0.2, 0.9]), 0), case((3, 4), 0.5, 1, "linear", True)),
     doc="With which weight each value goes into a quantile.",
 )
 
@@ -146,7 +136,6 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, keepdims)",
         numpy=[_function],
         kinds="fc",
-        samples=REDUCED,
         doc="The value in the middle, or the mean of the two in the middle"
         + (", of those that are numbers." * _ignore or "."),
     )
@@ -160,19 +149,6 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
         ),
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, number_of_dimensions(q), axis)"},
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, number_of_dimensions(q), axis, keepdims)",
-        samples=draws(
-            case((3, 4), 0.3),
-            case((3, 4), 0.5, axis=0),
-            case((2, 3, 4), 0.1, axis=(0, 2), keepdims=True),
-            case((5,), np.array([0.2, 0.7])),
-            case((2, 5), np.array([[0.2, 0.7, 1.0]]), -1),
-            case((2, 3, 4), np.array([0.0, 0.5]), axis=1, keepdims=True),
-            case((7,), 0.4, method="lower"),
-            case((7,), 0.4, method="midpoint"),
-            case((7,), 0.4, method="median_unbiased"),
-            case((0, 3), 0.5, 1),
-            case((), 0.5),
-        ),
         numpy=[_function],
         doc="The values below which given fractions of the values lie"
         + (", of those that are numbers." * _ignore or "."),
@@ -203,7 +179,6 @@ row(
     extremum_weights_forward,
     {"self": "not_differentiable"},
     method=False,
-    samples=draws(case((3, 4)), case((3, 4), 0)),
     doc="With which weight each value goes into the range from the least to the greatest; equal ones share it.",
 )
 row(
@@ -213,7 +188,6 @@ row(
     forward_derivative="(self_t * ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.ptp],
     kinds="fc",
-    samples=REDUCED,
     doc="The greatest value less the least; equal ones share the gradient.",
 )
 
@@ -266,15 +240,6 @@ row(
     {"self": "cov_gradient(grad, self, rowvar, bias, ddof)"},
     forward_derivative="cov_tangent(self_t, self_p, result.shape, rowvar, bias, ddof)",
     kinds="fc",
-    samples=draws(
-        case((3, 4)),
-        case((4, 2), rowvar=False),
-        case((5,)),
-        case((3, 4), bias=True),
-        case((3, 4), ddof=2),
-        case((1, 4)),
-        case((4, 1), rowvar=False),
-    ),
     numpy=[np.cov],
     doc="The covariances of variables, whose observations are the rows (columns, where not `rowvar`).",
 )

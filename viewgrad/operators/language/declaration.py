@@ -216,6 +216,21 @@ class Code:
     inplace_node_class: Any = None
 
 
+@attrs.frozen
+class Trial:
+    """What an operator is tested on.
+
+    Arguments:
+        domain: of an elementwise operator, the interval from which the tests draw its arguments.
+        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
+        reference: computes the same from arrays in another way; the tests compare with it.
+    """
+
+    domain: tuple[float, float] = (-2.0, 2.0)
+    samples: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+
+
 # Two threads may need what follows from a declaration at once; it is made once.
 _making: Final = threading.RLock()
 
@@ -239,11 +254,9 @@ class Operator:
         doc: what the operator computes, in a sentence.
         user_defined: whether it is none of the library's; then what its formulas give is checked in every backward
             pass.
-        domain: of an elementwise operator, the interval from which the tests draw its arguments.
         kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument where
             they differ. "?" of a user's operator that does not say so, until a complex number comes.
-        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
-        reference: computes the same from arrays in another way; the tests compare with it.
+        find_trial: finds what the operator is tested on.
         row: the name, and where it is declared, as generated code says it.
         gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
     """
@@ -258,10 +271,8 @@ class Operator:
     has_inplace: bool = False
     doc: str = ""
     user_defined: bool = False
-    domain: tuple[float, float] = (-2.0, 2.0)
     kinds: str | Mapping[str, str] = "f"
-    samples: Callable[..., Any] | None = None
-    reference: Callable[..., Any] | None = None
+    find_trial: Callable[[], Trial] = Trial
     gives_arrays: bool = False
     row: str = ""
     function: Callable[..., Any] = attrs.field(default=None)
@@ -306,6 +317,26 @@ class Operator:
     def inplace_declaration(self) -> Operator | None:
         """The operator that the in-place variant is made of, where the row states it itself."""
         return self.reading.inplace_declaration
+
+    @functools.cached_property
+    def trial(self) -> Trial:
+        """What the operator is tested on, looked up when it is first asked for."""
+        return self.find_trial()
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The interval from which the tests draw the arguments of an elementwise operator."""
+        return self.trial.domain
+
+    @property
+    def samples(self) -> Callable[..., Any] | None:
+        """Draws arguments for the tests."""
+        return self.trial.samples
+
+    @property
+    def reference(self) -> Callable[..., Any] | None:
+        """Computes the same from arrays in another way; the tests compare with it."""
+        return self.trial.reference
 
     @property
     def node_class(self) -> Any:

@@ -1,4 +1,4 @@
-"""Arguments on which an operator is tested: `draws` writes them into a row, `samples_of` draws them."""
+"""Arguments on which an operator is tested: `draws` writes them down, `samples_of` draws them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .language.declaration import Operator
+from ..language.declaration import Operator
 
-__all__ = ["Sample", "case", "draws", "samples_in_each_kind", "samples_of"]
+__all__ = ["Array", "Call", "Sample", "case", "draws", "samples_in_each_kind", "samples_of"]
 
 Array = np.ndarray[Any, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -89,7 +89,7 @@ def case(*args: Any, **kwargs: Any) -> Call:
 
 
 def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[np.random.Generator], list[Call]]:
-    """The `samples` of a row, from calls written with `case`.
+    """The `samples` of an operator, from calls written with `case`.
 
     Arguments:
         cases: the calls.
@@ -121,7 +121,7 @@ def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:
         tensors = [argument for argument in operator.signature.tensors if not argument.optional]
         plain = [argument for argument in operator.signature.plain if argument.default is None]
         if plain or not (operator.elementwise or len(tensors) == 1):
-            raise ValueError(f"operator {operator.name!r} has several tensors or options: its row must give samples=")
+            raise ValueError(f"operator {operator.name!r} has several tensors or options: it must be given samples=")
         samples = draws(case(*[(3, 4)] * len(tensors)), domain=operator.domain)
     return [Sample(operator, args, kwargs) for args, kwargs in samples(rng)]
 

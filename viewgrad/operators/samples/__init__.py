@@ -1,0 +1,5 @@
+"""What operators are tested on: a file for each of `derivatives/`, loaded when somebody asks for samples."""
+
+from .drawing import Sample, case, draws, samples_in_each_kind, samples_of
+
+__all__ = ["Sample", "case", "draws", "samples_in_each_kind", "samples_of"]

@@ -1,0 +1,46 @@
+"""What the operators of derivatives/integer_valued.py are tested on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .drawing import case, draws
+from .trials import trial
+
+__all__: list[str] = []
+
+
+EXTREMA = draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), axis=1, keepdims=True), case(()))
+
+trial("argmax", samples=EXTREMA)
+trial("argmin", samples=EXTREMA)
+
+trial("argpartition", samples=draws(case((5,), 2), case((3, 4), 1, 0)))
+trial(
+    "searchsorted",
+    samples=lambda rng: [
+        ((np.arange(4.0), rng.uniform(-1, 5, (2, 3))), {}),
+        ((np.arange(4.0), np.array(2.0), "right"), {}),
+    ],
+)
+trial(
+    "digitize",
+    samples=lambda rng: [
+        ((rng.uniform(-1, 5, (2, 3)), np.arange(4.0)), {}),
+        ((np.arange(3.0), np.arange(4.0), True), {}),
+    ],
+)
+trial(
+    "isin",
+    samples=lambda rng: [
+        ((rng.integers(0, 4, (3, 4)), np.array([1, 3])), {}),
+        ((np.arange(3.0), np.ones(1)), {"invert": True}),
+    ],
+)
+trial(
+    "bincount",
+    samples=lambda rng: [
+        ((rng.integers(0, 4, 6), rng.standard_normal(6)), {}),
+        ((rng.integers(0, 4, 6), rng.standard_normal(6), 7), {}),
+    ],
+)

@@ -1,0 +1,23 @@
+"""What the operators of derivatives/number_theory.py are tested on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .trials import trial
+
+__all__: list[str] = []
+
+
+WHOLE = np.array([[12, 18, -4, 7], [0, 5, 9, 27], [6, 6, 1, 100]])
+
+
+def _pairs(rng: np.random.Generator) -> list[Any]:
+    return [((WHOLE, WHOLE[::-1].copy()), {}), ((WHOLE, np.array(6)), {})]
+
+
+trial("gcd", samples=_pairs)
+trial("lcm", samples=_pairs)
+trial("bitwise_count", samples=lambda rng: [((WHOLE,), {})])

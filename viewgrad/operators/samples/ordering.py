@@ -1,0 +1,61 @@
+"""What the operators of derivatives/ordering.py are tested on."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .drawing import case, draws
+from .trials import trial
+
+__all__: list[str] = []
+
+
+def running_plainly(a: Any, dim: int, accumulate: Any) -> tuple[Any, Any]:
+    """A running extremum, in another way."""
+    if not a.ndim:
+        return a, np.zeros((), int)
+    values = accumulate(a, axis=dim)
+    moved, found = np.moveaxis(a, dim, -1), np.moveaxis(values, dim, -1)
+    places = (found[..., :, None] == moved[..., None, :]).argmax(axis=-1) if a.size else np.zeros(found.shape, int)
+    return values, np.moveaxis(places, -1, dim)
+
+
+def topk_plainly(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
+    """`topk`, in another way."""
+    if not a.ndim:
+        return a, np.zeros((), int)
+    order = np.take(np.argsort(-a if largest else a, axis=dim), np.arange(k), dim)
+    return np.take_along_axis(a, order, dim), order
+
+
+def kthvalue_plainly(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+    """`kthvalue`, in another way."""
+    if not a.ndim:
+        return a, np.zeros((), int)
+    taken = [k - 1] if keepdim else k - 1
+    return np.take(np.sort(a, dim), taken, dim), np.take(np.argsort(a, dim), taken, dim)
+
+
+trial(
+    "topk",
+    samples=draws(
+        case((5,), 2), case((3, 4), 3, 0), case((3, 4), 2, largest=False), case((3, 4), 0), case((), 1), case((0, 3), 2)
+    ),
+    reference=topk_plainly,
+)
+trial(
+    "kthvalue",
+    samples=draws(case((5,), 2), case((3, 4), 3, 0), case((3, 4), 1, keepdim=True), case((), 1), case((0, 3), 2)),
+    reference=kthvalue_plainly,
+)
+for name, accumulate in (("cummax", np.maximum.accumulate), ("cummin", np.minimum.accumulate)):
+    trial(
+        name,
+        samples=draws(
+            case((6,), 0), case((3, 4), 0), case((3, 4), -1), case((2, 5, 2), 1), case((), 0), case((0, 3), 0)
+        ),
+        reference=functools.partial(running_plainly, accumulate=accumulate),
+    )

@@ -1,0 +1,38 @@
+"""What the operators of derivatives/scipy_functions.py are tested on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..derivatives.scipy_functions import signal
+from .drawing import case, draws
+from .trials import trial
+
+__all__: list[str] = []
+
+
+OF_ORDER = draws(case(2, (3, 4)), case(1, (4,)), case(3, ()), domain=(0.5, 4))
+
+
+trial("erfcinv", domain=(0.2, 1.8))
+trial("erfi", domain=(-1, 1))
+trial("gammasgn", domain=(0.3, 3))
+trial("y0", domain=(0.5, 5))
+trial("y1", domain=(0.5, 5))
+trial("k0", domain=(0.5, 3))
+trial("k1", domain=(0.5, 3))
+trial("ellipk", domain=(0.1, 0.9))
+trial("ellipe", domain=(0.1, 0.9))
+trial("beta", domain=(0.5, 3))
+trial("betainc", samples=draws(case(2.0, 1.5, (3, 4)), case(0.5, 3.0, (4,)), domain=(0.1, 0.9)))
+trial("stdtr", samples=draws(case(2.0, (3, 4)), case(5.5, (4,))))
+trial(
+    "all_pole",
+    samples=lambda rng: [
+        ((rng.standard_normal((2, 6)), np.array([1.0, -0.5, 0.25])), {}),
+        ((rng.standard_normal(5), np.array([2.0, 0.3])), {}),
+    ],
+    reference=lambda x, a: signal.lfilter([1.0], a, x),
+)
+trial("yn", samples=OF_ORDER)
+trial("kn", samples=OF_ORDER)
