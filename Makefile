@@ -30,7 +30,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 bench: $(BENCH_VENV)/.installed-bench
 	$(BENCH_BIN)/python -m benchmarks

@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -10,11 +11,12 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILDING = ROOT / "docs" / "building"
 
 
-@pytest.fixture(autouse=True)
-def building(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def building():
     """The modules that make the site, imported as its hook imports them."""
-    monkeypatch.syspath_prepend(str(BUILDING))
+    sys.path.insert(0, str(BUILDING))
     yield
+    sys.path.remove(str(BUILDING))
     for path in BUILDING.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
@@ -43,3 +45,57 @@ def test_links(page, text, expected):
     import links
 
     assert links.in_site(text, page) == expected
+
+
+def test_every_public_name_is_documented_and_in_the_reference():
+    import reference
+
+    assert len([name for namespace in reference.NAMESPACES for name in reference.names_of(namespace)]) > 2000
+    assert reference.missing() == []
+
+
+def test_every_operator_is_described_with_its_formulas():
+    import reference
+
+    from viewgrad.operators.define import OPERATORS
+
+    text = "".join(page for path, page in reference.pages().items() if path.startswith("reference/operators/"))
+    for name, operator in OPERATORS.items():
+        assert f"{{ #viewgrad.{name} }}" in text
+        for formula in operator.formulas:
+            assert f"`#!python {' '.join(formula.text.split())}`" in text
+    assert text.count("\n>>> vg.") > 0.95 * len(OPERATORS)
+
+
+BAR = '<mrow class="bar"><mi>y</mi></mrow>'
+
+
+@pytest.mark.parametrize(
+    "formula, expected",
+    [
+        ("grad * conj(other)", 'BAR<mo>·</mo><msup><mrow><mi>other</mi></mrow><mo>*</mo></msup>'),
+        ("flowing(grad / self, grad)", '<mfrac><mrow>BAR</mrow><mrow><mi>x</mi></mrow></mfrac>'),
+        ("(self + 1) * self_t", "<mrow><mo>(</mo><mi>x</mi><mo>+</mo><mn>1</mn><mo>)</mo></mrow><mo>·</mo>"
+         '<mover><mi>x</mi><mo class="dot" stretchy="false">˙</mo></mover>'),
+        ("self - (other - 1)", "<mi>x</mi><mo>−</mo>"
+         "<mrow><mo>(</mo><mi>other</mi><mo>−</mo><mn>1</mn><mo>)</mo></mrow>"),
+        ("expand(grad, axis)", '<mi mathvariant="normal">expand</mi><mo>&#8289;</mo><mrow><mo>(</mo>'
+         'BAR<mo>,</mo><mi>axis</mi><mo>)</mo></mrow>'),
+    ],
+)  # fmt: skip
+def test_formulas_as_mathematics(formula, expected):
+    import mathematics
+
+    values = {"self": "x", "result": "y", "other": "other"}
+    assert mathematics.expression(formula, values) == f"<math><mrow>{expected.replace('BAR', BAR)}</mrow></math>"
+
+
+def test_every_formula_can_be_written_as_mathematics():
+    import mathematics
+
+    from viewgrad.operators.define import OPERATORS
+
+    for operator in OPERATORS.values():
+        for formula in operator.formulas:
+            text = mathematics.expression(formula.text, {})
+            ElementTree.fromstring(text.replace("&#8289;", "").replace("&#160;", " "))

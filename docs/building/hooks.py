@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
 
+log = logging.getLogger("mkdocs.hooks")
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 import blocks  # noqa: E402
 import links  # noqa: E402
+import reference  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages of the operators into the navigation."""
+    for entry in config["nav"]:
+        if "Operators" in entry:
+            entry["Operators"] += [
+                {title: page} for page, title in reference.operator_navigation() if page != entry["Operators"][0]
+            ]
+    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages whose source lies beside `docs/`, and those that are made of the code."""
     for page, source in links.PAGES_FROM_ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    for name in reference.missing():
+        log.warning("%s is public, and not documented", name)
+    for page, text in reference.pages().items():
+        files.append(File.generated(config, page, content=text))
     return files
 
 

@@ -10,7 +10,7 @@ from ..views import ops as views
 from .define import OPERATORS
 from .language.declaration import Operator
 
-__all__ = ["described", "listed", "view_operators"]
+__all__ = ["described", "forward_mode", "listed", "plan_of_inplace", "view_operators"]
 
 HEADINGS = ("operator", "saved", "forward mode", "in place", "view")
 
@@ -45,7 +45,7 @@ def _row(operator: Operator) -> tuple[str, ...]:
     return (
         str(operator.signature),
         saved or "not differentiable",
-        _forward_mode(operator),
+        forward_mode(operator),
         _in_place(operator),
         "no",
     )
@@ -56,7 +56,8 @@ def _view_row(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
     return f"{name}({', '.join(parameters)})", "self: geometry", "the same window", "no", "yes"
 
 
-def _forward_mode(operator: Operator) -> str:
+def forward_mode(operator: Operator) -> str:
+    """The forward-mode rule: a formula, or the name of a rule."""
     if operator.tangents is not None:
         return str(operator.tangents.rule)
     return "none" if operator.differentiable else "zero"
@@ -74,13 +75,13 @@ def _described(operator: Operator) -> str:
         lines.append(f"# gradient of {', '.join(formula.inputs)}: {formula.text}")
     for name in operator.differentiable:
         lines.append(f"# saved for {name}: {', '.join(operator.saved(name)) or 'nothing'}")
-    lines.append(f"# forward mode: {_forward_mode(operator)}")
-    lines += [f"# in place: {line}" for line in _plan_of_inplace(operator)]
+    lines.append(f"# forward mode: {forward_mode(operator)}")
+    lines += [f"# in place: {line}" for line in plan_of_inplace(operator)]
     return "\n".join(lines) + "\n\n" + operator.source()
 
 
-def _plan_of_inplace(operator: Operator) -> Iterable[str]:
-    """What follows for the in-place variant."""
+def plan_of_inplace(operator: Operator) -> Iterable[str]:
+    """What follows for the in-place variant, a sentence each; nothing where there is none."""
     if not operator.has_inplace:
         return
     declared = operator.inplace_declaration or operator

@@ -1,0 +1,218 @@
+"""The reference of operators, a page for each family, made of the rows of the table when the site is built."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import re
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import mathematics
+import numpy as np
+
+import viewgrad
+from viewgrad.operators import listing
+from viewgrad.operators.codegen.compile import TENSOR_FUNCTIONS
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.language.declaration import Operator
+from viewgrad.operators.samples import samples_of
+
+__all__ = ["address_of", "families", "formula_functions", "page"]
+
+RULES = {
+    "auto_element_wise": "follows from the formula above, with the tangent in place of the gradient.",
+    "auto_linear": "the operator is linear: it is applied to the tangent.",
+    "none": "none.",
+    "zero": "none is needed: the result does not vary with the arguments.",
+}
+NOTATION = """In formulas, $x is `self`, $y the result, a bar marks a gradient and a dot a tangent; $z is the complex
+conjugate. A formula stands first as mathematics and then as it is declared. A function that has no sign in mathematics
+is called by its name: see [the functions of formulas](formula-functions.md). `flowing(a * b, b)` is the product, which
+is 0 where `b` is, also where `a` is infinite.
+"""
+
+
+def families() -> dict[str, list[Operator]]:
+    """The operators by the file of the table that they stand in."""
+    found: dict[str, list[Operator]] = {}
+    for operator in OPERATORS.values():
+        if not operator.user_defined:
+            found.setdefault(_family_of(operator), []).append(operator)
+    return {family: sorted(found[family], key=lambda operator: operator.name) for family in sorted(found)}
+
+
+def _family_of(operator: Operator) -> str:
+    return operator.row.rpartition(", ")[2].partition(".py")[0]
+
+
+def address_of(operator: Operator) -> str:
+    """Where the operator is described, from a page of the reference."""
+    return f"operators/{_family_of(operator)}.md#viewgrad.{operator.name}"
+
+
+def page(family: str, operators: Iterable[Operator]) -> str:
+    """The page of one family."""
+    title = family.replace("_", " ").capitalize()
+    signs = {"$x": ("self", {"self": "x"}), "$y": ("result", {"result": "y"}), "$z": ("conj(z)", {})}
+    notation = re.sub(r"\$\w", lambda match: mathematics.expression(*signs[match[0]]), NOTATION)
+    return "\n".join([f"# {title}", "", notation, *(_section(operator) for operator in operators)])
+
+
+def formula_functions() -> str:
+    """The page of the functions that formulas may call beside the operators."""
+    used = {name for operator in OPERATORS.values() for formula in operator.formulas for name in formula.functions}
+    lines = [
+        "# The functions of formulas",
+        "",
+        "A formula calls the operators by their names, and the functions below. One's own are made known by",
+        "[`formula_function`][viewgrad.autograd.formula_function].",
+        "",
+        "| function | what it gives |",
+        "|---|---|",
+    ]
+    for name in sorted(used - OPERATORS.keys()):
+        function = getattr(TENSOR_FUNCTIONS, name, None)
+        doc = inspect.getdoc(function) or "" if function is not None else ""
+        lines.append(f"| `{name}` | {_cell(doc.partition(chr(10) + chr(10))[0])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _section(operator: Operator) -> str:
+    name = operator.name
+    public = "viewgrad" if getattr(viewgrad, name, None) is operator.function else "viewgrad.operators.OPERATORS"
+    calls = [f"{name}({operator.signature.parameters()})"]
+    if hasattr(viewgrad.Tensor, name):
+        calls.append(f"x.{name}(...)")
+    if operator.has_inplace and hasattr(viewgrad.Tensor, f"{name}_"):
+        calls.append(f"x.{name}_(...)")
+    forward = operator.forward
+    if isinstance(forward, np.ufunc):
+        calls.append(f"numpy.{forward.__name__}(...)")
+    lines = [f"## {name} {{ #viewgrad.{name} }}", "", "```text", *calls, "```", "", operator.doc, ""]
+    if public != "viewgrad":
+        lines += [f"It is reached as `{public}[{name!r}]`.", ""]
+    lines += _gradients(operator)
+    lines += _properties(operator)
+    return "\n".join([*lines, *_example(operator), ""])
+
+
+def _gradients(operator: Operator) -> Iterable[str]:
+    if not operator.formulas:
+        yield "No gradient flows through it."
+        yield ""
+    values = _values(operator)
+    for formula in operator.formulas:
+        names = ", ".join(f"`{name}`" for name in formula.inputs)
+        saved = sorted({entry for name in formula.inputs for entry in operator.saved(name)})
+        left = f"grad_{formula.inputs[0]}" if len(formula.inputs) == 1 else ""
+        yield f"Gradient of {names}, which saves {', '.join(f'`{entry}`' for entry in saved) or 'nothing'}:"
+        yield ""
+        yield _formula(formula.text, left, values)
+        yield ""
+
+
+def _formula(text: str, left: str, values: dict[str, str]) -> str:
+    drawn = mathematics.equation(left, text, values) if left else mathematics.expression(text, values)
+    return f'<div class="formula">{drawn}</div>\n\n`#!python {" ".join(text.split())}`'
+
+
+def _values(operator: Operator) -> dict[str, str]:
+    """What the arguments and results are called in mathematics."""
+    values = {argument.name: argument.name for argument in operator.signature.tensors}
+    values |= {output: output for output in operator.signature.outputs}
+    taken = {argument.name for argument in operator.signature.arguments} | set(operator.signature.outputs)
+    if "self" in values and "x" not in taken:
+        values["self"] = "x"
+    if "result" not in taken - {"result"} and "y" not in taken:
+        values["result"] = "y"
+    return values
+
+
+def _properties(operator: Operator) -> Iterable[str]:
+    values = _values(operator)
+    rule = listing.forward_mode(operator)
+    if rule in RULES:
+        yield f"- Forward mode: {RULES[rule]}"
+    else:
+        declared = operator.forward_derivative
+        rules = declared if isinstance(declared, dict) else {operator.signature.outputs[0]: str(declared)}
+        yield "- Forward mode:"
+        for output, text in rules.items():
+            yield ""
+            yield "    " + _formula(text, f"{output}_t" if "," not in output else "", values).replace("\n", "\n    ")
+        yield ""
+    plan = list(listing.plan_of_inplace(operator))
+    yield f"- In place: `{operator.name}_`; {'; '.join(plan)}." if plan else "- In place: no form of its own."
+    yield f"- Dtypes with gradients: {_dtypes(operator)}."
+
+
+def _dtypes(operator: Operator) -> str:
+    if not operator.differentiable:
+        return "none"
+    real = "floating-point"
+    if isinstance(operator.kinds, str):
+        return f"{real} and complex" if "c" in operator.kinds else real
+    parts = [f"`{name}` {real}{' and complex' if 'c' in kinds else ''}" for name, kinds in operator.kinds.items()]
+    return ", ".join(parts)
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+
+def _example(operator: Operator) -> Iterable[str]:
+    """A call with small arguments and what it gives, run now."""
+    text = _run_example(operator)
+    return ["", f"```pycon\n{text}\n```"] if text else []
+
+
+def _run_example(operator: Operator) -> str:
+    for sample in samples_of(operator):
+        arrays = [leaf for value in sample.bound().values() for leaf in (value if type(value) is list else [value])]
+        if all(not isinstance(array, np.ndarray) or array.size <= 24 for array in arrays):
+            break
+    else:
+        return ""
+    arguments = [_short(value, operator) for value in sample.args]
+    options = {name: _short(value, operator) for name, value in sample.kwargs.items()}
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"), np.printoptions(precision=4, suppress=True):
+            warnings.simplefilter("ignore")
+            result = repr(operator.function(*map(_tensor, arguments), **{k: _tensor(v) for k, v in options.items()}))
+    except Exception:  # an operator that has to have larger arguments
+        return ""
+    parts = [_text(value) for value in arguments] + [f"{name}={_text(value)}" for name, value in options.items()]
+    where = "vg." if getattr(viewgrad, operator.name, None) is operator.function else "vg.operators.OPERATORS"
+    call = f"{operator.name}" if where == "vg." else f"[{operator.name!r}]"
+    line = f">>> {where}{call}({', '.join(parts)})"
+    return f"{line}\n{result}" if len(line) + len(result) < 700 else ""
+
+
+def _short(value: Any, operator: Operator) -> Any:
+    """Arrays with fewer digits and, where elements have nothing to do with each other, with fewer elements."""
+    if isinstance(value, list):
+        return [_short(item, operator) for item in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if operator.elementwise and value.ndim == 2:
+        value = value[0, :3]
+    return np.round(value, 1) if value.dtype.kind in "fc" else value
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_tensor(item) for item in value]
+    return viewgrad.Tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_text(item) for item in value)}]"
+    return f"vg.Tensor({value.tolist()!r})" if isinstance(value, np.ndarray) else html.unescape(repr(value))
+
+

@@ -1,0 +1,328 @@
+"""The reference: which page describes which public name, and what stands there.
+
+A public name is one in the `__all__` of a public module. What is written by hand is read by mkdocstrings; what is
+made when the library is imported is described here, from signatures and docstrings.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import operator_pages
+
+import viewgrad
+from viewgrad.operators.define import OPERATORS
+
+__all__ = ["Namespace", "described", "missing", "names_of", "operator_navigation", "pages"]
+
+
+@attrs.frozen
+class Namespace:
+    """A public module, and the page of its names.
+
+    Arguments:
+        module: its name.
+        page: the page, without its ending.
+        title: of the page.
+        as_table: whether a line for each name is enough: namespaces that have the names of another library.
+    """
+
+    module: str
+    page: str
+    title: str
+    as_table: bool = False
+
+
+NAMESPACES = (
+    Namespace("viewgrad", "viewgrad", "viewgrad"),
+    Namespace("viewgrad.autograd", "autograd", "viewgrad.autograd"),
+    Namespace("viewgrad.autograd.graph", "graph", "viewgrad.autograd.graph"),
+    Namespace("viewgrad.autograd.forward_ad", "forward_ad", "viewgrad.autograd.forward_ad"),
+    Namespace("viewgrad.autograd.functional", "functional", "viewgrad.autograd.functional"),
+    Namespace("viewgrad.func", "func", "viewgrad.func"),
+    Namespace("viewgrad.compiler", "compiler", "viewgrad.compiler"),
+    Namespace("viewgrad.symbolic", "symbolic", "viewgrad.symbolic"),
+    Namespace("viewgrad.symbolic.passes", "passes", "viewgrad.symbolic.passes"),
+    Namespace("viewgrad.testing", "testing", "viewgrad.testing"),
+    Namespace("viewgrad.errors", "errors", "viewgrad.errors"),
+    Namespace("viewgrad.linalg", "linalg", "viewgrad.linalg"),
+    Namespace("viewgrad.fft", "fft", "viewgrad.fft"),
+    Namespace("viewgrad.operators", "operators_module", "viewgrad.operators"),
+    Namespace("viewgrad.views", "views", "viewgrad.views"),
+    Namespace("viewgrad.numpy", "numpy", "viewgrad.numpy", as_table=True),
+    Namespace("viewgrad.numpy.linalg", "numpy_linalg", "viewgrad.numpy.linalg", as_table=True),
+    Namespace("viewgrad.numpy.fft", "numpy_fft", "viewgrad.numpy.fft", as_table=True),
+    Namespace("viewgrad.numpy.random", "numpy_random", "viewgrad.numpy.random", as_table=True),
+    Namespace("viewgrad.math", "math", "viewgrad.math", as_table=True),
+    *(
+        Namespace(f"viewgrad.scipy.{name}", f"scipy_{name}", f"viewgrad.scipy.{name}", as_table=True)
+        for name in ("fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "special", "stats")
+    ),
+)
+# Names that are values, which have no docstring of their own.
+CONSTANTS = {
+    "newaxis": "None, as an index that puts in a dimension of one.",
+    "e": "Euler's number.",
+    "inf": "Infinity.",
+    "nan": "What is no number.",
+    "pi": "The ratio of a circle's circumference to its diameter.",
+    "tau": "Twice pi.",
+    "euler_gamma": "Euler's constant.",
+    "little_endian": "Whether numbers are kept with their lowest byte first.",
+    "__array_api_version__": "The version of the array API standard that the names follow.",
+    "OPERATORS": "The table of operators, by name: see [the operators](operators/index.md).",
+    "FEATURES": "What `compare_backends` compares, by name.",
+    "PROPERTIES": "What `check_operator` looks at, by name.",
+}
+
+
+def names_of(namespace: Namespace) -> list[str]:
+    """The public names of a module, sorted."""
+    return sorted(set(importlib.import_module(namespace.module).__all__), key=str.lower)
+
+
+def missing() -> list[str]:
+    """The public names that no page describes, or that have nothing to be described with."""
+    found = []
+    for namespace in NAMESPACES:
+        module = importlib.import_module(namespace.module)
+        text = pages()[f"reference/{namespace.page}.md"]
+        for name in names_of(namespace):
+            if not described(getattr(module, name), name) or f"{namespace.module}.{name}" not in anchors(text):
+                found.append(f"{namespace.module}.{name}")
+    return found
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that the names described in a page have."""
+    return set(re.findall(r"(?:\{ ?|\bid=\")#?(viewgrad[\w.]+)\"?", text))
+
+
+def described(value: Any, name: str) -> str:
+    """The docstring of a public name, or the sentence that stands for it."""
+    if name in CONSTANTS and not (inspect.isfunction(value) or inspect.ismodule(value)):
+        return CONSTANTS[name]
+    if inspect.isclass(value) and value.__module__.startswith("viewgrad"):
+        return vars(value).get("__doc__") or ""
+    if inspect.ismodule(value) and not value.__doc__:
+        return f"The names of `{value.__name__}`."
+    return inspect.getdoc(value) or ""
+
+
+def operator_navigation() -> list[tuple[str, str]]:
+    """The pages of the operators, with their titles."""
+    found = [(page, text) for page, text in pages().items() if page.startswith("reference/operators/")]
+    return [(page, text.partition("\n")[0].removeprefix("# ")) for page, text in found]
+
+
+@functools.cache
+def pages() -> dict[str, str]:
+    """The pages of the reference: where they are in the site, and their Markdown."""
+    made = {f"reference/{namespace.page}.md": _page(namespace) for namespace in NAMESPACES}
+    made["reference/tensor.md"] = _tensor_page()
+    made["reference/index.md"] = _index()
+    families = operator_pages.families()
+    made["reference/operators/index.md"] = _operator_index(families)
+    made["reference/operators/formula-functions.md"] = operator_pages.formula_functions()
+    for family, operators in families.items():
+        made[f"reference/operators/{family}.md"] = operator_pages.page(family, operators)
+    return made
+
+
+def _index() -> str:
+    lines = ["# Reference", "", "| module | what it has |", "|---|---|"]
+    lines.append("| [`viewgrad.Tensor`](tensor.md) | The array, its attributes and its methods. |")
+    for namespace in NAMESPACES:
+        module = importlib.import_module(namespace.module)
+        lines.append(f"| [`{namespace.module}`]({namespace.page}.md) | {_sentence(described(module, ''))} |")
+    lines.append("| [The operators](operators/index.md) | What can be differentiated, with the formulas. |")
+    return "\n".join(lines) + "\n"
+
+
+def _sentence(doc: str) -> str:
+    """The first sentence of a docstring; of NumPy's, the line after the signature."""
+    parts = [" ".join(part.split()) for part in doc.split("\n\n")]
+    signature = re.match(r"[\w.]+\(.*\)( -> .*)?$", parts[0])
+    text = parts[1] if signature and len(parts) > 1 else parts[0]
+    text = re.match(r"(.*?[.:!?])(?=\s|$)|.*", text)[0]  # type: ignore[index]
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[").replace("*", "\\*").replace("`_", "`")
+
+
+# -- pages of names ----------------------------------------------------------------------------------------------------
+
+
+def _page(namespace: Namespace) -> str:
+    module = importlib.import_module(namespace.module)
+    lines = [f"# {namespace.title}", "", *_prose(described(module, "")), ""]
+    if namespace.as_table:
+        return "\n".join([*lines, *_table(namespace, module)]) + "\n"
+    sections, table = [], []
+    for name in names_of(namespace):
+        value = getattr(module, name)
+        link = _elsewhere(namespace, name, value)
+        if link:
+            table.append((name, link, _sentence(described(value, name))))
+        else:
+            sections += _section(f"{namespace.module}.{name}", value)
+    lines += sections
+    if table:
+        lines += ["## Described elsewhere" if sections else "## Names", "", "| name | what it is |", "|---|---|"]
+        lines += [
+            f'| <span id="{namespace.module}.{name}"></span>[`{name}`]({link}) | {doc} |' for name, link, doc in table
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(namespace: Namespace, module: types.ModuleType) -> Iterable[str]:
+    yield "| name | what it is |"
+    yield "|---|---|"
+    for name in names_of(namespace):
+        value = getattr(module, name)
+        link = _elsewhere(namespace, name, value)
+        text = f"[`{name}`]({link})" if link else f"`{name}`"
+        yield f'| <span id="{namespace.module}.{name}"></span>{text} | {_sentence(described(value, name))} |'
+
+
+OPERATOR_OF: dict[int, Any] = {id(operator.function): operator for operator in OPERATORS.values()}
+
+
+def _elsewhere(namespace: Namespace, name: str, value: Any) -> str:
+    """Where a name is described that is a module, an operator, or a name of an earlier namespace; empty if nowhere."""
+    for other in NAMESPACES:
+        if inspect.ismodule(value) and value.__name__ == other.module:
+            return f"{other.page}.md"
+    if value is viewgrad.Tensor:
+        return "tensor.md"
+    operator = OPERATORS.get(name)
+    if operator is not None and (id(value) in OPERATOR_OF or value is getattr(viewgrad, name, None)):
+        return operator_pages.address_of(operator)
+    for other in NAMESPACES:
+        if other is namespace:
+            return ""
+        module = importlib.import_module(other.module)
+        if name in module.__all__ and getattr(module, name) is value and not other.as_table:
+            return f"{other.page}.md#{other.module}.{name}"
+    return ""
+
+
+def _section(path: str, value: Any) -> list[str]:
+    written = _written(value)
+    name = path.rpartition(".")[2]
+    if written:
+        options = [f"      heading: {name}", f"      toc_label: {name}"]
+        if inspect.isclass(value):
+            options += ["      members: null", '      filters: ["!^_"]', "      merge_init_into_class: true"]
+        return [f"[](){{ #{path} }}", "", f"::: {written}", "    options:", *options, ""]
+    lines = [f"## {name} {{ #{path} }}", ""]
+    if callable(value) and not inspect.isclass(value):
+        lines += ["```python", f"{name}{_signature(value)}", "```", ""]
+    return [*lines, *_prose(described(value, name)), ""]
+
+
+def _signature(value: Callable[..., Any]) -> str:
+    try:
+        return re.sub(r" at 0x\w+", "", str(inspect.signature(value)))
+    except (TypeError, ValueError):
+        return "(...)"
+
+
+def _prose(doc: str) -> list[str]:
+    """A docstring as Markdown: its lists of arguments and its examples."""
+    lines: list[str] = []
+    parts = re.split(r"^(Arguments|Returns|Raises|Examples?|Attributes):\n", doc, flags=re.MULTILINE)
+    lines += [_markdown(parts[0])]
+    for title, text in zip(parts[1::2], parts[2::2]):
+        body = inspect.cleandoc(text)
+        lines += ["", f"**{title}:**", ""]
+        if ">>>" in body:
+            lines += ["```pycon", body, "```"]
+        else:
+            lines += [re.sub(r"^(\w+|[\w.]+Error): ", r"- `\1`: ", body, flags=re.MULTILINE)]
+    return lines
+
+
+def _markdown(text: str) -> str:
+    """Prose, in which examples are sessions."""
+    blocks = re.split(r"\n\s*\n", text.strip())
+    return "\n\n".join(
+        f"```pycon\n{inspect.cleandoc(block)}\n```" if block.lstrip().startswith(">>>") else block for block in blocks
+    )
+
+
+@functools.cache
+def _definitions(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text())
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                names |= {f"{node.name}.{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)}
+    return frozenset(names)
+
+
+def _written(value: Any) -> str:
+    """The path of a function or class that is written in a file of the library; empty for one that is made."""
+    if isinstance(value, property):
+        value = value.fget
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    if not isinstance(module, str) or not module.startswith("viewgrad") or not inspect.getattr_static(value, "__doc__"):
+        return ""
+    path = Path(viewgrad.__file__).parent.parent / (module.replace(".", "/") + ".py")
+    if not path.exists():
+        path = path.with_suffix("") / "__init__.py"
+    return f"{module}.{name}" if path.exists() and name in _definitions(path) else ""
+
+
+# -- the tensor, and the operators ------------------------------------------------------------------------------------
+
+
+def _tensor_page() -> str:
+    members = {name: value for name, value in vars(viewgrad.Tensor).items() if not name.startswith("_")}
+    attributes = {name: value for name, value in members.items() if isinstance(value, property)}
+    methods: dict[str, Any] = {name: value for name, value in members.items() if name not in attributes}
+    lines = ["# Tensor", "", "[](){ #viewgrad.Tensor }", "", "::: viewgrad.tensor.tensor.Tensor", "    options:"]
+    lines += ["      heading: Tensor", "      members: []", "", "## Attributes", ""]
+    lines += ["| attribute | what it is |", "|---|---|"]
+    for name, value in sorted(attributes.items()):
+        lines.append(f'| <span id="viewgrad.Tensor.{name}"></span>`{name}` | {_cell(inspect.getdoc(value) or "")} |')
+    own = {name: value for name, value in methods.items() if not _operator_of(name)}
+    lines += ["", "## Methods", ""]
+    for name, value in sorted(own.items()):
+        lines += [f"### {name} {{ #viewgrad.Tensor.{name} }}", "", "```python", f"{name}{_signature(value)}", "```", ""]
+        lines += [*_prose(inspect.getdoc(value) or ""), ""]
+    lines += ["## Operators as methods", "", "A trailing underscore writes in place.", "", "| method | what it gives |"]
+    lines.append("|---|---|")
+    for name in sorted(methods.keys() - own.keys()):
+        operator = _operator_of(name)
+        link = operator_pages.address_of(operator)
+        lines.append(f'| <span id="viewgrad.Tensor.{name}"></span>[`{name}`]({link}) | {_sentence(operator.doc)} |')
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    prose = re.split(r"^\w+:\n", text, flags=re.MULTILINE)[0]
+    return " ".join(prose.split()).replace("|", "\\|")
+
+
+def _operator_of(name: str) -> Any:
+    return OPERATORS.get(name) or (OPERATORS.get(name[:-1]) if name.endswith("_") else None)
+
+
+def _operator_index(families: dict[str, list[Any]]) -> str:
+    lines = ["# The operators", "", "What can be differentiated: each is one row of a table, and described from it."]
+    lines += ["Views are described with [`viewgrad`](../viewgrad.md).", ""]
+    for family, operators in families.items():
+        lines += [f"## {family.replace('_', ' ').capitalize()} {{ #family-{family} }}", ""]
+        lines.append(" · ".join(f"[`{o.name}`]({family}.md#viewgrad.{o.name})" for o in operators))
+        lines.append("")
+    return "\n".join(lines)
