@@ -88,6 +88,13 @@ def test_tensors_name_their_namespace_and_device():
         vg.zeros(2, device="gpu")
 
 
+@pytest.mark.parametrize("axis", [(0, 0), (1, -3), (0, 9), 5, (5,)])
+@pytest.mark.parametrize("xp", [np, vg])
+def test_expand_dims_refuses_axes_that_no_result_has(xp, axis):
+    with pytest.raises((ValueError, IndexError)):
+        xp.expand_dims(vg.ones(2, 3), axis=axis)
+
+
 PROGRAMS = {
     "cumulative_sum": lambda xp, x: xp.cumulative_sum(x, axis=1, include_initial=True),
     "cumulative_prod": lambda xp, x: xp.cumulative_prod(x, axis=0, include_initial=True),

@@ -24,6 +24,7 @@ from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
 from .modes import functional_writes, index_tangents, inference, operator_tangents
 from .modes.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
+from .modes.profile import profile
 
 __all__ = [
     "Function",
@@ -46,6 +47,7 @@ __all__ = [
     "named_results",
     "no_grad",
     "once_differentiable",
+    "profile",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -7,12 +7,13 @@ from typing import Any
 
 from ..errors import InferenceError
 from ..tensor.interruption import isolated
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, TRACE, ModeSwitch, current_mode
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, PROFILE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
 from .engine import GraphTask
 from .fast_engine import FastTask
 from .modes.anomaly import AnomalyTask
+from .modes.profile import ProfiledTask
 
 __all__ = ["plain_engine", "run_backward"]
 
@@ -45,13 +46,19 @@ def run_backward(
     # Inside a dual level gradients have tangents, and where a tracer watches it is to see what is computed: so they are
     # tensors there too.
     recorded = create_graph or bool(mode & (FORWARD | TRACE))
-    engine = (AnomalyTask if mode & ANOMALY else GraphTask) if mode & (ANOMALY | PLAIN) else FastTask
+    engine = FastTask if mode & (ANOMALY | PLAIN | PROFILE) == 0 else _special_engine(mode)
     task = engine(retain=retain_graph, recorded=recorded)
     if inputs is not None:
         task.restrict(edges, inputs, capture)
     mode = mode | GRAD if create_graph else mode & ~GRAD
     starts = [(edge, grad if recorded else grad._array) for edge, grad in zip(edges, grads, strict=True)]
     return isolated(_run, task, mode, starts, inputs)
+
+
+def _special_engine(mode: int) -> type[GraphTask | FastTask]:
+    if mode & (ANOMALY | PLAIN):
+        return AnomalyTask if mode & ANOMALY else GraphTask
+    return ProfiledTask
 
 
 def _run(

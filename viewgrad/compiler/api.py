@@ -18,7 +18,8 @@ from ..func.tree import Structure, flatten, unflatten
 from ..symbolic.graph import Graph
 from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.creation import from_numpy
-from ..tensor.modes import GRAD, current_mode, no_grad
+from ..tensor.modes import GRAD, PROFILE, current_mode, no_grad
+from ..tensor.observers import PROFILER
 from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
 from .call import CompiledBackward, called, differentiable_outputs
@@ -80,6 +81,9 @@ class Compiled:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         mode = current_mode()
         if mode & ~GRAD:  # a mode that looks at each operator: tracing, forward mode, anomaly detection
+            if mode & ~GRAD == PROFILE:
+                name = f"compiled {getattr(self, '__name__', 'function')}"
+                return PROFILER.get().alone(name, functools.partial(self, *args, **keywords))
             return self.function(*args, **keywords)
         leaves, structure = flatten((args, keywords))
         key = self._key(structure, leaves, mode)

@@ -72,6 +72,10 @@ class CompiledBackward(Node):
             )
         return tuple([None if edge is None else next(found) for edge in edges])
 
+    def kept(self) -> list[tuple[str, Any]]:
+        """The inputs, and the buffers of the program."""
+        return [] if self.run is None else [("inputs", self.saved), *self.run.buffers.items()]
+
     def release(self) -> None:
         """Let go of what the gradient needs."""
         self.run = self.saved = None

@@ -32,6 +32,10 @@ class OperatorCall(Call):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
+    def name(self) -> str:
+        """The operator's name, with an underscore where it writes in place."""
+        return f"{self.operator.name}_" if self.inplace else self.operator.name
+
     def run(self) -> Any:
         """Run the operator without any feature but grad mode."""
         if not self.inplace:

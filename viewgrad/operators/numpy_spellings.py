@@ -13,7 +13,7 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS, Tensor
 from .derivatives.formulas import plain
 
-__all__: list[str] = []
+__all__ = ["with_new_axes"]
 
 
 def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +43,7 @@ def _full_like(
     return full
 
 
-def _expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+def with_new_axes(a: Any, axis: int | Sequence[int]) -> Any:
     """A view with dimensions of length 1 put in, at these places of the result."""
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
@@ -74,6 +74,6 @@ for _name in ("sqrt", "log", "log2", "log10", "power", "arccos", "arcsin", "arct
     FUNCTIONS[getattr(np.emath, _name)] = _extended(getattr(np.emath, _name), getattr(np, _name))
 FUNCTIONS[np.emath.logn] = _extended(np.emath.logn, _logn)
 FUNCTIONS[np.full_like] = _full_like
-FUNCTIONS[np.expand_dims] = _expand_dims
+FUNCTIONS[np.expand_dims] = with_new_axes
 FUNCTIONS[np.atleast_1d] = _atleast_1d
 FUNCTIONS[np.split] = _split

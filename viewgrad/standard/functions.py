@@ -10,12 +10,13 @@ import numpy as np
 from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
 from ..operators.numpy_reductions import REDUCTIONS
+from ..operators.numpy_spellings import with_new_axes
 from ..operators.operands import as_operand
 from ..tensor.creation import checked_device, zeros
 from ..tensor.dlpack import from_dlpack
 from ..tensor.tensor import Tensor
 from ..views.ops import broadcast_to as broadcast_view
-from ..views.ops import permute, swapaxes, unbind, unsqueeze
+from ..views.ops import permute, swapaxes, unbind
 from ..views.ops import reshape as view_or_copy
 from .dtypes import CONSTANTS, DTYPES, can_cast, finfo, iinfo, isdtype, result_type
 from .inspection import API_VERSION, NamespaceInfo
@@ -224,14 +225,8 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...] = 0) -> Tensor:
         >>> vg.expand_dims(vg.zeros(3), axis=1).shape
         (3, 1)
     """
-    x = as_operand(x)
-    if isinstance(axis, int):
-        if not -x.ndim - 1 <= axis <= x.ndim:
-            raise IndexError(f"axis {axis} is out of range for a tensor of {x.ndim} dimensions")
-        return unsqueeze(x, axis)
-    for each in sorted(each % (x.ndim + len(axis)) for each in axis):
-        x = unsqueeze(x, each)
-    return x
+    view: Tensor = with_new_axes(as_operand(x), axis)
+    return view
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

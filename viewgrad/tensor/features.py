@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from .interruption import is_refusal, isolated
-from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, STRICT, TRACE
+from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, PROFILE, STRICT, TRACE
 from .node import Node
 
 __all__ = ["Call", "feature", "run_with_features"]
 
 # The outermost first. What is not in this list (view replay) is looked at where it matters.
-ORDER: Final = (TRACE, FUNCTIONAL, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
+ORDER: Final = (PROFILE, TRACE, FUNCTIONAL, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing
 
 
@@ -37,6 +37,10 @@ class Call:
     inplace: bool
     node: Node | None = None
     history: Node | None = None
+
+    def name(self) -> str:
+        """What is called, as a table names it."""
+        raise NotImplementedError
 
     def run(self) -> Any:
         """Do what is called for, without any feature but grad mode."""

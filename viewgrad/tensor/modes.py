@@ -35,6 +35,8 @@ TRACE: Final = 128  # operators are handed to a tracer instead of being run
 CHECK_NAN: Final = 256  # beside ANOMALY: a gradient that is not a number is an error
 FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
 PLAIN: Final = 1024  # backward passes are run by the plain engine
+PROFILE: Final = 2048  # calls are counted and timed
+NOTING: Final = ANOMALY | PROFILE  # nodes remember where they were made
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)
 current_mode: Final = MODE.get
@@ -172,7 +174,7 @@ class ModeSwitch:
         return wrapper
 
     def __repr__(self) -> str:
-        bits = {name: bit for name, bit in globals().items() if name.isupper() and type(bit) is int}
+        bits = {name: bit for name, bit in globals().items() if name.isupper() and type(bit) is int and bit != NOTING}
         on = [name for name, bit in bits.items() if self.on & bit]
         off = [name for name, bit in bits.items() if self.off & bit]
         return f"{type(self).__name__}(on={'|'.join(on) or 0}, off={'|'.join(off) or 0})"

@@ -90,6 +90,10 @@ class Node:
     def release(self) -> None:
         """Let go of the saved values."""
 
+    def kept(self) -> list[tuple[str, Any]]:
+        """The saved values, or lists of them, each with a name."""
+        return [(name, getattr(self, f"saved_{name}", None)) for name in self.saved_names]
+
     def __getattr__(self, name: str) -> Any:
         if name == "hooks":
             return _hooks_once_written(self)

@@ -1,4 +1,4 @@
-"""What a tracer is told besides the calls that features run around; see `symbolic/trace.py`.
+"""What a tracer, and a profile, are told besides the calls that features run around; see `symbolic/trace.py`.
 
 Where the mode has the bit TRACE, there is an observer. It is told of tensors that are made of numbers and arrays, of
 tensors that come to share memory, and of values that leave the library: all that no operator, read or write shows.
@@ -6,6 +6,7 @@ tensors that come to share memory, and of values that leave the library: all tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from .modes import TRACE, current_mode
 
-__all__ = ["OBSERVER", "Observer", "array_of", "array_of_index", "observed"]
+__all__ = ["OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "observed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -50,6 +51,22 @@ class Observer(Protocol):
 
 
 OBSERVER: Final[ContextVar[Observer]] = ContextVar("viewgrad_observer")
+
+
+class Profiler(Protocol):
+    """What counts and times calls, where the mode has the bit PROFILE; see `autograd/modes/profile.py`."""
+
+    def copied(self, nbytes: int, writer: str) -> None:
+        """So many bytes that were saved for backward have been copied, since `writer` is about to write over them."""
+
+    def step(self, name: str, line: tuple[str, int] | None, run: Callable[[], Any]) -> None:
+        """Run a step of a backward pass, which belongs to an operator and to a line."""
+
+    def alone(self, name: str, run: Callable[[], Any]) -> Any:
+        """Run something that is one call, whatever it consists of, and return what it returns."""
+
+
+PROFILER: Final[ContextVar[Profiler]] = ContextVar("viewgrad_profiler")
 
 
 def observed() -> Observer | None:

@@ -1,15 +1,21 @@
-"""Where a node was made: noted under anomaly detection, and told when a backward pass fails."""
+"""Where a node was made: noted under anomaly detection and in profiles, and told when a backward pass fails."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 import traceback
 from contextvars import ContextVar
+from types import FrameType
 from typing import Final
 
+from .modes import ANOMALY, PROFILE, current_mode
 from .node import Node
 
-__all__ = ["RUNNING", "is_ours", "note", "origin"]
+__all__ = ["RUNNING", "Line", "is_ours", "line_here", "line_of", "note", "origin", "step_name"]
+
+Line = tuple[str, int]  # the file, and the number of the line in it
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 RUNNING: Final[ContextVar[Node | None]] = ContextVar("viewgrad_running_node", default=None)
@@ -18,14 +24,42 @@ RUNNING: Final[ContextVar[Node | None]] = ContextVar("viewgrad_running_node", de
 def note(node: Node) -> None:
     """Let `node` remember where it was made.
 
-    That is `metadata["traceback"]`, a list of lines, and `metadata["parent"]`, the node in whose recorded backward pass
-    it was made, or None.
+    Under anomaly detection that is `metadata["traceback"]`, a list of lines, and `metadata["parent"]`, the node in
+    whose recorded backward pass it was made, or None. In a profile it is `metadata["line"]`, a file and a number.
     """
-    if "traceback" not in node.metadata:
+    mode = current_mode()
+    if mode & PROFILE and "line" not in node.metadata:
+        line = line_here()
+        if line is not None:
+            node.metadata["line"] = line
+    if mode & ANOMALY and "traceback" not in node.metadata:
         # The frames of the user's code, which ends where it called into this package.
         frames = [frame for frame in traceback.extract_stack() if not is_ours(frame.filename)]
         node.metadata["traceback"] = traceback.format_list(frames)
         node.metadata["parent"] = RUNNING.get()
+
+
+def line_of(node: Node) -> Line | None:
+    """The line of the user's program that made a node, where that was noted."""
+    found: Line | None = getattr(node, "_metadata", {}).get("line")
+    return found
+
+
+def line_here() -> Line | None:
+    """The line of the user's program that has called into this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not is_ours(filename):
+            return filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def step_name(class_name: str) -> str:
+    """What an operator is called whose node is of the given class: `log_softmax` for `LogSoftmaxBackward`."""
+    name = class_name.removesuffix("s").removesuffix("Backward")
+    return re.sub(r"(?<=.)([A-Z])", r"_\1", name).lower()
 
 
 def origin(node: Node) -> str:

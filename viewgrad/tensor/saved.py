@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import FreedGraphError, SavedValueError
 
-__all__ = ["RELEASED", "LostTensor", "Released", "SavedConstant", "SavedTensor"]
+__all__ = ["RELEASED", "LostTensor", "PreservedTensor", "Released", "SavedConstant", "SavedTensor"]
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +34,17 @@ class SavedConstant(SavedTensor):
     """A number of the program's own, as in `x * 2.0`: no hooks on saved values are bothered with it."""
 
     __slots__ = ()
+
+
+class PreservedTensor(SavedTensor):
+    """A saved window that was copied just before a write touched it, and so has memory of its own."""
+
+    __slots__ = ()
+
+    def restore_onto(self, tensor: Any) -> None:
+        """Let what is saved of the tensor again be this very copy, as with any window."""
+        if tensor._storage is not None:
+            tensor._storage.whole = self
 
 
 class LostTensor(SavedTensor):

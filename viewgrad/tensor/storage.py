@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
-from .modes import INFERENCE, STRICT, TRACE, current_mode
+from .modes import INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Node, new
-from .observers import OBSERVER
+from .observers import OBSERVER, PROFILER
 from .ownership import ALONE_AS_WHOLE, getrefcount
-from .saved import LostTensor, SavedTensor
+from .saved import LostTensor, PreservedTensor, SavedTensor
 from .windows import SavedWindows
 
 __all__ = [
@@ -205,12 +205,17 @@ class Storage(VersionCounter):
                 copies[id(window)] = saved.array
             else:
                 saved.array = copied
+                saved.__class__ = PreservedTensor
 
     def _copy(self, saved: SavedTensor, writer: str) -> None:
         window = saved.array
-        saved.array = window.copy(order="K")
-        if current_mode() & TRACE:
+        saved.array = window.copy("K")
+        saved.__class__ = PreservedTensor
+        mode = current_mode()
+        if mode & TRACE:
             OBSERVER.get().preserved(window, saved.array)
+        if mode & PROFILE:
+            PROFILER.get().copied(window.nbytes, writer)
         if self.preserved is None:
             self.preserved = deque(maxlen=PRESERVED_KEPT)
         self.preserved.append((window, writer))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..autograd.modes import forward_ad
+from ..autograd.modes.profile import profile
 from ..autograd.modes.saved_hooks import saved_tensors_hooks
 from ..func import functionalize
 from ..tensor.tensor import Tensor
@@ -130,6 +131,16 @@ def hooks_on_saved_values(program: Program, plain: Gradients, weights: Mapping[s
         compare(program, "the program under saved_tensors_hooks", plain, names, weights, order)
 
 
+def profiled(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
+    """Every call, and every step of every backward pass, is timed."""
+    with profile() as found:
+        names = program.execute()
+        compare(program, "the program under profile", plain, names, weights, order)
+    by_operator, by_line = (sum(row.calls + row.steps for row in rows) for rows in (found.operators, found.lines))
+    if by_operator != by_line:
+        raise Mismatch(f"the profile has {by_operator} calls and steps by operator, and {by_line} by line")
+
+
 # -- functionalize -----------------------------------------------------------------------------------------------------
 
 
@@ -171,5 +182,6 @@ FEATURES: Final[dict[str, Callable[[Program, Gradients, Mapping[str, Array], int
     "forward mode": forward_mode,
     "observing hooks": observing_hooks,
     "hooks on saved values": hooks_on_saved_values,
+    "profile": profiled,
     "functionalize": functionalized,
 }

@@ -181,6 +181,10 @@ class Gather(Call):
     source: Tensor
     index: tuple[Any, ...]
 
+    def name(self) -> str:
+        """What the node of the read is called."""
+        return "index"
+
     def run(self) -> Tensor:
         """Read, and record it in grad mode."""
         out = _gather(self.source, self.index)
@@ -241,6 +245,10 @@ def element(self: Tensor, index: Any, number: Any) -> Tensor:
 class ReadElement(Gather):
     """A read of one element."""
 
+    def name(self) -> str:
+        """What the node of the read is called."""
+        return "element"
+
     def run(self) -> Tensor:
         """Read, and record it in grad mode."""
         source = self.source
@@ -272,6 +280,10 @@ class Write(Call):
     items: tuple[Any, ...] | None = None
     last: Array | None = None
 
+    def name(self) -> str:
+        """What the node of the write is called."""
+        return "copy_" if self.items is None else "index_put_"
+
     def run(self) -> Tensor:
         """Write, and record it in grad mode."""
         target = self.target
@@ -296,6 +308,10 @@ class Write(Call):
 
 class Accumulate(Write):
     """Adding values to places that arrays name, for each mention of a place."""
+
+    def name(self) -> str:
+        """What the user has called."""
+        return "index_accumulate_"
 
     def write(self) -> None:
         """Add, and record it in grad mode."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..tensor.creation import as_operand
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
-from ..tensor.modes import GRAD, current_mode
+from ..tensor.modes import GRAD, PROFILE, ModeSwitch, current_mode
 from ..tensor.node import AccumulateGrad, new
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
@@ -160,7 +160,9 @@ def _apart(source: Array, window: Array) -> Array:
 def _assign(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value` for a basic index, in any mode: a copy into the view."""
     if type(value) is not Tensor or not _is_same_window(self, index, value):
-        _write(index_view(self, index, SliceBackward), value, "__setitem__")
+        with ModeSwitch(off=PROFILE):  # in which no view is taken without one
+            window = index_view(self, index, SliceBackward)
+        _write(window, value, "__setitem__")
 
 
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:

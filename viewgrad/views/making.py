@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
+from ..tensor.features import Call, run_with_features
 from ..tensor.indices import composed
 from ..tensor.known import share
-from ..tensor.modes import ANOMALY, FUNCTIONAL, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
+from ..tensor.modes import FUNCTIONAL, GRAD, INFERENCE, NOTING, PROFILE, REPLAY, ModeSwitch, current_mode
 from ..tensor.node import new, next_sequence_nr
-from ..tensor.origins import note
+from ..tensor.origins import note, step_name
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, with_memory
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralViewMeta
@@ -90,9 +94,24 @@ def make_view(
     *,
     strided: bool = True,
     overlaps_itself: bool = False,
+    timed: bool = False,
 ) -> Tensor:
     """The tensor over `array`, which is `source._array[index]` or `view_fn(source._array)`, as a view of `source`."""
     mode = current_mode()
+    if mode & PROFILE and not timed:
+        make = functools.partial(
+            make_view,
+            source,
+            array,
+            index,
+            view_fn,
+            node_class,
+            strided=strided,
+            overlaps_itself=overlaps_itself,
+            timed=True,
+        )
+        viewed: Tensor = run_with_features(TakeView(node_class, make, inplace=False), PROFILE)
+        return viewed
     out: Tensor = new(Tensor)
     out._array = array
     out._saved = None
@@ -137,15 +156,39 @@ def make_view(
         view.creation = _creation(mode) if parent.creation is DEFAULT else parent.creation
         view.strided = strided and parent.strided
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
-    if mode & FUNCTIONAL:
-        share(source, out, storage is None)
     if edge is None or not mode & GRAD:
         out._edge = None
-        return out
-    out._edge = node_of_view(node_class, edge, source, index, view_fn, overlaps_itself)
-    if mode & ANOMALY:
-        note(out._edge)
+    else:
+        out._edge = node_of_view(node_class, edge, source, index, view_fn, overlaps_itself)
+    if mode > GRAD:
+        if mode & FUNCTIONAL:
+            share(source, out, storage is None)
+        if mode & NOTING and out._edge is not None:
+            note(out._edge)
     return out
+
+
+@attrs.define(eq=False)
+class TakeView(Call):
+    """The taking of a view, which no feature but a profile runs around.
+
+    Arguments:
+        node_class: what the node of the view is to be.
+        make: makes the view.
+    """
+
+    node_class: type[ViewBackward]
+    make: Callable[[], Tensor]
+
+    def name(self) -> str:
+        """What the node of the view is called."""
+        return step_name(self.node_class.__name__)
+
+    def run(self) -> Tensor:
+        """Make the view."""
+        out = self.make()
+        self.node = self.history = out._edge
+        return out
 
 
 def _creation(mode: int) -> CreationMeta:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ..errors import ViewInPlaceError
 from ..tensor.indices import window_at
 from ..tensor.interruption import isolated
-from ..tensor.modes import ANOMALY, GRAD, INFERENCE, REPLAY, ModeSwitch, current_mode
+from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, ModeSwitch, current_mode
 from ..tensor.node import AccumulateGrad, Node, NodeHooks, hooks_of, input_nr_of, new, node_of
 from ..tensor.origins import note
 from ..tensor.tensor import Tensor, current_edge
@@ -121,7 +121,7 @@ class DifferentiableViewMeta:
                 edge = isolated(self._replayed)
             else:
                 edge = self._as_strided(tensor, base_edge)
-            if mode & ANOMALY:
+            if mode & NOTING:
                 note(node_of(edge))
         if old is not None:
             move_retained(tensor, old, edge)

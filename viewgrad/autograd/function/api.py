@@ -20,8 +20,8 @@ import numpy as np
 from ...errors import FunctionError
 from ...tensor.features import Call, run_with_features
 from ...tensor.interruption import isolated
-from ...tensor.modes import ANOMALY, FORWARD, FUNCTIONAL, GRAD, MODE, PACK, TRACE, ModeSwitch, current_mode
-from ...tensor.node import named_node, new, next_sequence_nr
+from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, MODE, NOTING, PACK, PROFILE, TRACE, ModeSwitch, current_mode
+from ...tensor.node import named_node, new, next_sequence_nr, node_of
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
@@ -55,11 +55,19 @@ class FunctionCall(Call):
     function: type[Function]
     args: tuple[Any, ...]
 
+    def name(self) -> str:
+        """The name of the subclass."""
+        return self.function.__name__
+
     def run(self) -> Any:
-        """Call it unwatched: what forward does is no part of the program."""
+        """Call it unwatched by a tracer: what forward does is no part of the program."""
         with ModeSwitch(off=TRACE):
             separate = self.function.setup_context is not Function.setup_context
-            return self.function._apply(self.args, separate, current_mode())
+            result = self.function._apply(self.args, separate, current_mode())
+        for output in result if isinstance(result, tuple) else (result,):
+            if isinstance(output, Tensor) and output._view is None and output._edge is not None:
+                self.node = self.history = node_of(output._edge)
+        return result
 
 
 class Function:
@@ -139,8 +147,8 @@ class Function:
         if kwargs or separate:
             args = _bound(cls, args, kwargs, separate)
         mode = current_mode()
-        if mode & TRACE:
-            return run_with_features(FunctionCall(cls, args, inplace=False), TRACE)
+        if mode & (TRACE | PROFILE):
+            return run_with_features(FunctionCall(cls, args, inplace=False), mode & (TRACE | PROFILE))
         return cls._apply(args, separate, mode)
 
     @classmethod
@@ -212,7 +220,7 @@ class Function:
                     _kept, ctx, inputs=inputs, versions=versions, outputs=outputs, results=results, packing=False
                 )
                 ctx._attributes = kept_attributes(ctx, keep, inputs, outputs)
-            if mode & ANOMALY:
+            if mode & NOTING:
                 note(node)
         ctx._open = False
         ctx._wanted = []

@@ -322,6 +322,11 @@ class FunctionNode(Node):
             if kept.saved is not None:
                 kept.saved = RELEASED
 
+    def kept(self) -> list[tuple[str, Any]]:
+        """What `save_for_backward` was given, and the attributes of `ctx`."""
+        attributes = [(kept.name, kept.kept.saved) for kept in self.ctx._attributes]
+        return [(str(i), kept.saved) for i, kept in enumerate(self.ctx._kept)] + attributes
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "ctx":
             raise AttributeError(name)

@@ -5,6 +5,7 @@ from ..modes.saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved
 from ..run import plain_engine
 from .drawing import to_dot, to_mermaid
 from .explain import explain
+from .memory import memory
 from .multi_grad import register_multi_grad_hook
 from .saved_windows import PreservedWindow, forbid_mutation_on_saved_tensors, increment_version, preserved
 
@@ -18,6 +19,7 @@ __all__ = [
     "explain",
     "forbid_mutation_on_saved_tensors",
     "increment_version",
+    "memory",
     "plain_engine",
     "preserved",
     "register_multi_grad_hook",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -15,10 +15,9 @@ from ...views.copy_slices import CopySlices
 from ...views.gather import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from ...views.nodes import ViewBackward
 from ...views.view_functions import Chain, Index, Strided
-from ..function.node import FunctionNode
 from ..modes.saved_hooks import PackedTensor
 
-__all__ = ["SavedValue", "nodes_from", "saved_values", "shape_text", "window_of", "window_text"]
+__all__ = ["SavedValue", "nodes_from", "saved_entries", "saved_values", "shape_text", "window_of", "window_text"]
 
 
 @attrs.frozen
@@ -50,18 +49,16 @@ def nodes_from(edges: Iterable[Any]) -> list[Node]:
 
 def saved_values(node: Node) -> list[SavedValue]:
     """What `node` keeps for its backward; of a `CopySlices`, see the node that it wraps."""
-    entries: list[tuple[str, Any]]
-    if isinstance(node, FunctionNode):
-        entries = [(str(i), kept.saved) for i, kept in enumerate(node.ctx._kept) if kept.saved is not None]
-    else:
-        entries = [(name, getattr(node, f"saved_{name}", None)) for name in node.saved_names]
-    values = []
-    for name, saved in entries:
+    return [_saved_value(name, saved) for name, saved in saved_entries(node)]
+
+
+def saved_entries(node: Node) -> Iterator[tuple[str, Any]]:
+    """What `node` keeps for its backward, each with a name, as it is kept: a `SavedTensor` as a rule."""
+    for name, saved in node.kept():
         if isinstance(saved, list | tuple):
-            values += [_saved_value(f"{name}[{i}]", item) for i, item in enumerate(saved)]
+            yield from ((f"{name}[{i}]", item) for i, item in enumerate(saved))
         elif saved is not None:
-            values.append(_saved_value(name, saved))
-    return values
+            yield name, saved
 
 
 def _saved_value(name: str, saved: Any) -> SavedValue:
@@ -73,8 +70,8 @@ def _saved_value(name: str, saved: Any) -> SavedValue:
         return SavedValue(name, "overwritten from outside", 0)
     if isinstance(saved, PackedTensor):
         return SavedValue(name, f"{shape_text(saved.shape, saved.dtype)}, packed by a hook", 0)
-    if isinstance(saved, SavedTensor | np.float64):
-        array = saved if isinstance(saved, np.float64) else saved.array
+    if isinstance(saved, SavedTensor | np.float64 | np.ndarray):
+        array = saved.array if isinstance(saved, SavedTensor) else saved
         return SavedValue(name, f"{shape_text(array.shape, array.dtype)}, {array.nbytes} bytes", array.nbytes)
     return SavedValue(name, type(saved).__name__, 0)
 

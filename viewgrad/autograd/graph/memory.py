@@ -1,0 +1,143 @@
+"""What memory a graph keeps for its backward pass: by kind of node, and by line of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...tensor.node import AccumulateGrad, Node
+from ...tensor.origins import line_of
+from ...tensor.saved import PreservedTensor, SavedConstant, SavedTensor
+from ...tensor.tangents import DualSaved
+from ...tensor.tensor import Tensor, current_edge
+from ...views.copy_slices import CopySlices, CopySlicesOfCopy
+from ..tables import line_text, table_text
+from .describe import nodes_from, saved_entries
+
+__all__ = ["Memory", "MemoryRow", "memory"]
+
+WITH_ARRAY: Final = (SavedTensor, SavedConstant, PreservedTensor)
+
+
+@attrs.define
+class MemoryRow:
+    """What nodes of one kind, or nodes made at one line, keep.
+
+    Arguments:
+        name: the kind, or the line.
+        nodes: how many nodes there are.
+        values: how many values they keep; what several nodes keep together counts once, for the oldest.
+        saved: how many bytes these values have.
+        held: how many bytes the buffers have that are kept alive for them; a buffer counts once, for the oldest.
+        copied: how many bytes of the values were copied before a write touched them.
+    """
+
+    name: str
+    nodes: int = 0
+    values: int = 0
+    saved: int = 0
+    held: int = 0
+    copied: int = 0
+
+
+@attrs.frozen
+class Memory:
+    """What a graph keeps; `print` shows it as two tables.
+
+    Arguments:
+        total: all of it.
+        kinds: a row for each kind of node.
+        lines: a row for each line of the program, so far as nodes know theirs.
+    """
+
+    total: MemoryRow
+    kinds: list[MemoryRow]
+    lines: list[MemoryRow]
+
+    def __str__(self) -> str:
+        tables = []
+        for head, rows in (("node", self.kinds), ("line", self.lines)):
+            ordered = sorted(rows, key=lambda row: (-row.held, -row.saved, -row.nodes))
+            cells = [attrs.astuple(row)[1:] + (row.name,) for row in ordered]
+            last = (*attrs.astuple(self.total)[1:], self.total.name)
+            names = ("nodes", "values", "bytes saved", "bytes held", "bytes copied", head)
+            tables.append(table_text(names, cells, last, 20))
+        return "\n\n".join(tables)
+
+
+def memory(*tensors: Tensor) -> Memory:
+    """What the history of tensors keeps in memory for the backward pass.
+
+    A saved window keeps its whole buffer alive: compare `held` with `saved`. What was copied, because a write was about
+    to touch it, has a buffer of its own: compare `copied`. Nodes know the lines that made them where they were made
+    inside `vg.autograd.profile()`. The memory of the nodes themselves is not counted, nor what hooks have packed away.
+
+    Arguments:
+        tensors: such as the loss; of several, what their histories share counts once.
+
+    Returns:
+        A record with a row for each kind of node and a row for each line.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.ones(1000, requires_grad=True)
+        >>> y = x * 2
+        >>> v = y[:10]
+        >>> loss = (v * v).sum()
+        >>> y[0] = 5.0
+        >>> kept = vg.autograd.graph.memory(loss).total
+        >>> kept.nodes, kept.values, kept.saved, kept.held, kept.copied
+        (4, 2, 88, 88, 80)
+    """
+    total = MemoryRow("in all")
+    kinds: dict[Hashable, MemoryRow] = {}
+    lines: dict[Hashable, MemoryRow] = {}
+    values: set[int] = set()
+    buffers: set[int] = set()
+    for node in reversed(nodes_from(current_edge(tensor) for tensor in tensors)):
+        if isinstance(node, AccumulateGrad):  # a leaf, which keeps nothing
+            continue
+        line, name = line_of(node), node.name()
+        rows = (
+            total,
+            kinds.setdefault(name, MemoryRow(name)),
+            lines.setdefault(line, MemoryRow(line_text(line))),
+        )
+        for row in rows:
+            row.nodes += 1
+        for array, copied in _kept(node):
+            buffer = _buffer(array)
+            value = id(array) if isinstance(array, np.ndarray) else None
+            seen = value in values
+            held = 0 if id(buffer) in buffers else buffer.nbytes
+            if value is not None:
+                values.add(value)
+                buffers.add(id(buffer))
+            for row in () if seen else rows:
+                row.values += 1
+                row.saved += array.nbytes
+                row.held += held
+                row.copied += array.nbytes if copied else 0
+    return Memory(total, list(kinds.values()), list(lines.values()))
+
+
+def _kept(node: Node) -> Iterator[tuple[Any, bool]]:
+    """The arrays and numbers that a node keeps, each with whether it was copied before a write."""
+    if isinstance(node, CopySlices) and not isinstance(node, CopySlicesOfCopy):
+        yield from _kept(node.fn)
+    for _, saved in saved_entries(node):
+        inner = saved.inner if isinstance(saved, DualSaved) else saved
+        if type(inner) in WITH_ARRAY:
+            yield inner.array, type(inner) is PreservedTensor
+        elif isinstance(inner, np.ndarray | np.generic):
+            yield inner, False
+
+
+def _buffer(array: Any) -> Any:
+    """The array that owns the memory which `array` is a window of, so far as NumPy knows."""
+    while isinstance(getattr(array, "base", None), np.ndarray):
+        array = array.base
+    return array

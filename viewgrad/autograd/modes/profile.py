@@ -1,0 +1,322 @@
+"""Profiles: where the time of a program and of its backward passes goes, by operator and by line.
+
+While a profile is on, the graph is run by `ProfiledTask`: the engine that runs by default, one node at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+from collections.abc import Callable
+from heapq import heappop
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Literal
+
+import attrs
+import numpy as np
+
+from ...tensor.features import Call, feature
+from ...tensor.modes import PROFILE, ModeSwitch
+from ...tensor.node import OVERWRITE, SCATTER, Node, node_of
+from ...tensor.observers import PROFILER
+from ...tensor.origins import Line, line_here, line_of, note, step_name
+from ...tensor.ownership import ALONE_IN_LOCAL, getrefcount
+from ...tensor.tensor import Tensor
+from ...views.copy_slices import CopySlices
+from ..fast_engine import FastTask
+from ..tables import UNKNOWN_LINE, line_text, table_text
+
+__all__ = ["ProfileRow", "ProfiledTask", "profile"]
+
+
+@attrs.define
+class ProfileRow:
+    """What a profile has counted of one operator, or of one line.
+
+    Attributes:
+        name: the operator, or the file and the number of the line in it.
+        calls: how many calls there were.
+        forward: for how many seconds these ran, without what ran inside of them and has rows of its own.
+        steps: how many backward steps there were.
+        backward: for how many seconds these ran.
+        copied: how many bytes that were saved for backward were copied before they were written over.
+    """
+
+    name: str
+    calls: int = 0
+    forward: float = 0.0
+    steps: int = 0
+    backward: float = 0.0
+    copied: int = 0
+
+    def add(self, other: ProfileRow) -> None:
+        """Add what another row has counted."""
+        self.calls += other.calls
+        self.forward += other.forward
+        self.steps += other.steps
+        self.backward += other.backward
+        self.copied += other.copied
+
+    def cells(self, name: str) -> tuple[Any, ...]:
+        """The row as a table shows it."""
+        forward, backward = (f"{seconds * 1e3:.3f}" for seconds in (self.forward, self.backward))
+        return self.calls, forward, self.steps, backward, self.copied, name
+
+
+class profile:
+    """Count and time what a program calls, and the steps of its backward passes: `with profile() as p:`.
+
+    `print(p)` shows two tables, `p.operators` and `p.lines` are their rows, and `p.save_trace(path)` writes a file for
+    https://ui.perfetto.dev. Times are those of the calls themselves, without what the profile adds to each. A backward
+    step counts for the operator and the line that made it, where that was inside the profile. Compiled functions count
+    as one call. Backward passes under `detect_anomaly()` or `plain_engine()` are not timed.
+
+    Arguments:
+        trace: whether every call is remembered, with when it began, for `save_trace`. It takes some 200 bytes a call.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> with vg.autograd.profile() as p:
+        ...     y = x.exp()
+        ...     y *= x
+        ...     y.sum().backward()
+        >>> [(row.name, row.calls, row.steps, row.copied) for row in p.operators if row.calls]
+        [('exp', 1, 1, 0), ('mul_', 1, 1, 24), ('sum', 1, 1, 0)]
+    """
+
+    def __init__(self, *, trace: bool = True) -> None:
+        self._switch = ModeSwitch(on=PROFILE)
+        self._before: list[Any] = []  # the profiles around this one
+        self._keep_trace = trace
+        self._operators: dict[str, ProfileRow] = {}
+        self._lines: dict[Line | None, ProfileRow] = {}
+        self._events: list[tuple[str, bool, Line | None, int, int, int]] = []
+        self._running = _Running()
+        self._started = perf_counter_ns()
+
+    def __enter__(self) -> profile:
+        self._before.append(PROFILER.get(None))
+        PROFILER.set(self)
+        self._switch.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._switch.__exit__(kind, error, at)
+        PROFILER.set(self._before.pop())
+
+    # -- what is told to it --------------------------------------------------------------------------------------------
+
+    def alone(self, name: str, run: Callable[[], Any]) -> Any:
+        """Run something that is one call, whatever it consists of, and return what it returns."""
+
+        def run_unwatched() -> Any:
+            with ModeSwitch(off=PROFILE):
+                return run()
+
+        result = self._timed(name, False, line_here(), run_unwatched)
+        for output in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(output, Tensor) and output._edge is not None:
+                self._note(node_of(output._edge), name)
+        return result
+
+    def call(self, call: Call, run: Callable[[], Any]) -> Any:
+        """Run a call, and return what it returns."""
+        result = self._timed(call.name(), False, line_here(), run)
+        for node in (call.node, call.history):
+            if node is not None:
+                self._note(node, call.name())
+        return result
+
+    def step(self, name: str, line: Line | None, run: Callable[[], Any]) -> None:
+        """Run a step of a backward pass, which belongs to an operator and to a line."""
+        self._timed(name, True, line, run)
+
+    def copied(self, nbytes: int, writer: str) -> None:
+        """So many bytes that were saved for backward have been copied, since `writer` is about to write over them."""
+        self._operator("copy_" if writer == "__setitem__" else writer).copied += nbytes
+        self._line(line_here()).copied += nbytes
+
+    def _note(self, node: Node, name: str) -> None:
+        note(node)
+        node.metadata.setdefault("operator", name)
+
+    def _timed(self, name: str, backward: bool, line: Line | None, run: Callable[[], Any]) -> Any:
+        running = self._running
+        outer = running.inside
+        running.inside = 0
+        started = perf_counter_ns()
+        try:
+            return run()
+        finally:
+            elapsed = perf_counter_ns() - started
+            own = (elapsed - running.inside) * 1e-9
+            running.inside = outer + elapsed
+            for row in (self._operator(name), self._line(line)):
+                if backward:
+                    row.steps += 1
+                    row.backward += own
+                else:
+                    row.calls += 1
+                    row.forward += own
+            if self._keep_trace:
+                self._events.append((name, backward, line, started, elapsed, threading.get_ident()))
+
+    def _operator(self, name: str) -> ProfileRow:
+        row = self._operators.get(name)
+        return row if row is not None else self._operators.setdefault(name, ProfileRow(name))
+
+    def _line(self, line: Line | None) -> ProfileRow:
+        row = self._lines.get(line)
+        if row is None:
+            name = UNKNOWN_LINE if line is None else f"{line[0]}:{line[1]}"
+            row = self._lines.setdefault(line, ProfileRow(name))
+        return row
+
+    # -- what it tells -------------------------------------------------------------------------------------------------
+
+    @property
+    def operators(self) -> list[ProfileRow]:
+        """A row for each operator, those that were called first before others."""
+        return list(self._operators.values())
+
+    @property
+    def lines(self) -> list[ProfileRow]:
+        """A row for each line of the user's program, those that ran first before others."""
+        return list(self._lines.values())
+
+    def table(self, by: Literal["operator", "line"] = "operator", limit: int = 20) -> str:
+        """The rows as a text, those that took longest first.
+
+        Arguments:
+            by: what a row is.
+            limit: how many rows to show.
+
+        Returns:
+            A text of several lines.
+        """
+        if by not in ("operator", "line"):
+            raise ValueError(f"a profile has tables by 'operator' and by 'line', not by {by!r}")
+        found: dict[Any, ProfileRow] = dict(self._operators if by == "operator" else self._lines)
+        total = ProfileRow("in all")
+        for row in found.values():
+            total.add(row)
+        ordered = sorted(found.items(), key=lambda item: -(item[1].forward + item[1].backward))
+        rows = [row.cells(key if by == "operator" else line_text(key)) for key, row in ordered]
+        head = ("calls", "forward ms", "steps", "backward ms", "bytes copied", by)
+        return table_text(head, rows, total.cells(total.name), limit)
+
+    def __str__(self) -> str:
+        return f"{self.table('operator')}\n\n{self.table('line')}"
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write every call and every backward step, with its time, for https://ui.perfetto.dev.
+
+        Arguments:
+            path: of the file, which is JSON in the format of Chrome's traces.
+
+        Raises:
+            ValueError: for a profile with `trace=False`.
+        """
+        if not self._keep_trace:
+            raise ValueError("this profile was made with trace=False, so that it remembers no single calls")
+        process = os.getpid()
+        events: list[dict[str, Any]] = [
+            {"name": "process_name", "ph": "M", "pid": process, "args": {"name": "viewgrad"}}
+        ]
+        for name, backward, line, started, elapsed, thread in self._events:
+            events.append(
+                {
+                    "name": name,
+                    "cat": "backward" if backward else "forward",
+                    "ph": "X",
+                    "ts": (started - self._started) / 1000,
+                    "dur": elapsed / 1000,
+                    "pid": process,
+                    "tid": thread,
+                    "args": {"line": UNKNOWN_LINE if line is None else f"{line[0]}:{line[1]}"},
+                }
+            )
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": events, "displayTimeUnit": "ns"}, file)
+
+
+class _Running(threading.local):
+    """How many nanoseconds the calls took that ran inside of the one that runs now, in each thread."""
+
+    inside = 0
+
+
+@feature(PROFILE, Call)
+def timed(call: Call, run: Callable[[], Any]) -> Any:
+    """Let the profile count and time a call."""
+    profiler: Any = PROFILER.get()
+    return profiler.call(call, run)
+
+
+class ProfiledTask(FastTask):
+    """A run of the engine that has a profile time every node."""
+
+    __slots__ = ()
+
+    def run(self) -> None:
+        """Run every node that is ready, and those that become so."""
+        profiler = PROFILER.get()
+        while self.ready:
+            node = heappop(self.ready)[1]
+            profiler.step(_operator_of(node), line_of(node), functools.partial(self.run_node, node))
+
+    def finish(self) -> None:
+        """Let the leaves that were reached accumulate their gradients."""
+        PROFILER.get().step("accumulate_grad", line_here(), super().finish)
+
+    def run_node(self, node: Any) -> None:
+        """Run one node as `FastTask.run` does, but that what comes next waits for its turn."""
+        grad = self.buffers.pop(node)
+        hooks = node.hooks
+        if hooks is not None or node in self.captured:
+            grad = self._before(node, grad)
+            if grad is None:
+                return
+        edges = node.edges if self.exec_info is None else self.exec_info[node]
+        if node.kind == SCATTER:
+            if hooks is not None and hooks.after:
+                self._scatter_alone(node, grad, edges[0])
+            else:
+                self._scatter(node, grad, edges[0])
+            return
+        overwrites = node.kind == OVERWRITE
+        if overwrites and edges[0] is not None:
+            if self.recorded:
+                if node not in self.owned:
+                    grad = grad.clone()
+            elif grad.base is not None or getrefcount(grad) > ALONE_IN_LOCAL or type(grad) is not np.ndarray:
+                grad = np.array(grad, order=node.layout[2])
+        if self.recorded:
+            grads = node.apply_recorded(grad, edges)
+            if not self.retain:
+                node.release()
+        else:
+            grads = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
+        del grad
+        if hooks is not None and hooks.after:
+            grads = self._after(node, grads)
+        if type(grads) is not tuple:
+            grads = (grads,)
+        for number, (edge, found) in enumerate(zip(edges, grads, strict=True)):
+            if edge is not None and found is not None:
+                self.deliver(edge, found, owned=overwrites and not number)
+
+
+def _operator_of(node: Node) -> str:
+    """The name of the operator that a node is the step of, with an underscore where it wrote in place."""
+    noted: str | None = getattr(node, "_metadata", {}).get("operator")
+    if noted is not None:
+        return noted
+    if isinstance(node, CopySlices):
+        return f"{_operator_of(node.fn).removesuffix('_')}_"
+    name = step_name(node.name()).removesuffix("_in_place")
+    return f"{name}_" if node.inplace else name
