@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..codegen.compile import formula_function
 from ..define import row
 from ..language.declaration import InPlace, Operator
 from ..language.names import set_meaning
-from .formulas import conjugated
+from .formulas import conjugated, flowing, nonzero_or_one
 
 __all__: list[str] = []
 
@@ -247,3 +248,86 @@ predicate("bitwise_xor",   np.bitwise_xor,   "Of integers or bools, bit by bit: 
 predicate("left_shift",    np.left_shift,    "Integers times a power of two.", inplace=True)
 predicate("right_shift",   np.right_shift,   "Integers divided by a power of two, rounded down.", inplace=True)
 predicate("invert",        np.invert,        "Of integers or bools, bit by bit: not.", inplace=True)
+
+# -- what the formulas call --------------------------------------------------------------------------------------------
+
+
+@formula_function
+def sign_gradient(grad: Any, value: Any, sign: Any) -> Any:
+    """The gradient of z / |z|: what of `grad` is at right angles to z, divided by |z|. It is 0 for real numbers."""
+    if value.dtype.kind != "c":
+        return np.zeros_like(grad)
+    scaled = grad / nonzero_or_one(np.abs(value))
+    return (scaled - sign * (np.conjugate(sign) * scaled).real) * (value != 0)
+
+
+@formula_function
+def power_slope(base: Any, exponent: Any) -> Any:
+    """The derivative of `base ** exponent` with respect to the base; that of the zeroth power is 0 everywhere."""
+    if exponent.dtype.kind == "b":
+        exponent = exponent.astype(base.dtype)
+    if exponent.size == 1 and (exponent != 0).all():
+        return exponent * base ** (exponent - 1.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        power = base ** (exponent - 1.0)
+    return exponent * np.where((exponent == 0) & np.logical_not(np.isfinite(power)), 0, power)
+
+
+@formula_function
+def power_log(base: Any, exponent: Any) -> Any:
+    """The logarithm of the base of a power, with 0 in the place of minus infinity where 0 ** exponent is finite."""
+    if exponent.dtype.kind == "c" != base.dtype.kind:
+        base = base.astype(exponent.dtype)
+    return np.log(np.where((base == 0) & (exponent.real >= 0), 1, base))
+
+
+@formula_function
+def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, exponent_tangent: Any) -> Any:
+    """The tangent of a power; a constant exponent adds nothing, whatever the logarithm of the base may be."""
+    log = np.where(exponent_tangent == 0, 0, power_log(np.where(exponent_tangent == 0, 1, base), exponent))
+    of_base = flowing(base_tangent * power_slope(base, exponent), base_tangent)
+    return of_base + flowing(exponent_tangent * result * log, exponent_tangent)
+
+
+@formula_function
+def over_square(value: Any, other: Any) -> Any:
+    """`value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin."""
+    length = nonzero_or_one(np.hypot(value, other))
+    return value / length / length
+
+
+@formula_function
+def first_chosen(better: Any, first: Any, second: Any) -> Any:
+    """Where the first of two values is chosen when NaN is left out: where it is better, or alone."""
+    return better | np.isnan(second)
+
+
+@formula_function
+def outside(value: Any, low: Any, high: Any) -> Any:
+    """Where a value is clipped."""
+    if low is None or high is None:
+        return False if high is low else value > high if low is None else value < low
+    return (value < low) | (value > high)
+
+
+@formula_function
+def not_below(value: Any, low: Any, high: Any) -> Any:
+    """Where a clipped value is not the lower bound."""
+    return value >= low if high is None else (value >= low) | (low >= high)
+
+
+@formula_function
+def not_above(value: Any, low: Any, high: Any) -> Any:
+    """Where a clipped value is not the upper bound."""
+    return value <= high if low is None else (value <= high) & (low <= high)
+
+
+@formula_function
+def clip_tangent(value: Any, low: Any, high: Any, tangent: Any, low_tangent: Any, high_tangent: Any) -> Any:
+    """The tangent of a clipped value: that of the value or of the bound that it was clipped to."""
+    result = np.where(outside(value, low, high), 0, tangent)
+    if low is not None:
+        result = result + np.where(not_below(value, low, high), 0, low_tangent)
+    if high is not None:
+        result = result + np.where(not_above(value, low, high), 0, high_tangent)
+    return result

@@ -16,7 +16,7 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from .linear_algebra import real_dtype
+from .formulas import real_dtype
 from .scattering import zeros_beside
 
 __all__ = ["hfft", "ihfft"]

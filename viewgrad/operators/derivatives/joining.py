@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
+from .formulas import call, plain
 
 __all__ = ["column_stack", "dstack", "flip", "fliplr", "flipud", "hstack", "rot90", "vstack"]
 
@@ -136,3 +139,70 @@ def column_stack(tensors: Sequence[Any]) -> Any:
 def append(self: Any, values: Any, axis: int | None = None) -> Any:
     """A tensor with values behind it, along `axis` or in row order."""
     return concatenate([as_operand(self), as_operand(values)], axis)
+
+# -- what the formulas call --------------------------------------------------------------------------------------------
+
+
+@formula_function
+def split_gradient(grad: Any, shapes: list[tuple[int, ...]], axis: int | None) -> list[Any]:
+    """The parts of the gradient of joined tensors that belong to each of them."""
+    if axis is None:
+        parts = split_gradient(grad, [(math.prod(shape),) for shape in shapes], 0)
+        return [part.reshape(shape) for part, shape in zip(parts, shapes)]
+    axis %= grad.ndim
+    before = (slice(None),) * axis
+    parts = []
+    start = 0
+    for shape in shapes:
+        parts.append(grad[(*before, slice(start, start + shape[axis]))])
+        start += shape[axis]
+    return parts
+
+
+@formula_function
+def roll_back(grad: Any, shift: Any, axis: Any) -> Any:
+    """Rolled the other way."""
+    return np.roll(grad, -shift if isinstance(shift, (int, np.integer)) else tuple(-int(n) for n in shift), axis)
+
+
+@formula_function
+def unstack_gradient(grad: Any, axis: int) -> list[Any]:
+    """The parts of the gradient of stacked tensors that belong to each of them."""
+    axis %= grad.ndim
+    return [grad[(*(slice(None),) * axis, i, ...)] for i in range(grad.shape[axis])]
+
+
+@formula_function
+def tile_gradient(grad: Any, shape: tuple[int, ...], reps: Any) -> Any:
+    """The sum over the tiles."""
+    reps = tuple(np.atleast_1d(reps).tolist())
+    ndim = max(len(reps), len(shape))
+    reps = (1,) * (ndim - len(reps)) + reps
+    extents = (1,) * (ndim - len(shape)) + shape
+    tiled = [length for pair in zip(reps, extents) for length in pair]
+    return grad.reshape(tuple(tiled)).sum(axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
+
+
+@formula_function
+def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int | None) -> Any:
+    """The sum over the repetitions."""
+    lanes = (math.prod(shape),) if axis is None or not shape else shape
+    along = 0 if axis is None or not shape else axis % len(shape)
+    counts = plain(repeats)
+    if counts.size == 1:
+        count = int(counts.item())
+        grad = grad.reshape((*lanes[: along + 1], count, *lanes[along + 1 :])).sum(axis=along + 1)
+    else:
+        places = (slice(None),) * along + (np.repeat(np.arange(lanes[along]), counts),)
+        grad = call("scatter_into_zeros", grad, places, lanes)
+    return grad.reshape(shape)
+
+
+@formula_function
+def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -> Any:
+    """The gradient of what is inside the margin, and of the elements that the margin repeats."""
+    if mode == "constant":
+        widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)) if shape else ()
+        return grad[tuple(slice(int(before), int(before) + extent) for (before, _), extent in zip(widths, shape))]
+    places = np.pad(np.arange(math.prod(shape)).reshape(shape), pad_width, mode)  # type: ignore[call-overload]
+    return call("scatter_into_zeros", grad, (places,), (math.prod(shape),)).reshape(shape)

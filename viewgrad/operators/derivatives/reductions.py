@@ -7,8 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.tensor import Tensor
+from ...views.specs import sum_to
+from ..codegen.compile import formula_function
 from ..define import row
-from .formulas import reduced_count
+from .formulas import SMALL, call, conjugated, nonzero_or_one, plain
 
 __all__: list[str] = []
 
@@ -176,3 +179,180 @@ row(
     lambda self, axis=None, keepdims=False: np.count_nonzero(self, axis=axis, keepdims=keepdims), NOT,
     numpy=[np.count_nonzero], doc="How many elements are not 0.",
 )
+
+# -- what the formulas call --------------------------------------------------------------------------------------------
+
+
+@formula_function
+def expand_reduced(grad: Any, shape: tuple[int, ...], axis: Any, keepdims: bool) -> Any:
+    """The gradient of a sum over `axis`, broadcast back to `shape`."""
+    if axis is not None and not keepdims and shape:
+        reduced = {dim % len(shape) for dim in (axis if isinstance(axis, tuple) else (axis,))}
+        grad = grad.reshape([1 if dim in reduced else extent for dim, extent in enumerate(shape)])
+    if isinstance(grad, Tensor):
+        return grad.broadcast_to(shape)
+    if math.prod(shape) > SMALL:
+        return np.broadcast_to(grad, shape)
+    expanded = np.empty(shape, grad.dtype)
+    expanded[...] = grad
+    return expanded
+
+
+formula_function(sum_to)
+
+
+@formula_function
+def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
+    """How many elements of an array of `shape` a reduction over `axis` takes together."""
+    if axis is None or not shape:
+        return math.prod(shape)
+    return math.prod(shape[dim] for dim in axis) if isinstance(axis, tuple) else shape[axis]
+
+
+@formula_function
+def twice_or_one(deviation: Any) -> Any:
+    """Twice the standard deviation, and 1 where it is 0."""
+    return nonzero_or_one(2 * deviation)
+
+
+@formula_function
+def var_slope(value: Any, axis: Any, ddof: float) -> Any:
+    """The derivative of the variance."""
+    return 2 * (value - value.mean(axis=axis, keepdims=True)) / (reduced_count(value.shape, axis) - ddof)
+
+
+@formula_function
+def exp_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The shares of the elements in the sum of exponentials of which `result` is the logarithm; 0 where that is 0."""
+    result = expand_reduced(result, value.shape, axis, keepdims)
+    return np.exp(value - np.where(result == -math.inf, 0, result))
+
+
+@formula_function
+def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The gradient of the exponents."""
+    if b is None:
+        shares = exp_shares(value, result, axis, keepdims)
+        return expand_reduced(grad, value.shape, axis, keepdims) * conjugated(shares)
+    shape = np.broadcast_shapes(value.shape, b.shape)
+    shares = exp_shares(broadcast(value, shape), result, axis, keepdims) * b
+    return expand_reduced(grad, shape, axis, keepdims) * conjugated(shares)
+
+
+@formula_function
+def logsumexp_weight_gradient(
+    grad: Any, value: Any, b_shape: tuple[int, ...], result: Any, axis: Any, keepdims: bool
+) -> Any:
+    """The gradient of the factors of the exponentials."""
+    shape = np.broadcast_shapes(value.shape, b_shape)
+    shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
+    return expand_reduced(grad, shape, axis, keepdims) * conjugated(shares)
+
+
+@formula_function
+def logsumexp_tangent(value_t: Any, b_t: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The tangent of the logarithm of a sum of exponentials."""
+    if b is None:
+        return (exp_shares(value, result, axis, keepdims) * value_t).sum(axis=axis, keepdims=keepdims)
+    shape = np.broadcast_shapes(value.shape, b.shape)
+    shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
+    return (shares * (b * value_t + b_t)).sum(axis=axis, keepdims=keepdims)
+
+
+def broadcast(value: Any, shape: tuple[int, ...]) -> Any:
+    """An array or a tensor in a shape that it can be broadcast to."""
+    return value if value.shape == shape else np.broadcast_to(value, shape)
+
+
+@formula_function
+def tie_shares(value: Any, result: Any, axis: Any, keepdims: bool) -> Any:
+    """The share of each element in the extremum `result` over `axis`: the elements equal to it share equally.
+
+    Where the extremum is not a number, those elements share that are not numbers.
+    """
+    return shares_of(value == expand_reduced(result, value.shape, axis, keepdims), value, axis)
+
+
+def shares_of(hit: Any, value: Any, axis: Any) -> Any:
+    """The share of each element that is chosen, where no element is chosen of each that is not a number."""
+    counts = hit.sum(axis=axis, keepdims=True)
+    if not (counts._array if isinstance(counts, Tensor) else counts).all():
+        plain(counts)
+        hit = hit | ((counts == 0) & np.isnan(value))
+        counts = np.maximum(hit.sum(axis=axis, keepdims=True), 1)
+    return (hit / counts).astype(value.dtype)
+
+
+@formula_function
+def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: bool) -> Any:
+    """The derivative of the norm `result` of `value`, and 0 where the norm is 0."""
+    if order == 0:
+        return np.zeros_like(value)
+    if order == 1:
+        return np.sign(value)
+    if abs(order) == math.inf:
+        # Of the same magnitudes, since those of complex numbers are rounded in one layout otherwise than in another.
+        magnitude = np.abs(value)
+        extremum = (magnitude.max if order > 0 else magnitude.min)(axis=axis, keepdims=True)
+        return np.sign(value) * shares_of(magnitude == extremum, magnitude, axis)
+    length = expand_reduced(result, value.shape, axis, keepdims)
+    length, norm = nonzero_or_one(length), length
+    if order == 2:
+        return value / length
+    magnitude = np.abs(value)
+    slope = np.sign(value) * ((magnitude if order > 1 else nonzero_or_one(magnitude)) / length) ** (order - 1)
+    if order < 0:  # then a norm is 0 as soon as one of the elements is, whatever the others are
+        slope = np.where(norm == 0, 0, slope)
+    return slope
+
+
+@formula_function
+def reversed_cumsum(grad: Any, axis: Any) -> Any:
+    """The running sums from the end."""
+    axis = 0 if axis is None else axis
+    return np.flip(np.cumsum(np.flip(grad, axis), axis), axis)
+
+
+@formula_function
+def shifted(value: Any, axis: Any, first: float) -> Any:
+    """Each element's predecessor along `axis`, and `first` for those that have none."""
+    axis = 0 if axis is None else axis % value.ndim
+    before = (slice(None),) * axis
+    return np.concatenate([np.full_like(value[(*before, slice(1))], first), value[(*before, slice(-1))]], axis)
+
+
+@formula_function
+def products_of_others(value: Any, axis: Any) -> Any:
+    """For each element the product of all others that are multiplied with it; no division, so zeros do no harm."""
+    axes = tuple(range(value.ndim)) if axis is None or not value.ndim else axis if isinstance(axis, tuple) else (axis,)
+    ends = tuple(range(-len(axes), 0))
+    moved = np.moveaxis(value, axes, ends) if axes else value
+    kept = moved.shape[: value.ndim - len(axes)]
+    lanes = moved.reshape((*kept, math.prod(moved.shape[len(kept) :])))
+    before = shifted(np.cumprod(lanes, -1), -1, 1)
+    after = np.flip(shifted(np.cumprod(np.flip(lanes, -1), -1), -1, 1), -1)
+    products = (before * after).reshape(moved.shape)
+    return np.moveaxis(products, ends, axes) if axes else products
+
+
+@formula_function
+def reversed_scan(grad: Any, coefficients: Any, axis: int) -> Any:
+    """The gradient of a linear recurrence with respect to its inputs: a recurrence that runs from the end."""
+    factors = np.roll(np.flip(np.conjugate(coefficients), axis), 1, axis)
+    return np.flip(call("linear_scan", np.flip(grad, axis), factors, axis), axis)
+
+
+@formula_function
+def cumprod_gradient(grad: Any, value: Any, result: Any, axis: Any) -> Any:
+    """The gradient of running products; no division, so zeros do no harm."""
+    along = 0 if axis is None else axis
+    lanes = value.reshape(result.shape)
+    return (reversed_scan(grad, lanes, along) * np.conjugate(shifted(result, along, 1))).reshape(value.shape)
+
+
+@formula_function
+def cumprod_tangent(value: Any, result: Any, tangent: Any, axis: Any) -> Any:
+    """The tangent of running products."""
+    along = 0 if axis is None else axis
+    inputs = shifted(result, along, 1) * tangent.reshape(result.shape)
+    return call("linear_scan", inputs, value.reshape(result.shape), along)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
 from ...tensor.tensor import is_scalar
+from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from .formulas import places_along_axis, plain
+from .formulas import call, plain
 
 __all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_add_"]
 
@@ -205,3 +207,60 @@ row(
     numpy=[np.argsort],
     doc="The indices that sort the elements along `axis`; of equal ones the first comes first.",
 )
+
+# -- what the formulas call --------------------------------------------------------------------------------------------
+
+
+@formula_function
+def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
+    """The gradient added to the places that were taken."""
+    lanes = (math.prod(shape),) if axis is None else shape
+    along = 0 if axis is None else axis % len(shape)
+    places = plain(indices).astype(np.intp)  # NumPy takes bools for 0 and 1 here
+    if mode == "wrap":
+        places = places % lanes[along]
+    elif mode == "clip":
+        places = np.clip(places, 0, lanes[along] - 1)
+    return call("scatter_into_zeros", grad, (slice(None),) * along + (places,), lanes).reshape(shape)
+
+
+@formula_function
+def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None) -> Any:
+    """The gradient added to the places that were taken."""
+    lanes = (math.prod(shape),) if axis is None else shape
+    places = places_along_axis(plain(indices), 0 if axis is None else axis, lanes)
+    return call("scatter_into_zeros", grad, places, lanes).reshape(shape)
+
+
+def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
+    if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
+        raise IndexError(
+            f"along an axis of shape {shape} one indexes with integers in {len(shape)} dimensions, "
+            f"not with {indices.dtype} in {indices.ndim}"
+        )
+    places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
+    places[axis % len(shape)] = indices
+    return tuple(places)
+
+
+@formula_function
+def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Which of the values that are put along an axis stay: the last of several for one place."""
+    indices = plain(indices)
+    places = places_along_axis(indices, axis, shape)
+    numbers = np.empty(shape, int)[places]
+    numbers = np.arange(numbers.size).reshape(numbers.shape)
+    last = np.empty(shape, int)
+    last[places] = numbers
+    return last[places] == numbers
+
+
+@formula_function
+def sort_gradient(grad: Any, value: Any, axis: int | None) -> Any:
+    """The gradient of each element from the place that sorting gave it."""
+    shape = value.shape
+    if axis is None:
+        value, axis = value.reshape(-1), -1
+    places = np.argsort(np.argsort(plain(value), axis, stable=True), axis)
+    return np.take_along_axis(grad, places, axis).reshape(shape)

@@ -14,8 +14,8 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from .formulas import plain, shares_of
-from .linear_algebra import adjoint
+from .formulas import adjoint, plain
+from .reductions import shares_of
 from .scattering import in_precision_of
 
 __all__: list[str] = []

@@ -1,0 +1,185 @@
+"""The derivatives of the decompositions of Cholesky and QR, and what those of all decompositions share.
+
+Factors are determined up to signs, or for complex matrices up to phases. A loss that depends on the phases has no
+derivative, and neither have the vectors that belong to equal eigenvalues or singular values: both are errors.
+
+`cholesky` and `eigh` read one triangle of a matrix that they take to be Hermitian, and of its diagonal the real part.
+The gradient is that of what is read, so the other triangle's is zero.
+
+Sources: I. Murray, "Differentiation of the Cholesky decomposition" (2016); S. Walter, L. Lehmann, "Algorithmic
+differentiation of linear algebra functions with application in optimum experimental design" (2010) for QR.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import DifferentiabilityError
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import adjoint, real_dtype
+from ..scattering import values_of
+
+__all__: list[str] = []
+
+
+def half_triangle(a: Any, lower: bool = True) -> Any:
+    """One triangle of `a`, and half of the diagonal."""
+    n = a.shape[-1]
+    dtype = real_dtype(a.dtype)
+    mask = np.tri(n, k=-1, dtype=dtype) + 0.5 * np.eye(n, dtype=dtype)
+    return a * (mask if lower else mask.T)
+
+
+def hermitian_gradient(grad: Any, lower: bool) -> Any:
+    """The gradient of what is read of a Hermitian matrix, from a gradient of the whole of it."""
+    return half_triangle(grad + adjoint(grad), lower)
+
+
+def hermitian(a: Any, lower: bool) -> Any:
+    """The Hermitian matrix of which one triangle is given."""
+    half = half_triangle(a, lower)
+    return half + adjoint(half)
+
+
+def differences_of(values: Any, what: str) -> Any:
+    """`values[j] - values[i]` in row i and column j, with 1 on the diagonal.
+
+    Raises:
+        DifferentiabilityError: where two of the values are equal.
+    """
+    differences = values[..., None, :] - values[..., :, None]
+    one = np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
+    if ((values_of(differences) + one) == 0).any():
+        raise DifferentiabilityError(
+            f"two {what} are equal, so the vectors that belong to them have no derivative; use the {what} alone, or "
+            "perturb the matrix"
+        )
+    return differences + one
+
+
+def on_diagonal(values: Any) -> Any:
+    """The diagonal matrices with `values` on the diagonal."""
+    return values[..., None] * np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
+
+
+def require_no_phase(diagonal: Any, scale: float, what: str) -> None:
+    """Refuse a loss that depends on the phases of the vectors.
+
+    Arguments:
+        diagonal: the imaginary parts, which are the derivatives with respect to the phases.
+        scale: the size of what they are made of.
+        what: which vectors.
+    """
+    array = np.abs(values_of(diagonal))
+    if array.size and array.max() > np.finfo(array.dtype).eps ** 0.5 * array.shape[-1] * scale:
+        raise DifferentiabilityError(
+            f"the loss depends on the phases of the complex {what}, which are arbitrary, so it has no derivative: "
+            f"multiplying one of the {what} by exp(i t) changes it at a rate of {array.max():.3g}"
+        )
+
+
+def largest(*arrays: Any) -> float:
+    """The greatest absolute value."""
+    return max((float(np.abs(values_of(a)).max()) for a in arrays if a.size), default=0.0)
+
+
+# -- Cholesky ----------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
+    """The gradient of a matrix from that of its factor."""
+    if upper:
+        grad, factor = adjoint(grad), adjoint(factor)
+    back = adjoint(factor)
+    middle = half_triangle(back @ grad)
+    left = np.linalg.solve(back, middle)
+    return hermitian_gradient(adjoint(np.linalg.solve(back, adjoint(left))), not upper)
+
+
+@formula_function
+def cholesky_tangent(tangent: Any, factor: Any, upper: bool) -> Any:
+    """The tangent of the factor."""
+    lower = adjoint(factor) if upper else factor
+    left = np.linalg.solve(lower, hermitian(tangent, not upper))
+    change = lower @ half_triangle(adjoint(np.linalg.solve(lower, adjoint(left))))
+    return adjoint(change) if upper else change
+
+
+row(
+    "cholesky(self, *, upper=False)",
+    lambda a, *, upper=False: np.linalg.cholesky(a, upper=upper),
+    {"self": "cholesky_gradient(grad, result, upper)"},
+    forward_derivative="cholesky_tangent(self_t, result, upper)",
+    numpy=[np.linalg.cholesky],
+    kinds="fc",
+    doc="The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint "
+    "times U). Only the lower (upper) triangle is read, and has a gradient.",
+)
+
+# -- QR ----------------------------------------------------------------------------------------------------------------
+
+
+def qr_forward(a: Any, mode: str = "reduced") -> Any:
+    if mode != "reduced" and not (mode == "complete" and a.shape[-2] <= a.shape[-1]):
+        raise ValueError(
+            f"qr of a tensor of shape {a.shape} with mode={mode!r}: only the reduced factors can be differentiated; "
+            "use mode='reduced'"
+        )
+    return np.linalg.qr(a)
+
+
+def skew_part(x: Any) -> Any:
+    """The skew-Hermitian matrices with the lower triangles of `x`, and the imaginary parts of their diagonals."""
+    n = x.shape[-1]
+    lower = x * np.tri(n, k=-1, dtype=real_dtype(x.dtype))
+    skew = lower - adjoint(lower)
+    return skew + 0.5 * ((x - adjoint(x)) * np.eye(n, dtype=real_dtype(x.dtype))) if x.dtype.kind == "c" else skew
+
+
+@formula_function
+def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
+    """The gradient of a matrix from those of its factors."""
+    m, n = q.shape[-2], r.shape[-1]
+    rest = None
+    if m < n:  # the first columns fix Q, and the rest of R follows from the rest of the columns
+        rest = q @ grad_r[..., m:]
+        grad_q = grad_q + q @ (r[..., m:] @ adjoint(grad_r[..., m:]))
+        grad_r, r = grad_r[..., :m], r[..., :m]
+    size = r.shape[-1]
+    inner = grad_r @ adjoint(r) - adjoint(q) @ grad_q
+    inner = inner * np.tri(size, dtype=real_dtype(inner.dtype)).T
+    inner = inner + adjoint(inner)
+    dtype = real_dtype(inner.dtype)
+    inner = inner * (1 - 0.5 * np.eye(size, dtype=dtype))
+    first = adjoint(np.linalg.solve(r, adjoint(grad_q + q @ inner)))
+    return first if rest is None else np.concatenate([first, rest], axis=-1)
+
+
+@formula_function
+def qr_tangents(tangent: Any, q: Any, r: Any) -> tuple[Any, Any]:
+    """The tangents of both factors."""
+    m, n = q.shape[-2], r.shape[-1]
+    k = min(m, n)
+    change = adjoint(np.linalg.solve(adjoint(r[..., :k]), adjoint(tangent[..., :k])))
+    inner = adjoint(q) @ change
+    skew = skew_part(inner)
+    q_t = change - q @ (inner - skew)
+    r_t = adjoint(q) @ tangent - skew @ r
+    mask = 1 - np.tri(k, n, k=-1, dtype=real_dtype(r_t.dtype))
+    return q_t, r_t * mask
+
+
+row(
+    "qr(self, mode='reduced') -> (Q, R)",
+    qr_forward,
+    {"self": "qr_gradient(grad_Q, grad_R, Q, R)"},
+    forward_derivative={"Q, R": "qr_tangents(self_t, Q, R)"},
+    numpy=[np.linalg.qr],
+    kinds="fc",
+    doc="Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable "
+    "where the first columns are linearly independent.",
+)

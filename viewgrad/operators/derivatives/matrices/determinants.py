@@ -1,0 +1,165 @@
+"""The derivatives of determinants, exact also of singular matrices.
+
+A determinant is a polynomial in the elements: it has derivatives of any order everywhere. Of a regular matrix they
+follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the singular values, as
+sums of products of all but one, and all but two, of them; the third and later ones by the algorithm of Faddeev and
+LeVerrier, which knows products and sums only.
+
+Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
+differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the algorithm of Faddeev.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ....tensor.tensor import Tensor
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import adjoint, call, conjugated, eye_like, plain
+from .products import along
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+REGULAR: Final = 1e5  # up to this condition number derivatives are computed from the inverse
+
+# -- cofactors ---------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def cofactors(a: Any, determinant: Any) -> Any:
+    """The matrices of cofactors of `a`: what its determinant changes by with each element."""
+    matrix = plain(a)
+    if plain(determinant).all():
+        inverse = np.linalg.inv(matrix)
+        norms = np.abs(matrix).sum(axis=-1).max(axis=-1, initial=0) * np.abs(inverse).sum(axis=-1).max(
+            axis=-1, initial=0
+        )
+        if (norms < REGULAR).all():
+            return determinant[..., None, None] * (np.linalg.inv(a) if isinstance(a, Tensor) else inverse).mT
+    return call("cofactor_matrix", a)
+
+
+def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
+    """The singular value decompositions, and the determinants of the product of the vectors."""
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+
+
+def products_without(s: Any, count: int) -> Any:
+    """The products of all singular values but one (of each), or but two (of each pair; 0 on the diagonal)."""
+    n = s.shape[-1]
+    eye = np.eye(n, dtype=bool)
+    if count == 1:
+        return np.where(eye, 1, s[..., None, :]).prod(axis=-1)
+    left_out = eye[:, None, :] | eye[None, :, :]
+    return np.where(left_out, 1, s[..., None, None, :]).prod(axis=-1) * ~eye
+
+
+def cofactor_matrix_forward(a: Any) -> Any:
+    u, s, vh, sign = decomposed(a)
+    return sign * conjugated((u * products_without(s, 1)[..., None, :]) @ vh)
+
+
+def cofactor_change_forward(a: Any, direction: Any) -> Any:
+    u, s, vh, sign = decomposed(a)
+    turned = adjoint(u) @ direction @ adjoint(vh)
+    products = products_without(s, 2)
+    diagonal = np.diagonal(turned, 0, -2, -1)
+    inner = -products * turned.mT
+    steps = np.arange(s.shape[-1])
+    inner[..., steps, steps] = (products * diagonal[..., None, :]).sum(axis=-1)
+    return sign * (conjugated(u) @ inner @ conjugated(vh))
+
+
+@formula_function
+def cofactor_change_of_change(a: Any, x: Any, y: Any) -> Any:
+    """The second derivative of the cofactors at `a` in two directions, by sums and products of matrices alone.
+
+    The recursion `m = a @ m + c * 1`, `c = -trace(a @ m) / k` of Faddeev and LeVerrier ends with the adjugate matrix,
+    up to sign. Here it is run with what each of its values changes by in one direction, in the other, and in both.
+    """
+    n = a.shape[-1]
+    one = eye_like(a)
+    zero = (a + x + y) * 0
+    m, m_x, m_y, m_xy = zero + one, zero, zero, zero
+    for k in range(1, n):
+        p = a @ m
+        p_x, p_y = x @ m + a @ m_x, y @ m + a @ m_y
+        p_xy = x @ m_y + y @ m_x + a @ m_xy
+        m, m_x, m_y, m_xy = (each - one * trace_of(each) * (1 / k) for each in (p, p_x, p_y, p_xy))
+    return (m_xy if n % 2 else -m_xy).mT
+
+
+def trace_of(a: Any) -> Any:
+    """The traces of matrices, in a shape that can be broadcast with them."""
+    return along(along((a * eye_like(a)).sum((-2, -1)), -1), -1)
+
+
+row(
+    "cofactor_matrix(self)",
+    cofactor_matrix_forward,
+    {"self": "conj(cofactor_change(self, conj(grad)))"},
+    forward_derivative="cofactor_change(self_p, self_t)",
+    method=False,
+    kinds="fc",
+    doc="The matrices of cofactors of square matrices.",
+)
+row(
+    "cofactor_change(self, direction)",
+    cofactor_change_forward,
+    {
+        "self": "conj(cofactor_change_of_change(self, direction, conj(grad)))",
+        "direction": "conj(cofactor_change(self, conj(grad)))",
+    },
+    forward_derivative="cofactor_change(self_p, direction_t) + cofactor_change_of_change(self_p, direction_p, self_t)",
+    method=False,
+    kinds="fc",
+    doc="What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`.",
+)
+
+# -- determinants ------------------------------------------------------------------------------------------------------
+
+row(
+    "det(self)",
+    lambda a: np.linalg.det(a),
+    {"self": "along(along(grad, -1), -1) * conj(cofactors(self, result))"},
+    forward_derivative="(cofactors(self_p, result) * self_t).sum((-2, -1))",
+    numpy=[np.linalg.det],
+    kinds="fc",
+    doc="The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors.",
+)
+
+
+@formula_function
+def slogdet_gradient(grad_sign: Any, grad_logabsdet: Any, a: Any, sign: Any) -> Any:
+    """The gradient of `a` from those of the sign and of the logarithm."""
+    grad = grad_logabsdet
+    if a.dtype.kind == "c":
+        grad = grad - 1j * (conjugated(grad_sign) * sign).imag
+    return along(along(grad, -1), -1) * adjoint(np.linalg.inv(a))
+
+
+@formula_function
+def logdet_tangent(t: Any, a: Any) -> Any:
+    """The tangent of the logarithm of the determinant, whose imaginary part is the angle's."""
+    return (np.linalg.inv(a).mT * t).sum((-2, -1))
+
+
+row(
+    "slogdet(self) -> (sign, logabsdet)",
+    lambda a: np.linalg.slogdet(a),
+    {"self": "slogdet_gradient(grad_sign, grad_logabsdet, self, sign)"},
+    forward_derivative={
+        "sign": "sign * (logdet_tangent(self_t, self_p) - logdet_tangent(self_t, self_p).real)",
+        "logabsdet": "logdet_tangent(self_t, self_p).real",
+    },
+    numpy=[np.linalg.slogdet],
+    kinds="fc",
+    doc="The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of "
+    "their absolute values.",
+)

@@ -1,0 +1,122 @@
+"""The derivatives of sums of products in one operator, with factors: PyTorch's `addmm`, `addcmul` and their like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import conjugated
+
+__all__: list[str] = []
+
+# -- of matrices -------------------------------------------------------------------------------------------------------
+
+
+def multiplied(signature: str, first: str, second: str, first_gradient: str, doc: str) -> None:
+    """Rows for `beta * self + alpha * (first @ second)`."""
+    first_t, second_t = f"matmul({first}_t, {second}_p)", f"matmul({first}_p, {second}_t)"
+    row(
+        signature,
+        lambda a, x, y, *, beta=1, alpha=1: beta * a + alpha * np.matmul(x, y),
+        {
+            "self": "grad * conjugate(beta)",
+            first: f"{first_gradient} * conjugate(alpha)",
+            second: f"matmul(adjoint({first}), grad) * conjugate(alpha)",
+        },
+        forward_derivative=f"beta * self_t + alpha * ({first_t} + {second_t})",
+        inplace=True,
+        kinds="fc",
+        doc=doc,
+    )
+
+
+@formula_function
+def conjugate(value: Any) -> Any:
+    """The complex conjugate of a Python number."""
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+multiplied(
+    "addmm(self, mat1, mat2, *, beta=1, alpha=1)",
+    "mat1",
+    "mat2",
+    "matmul(grad, adjoint(mat2))",
+    "A matrix, times `beta`, plus the product of two matrices, times `alpha`.",
+)
+multiplied(
+    "baddbmm(self, batch1, batch2, *, beta=1, alpha=1)",
+    "batch1",
+    "batch2",
+    "matmul(grad, adjoint(batch2))",
+    "A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`.",
+)
+multiplied(
+    "addmv(self, mat, vec, *, beta=1, alpha=1)",
+    "mat",
+    "vec",
+    "outer_products(grad, vec, True)",
+    "A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`.",
+)
+
+row(
+    "linear(self, weight, bias=None)",
+    lambda x, weight, bias=None: x @ weight.T if bias is None else x @ weight.T + bias,
+    {
+        "self": "matmul(grad, conj(weight)) if weight.ndim == 2 else outer_products(grad, weight, True)",
+        "weight": "linear_weight_gradient(grad, self, weight.ndim)",
+        "bias": "grad",
+    },
+    forward_derivative="linear(self_t, weight_p) + linear(self_p, weight_t) + or_nothing(bias_t)",
+    method=False,
+    kinds="fc",
+    doc="The product with the transpose of a matrix of weights, plus a bias: a layer of a network.",
+)
+
+
+@formula_function
+def linear_weight_gradient(grad: Any, x: Any, ndim: int) -> Any:
+    """The gradient of the weights of a layer."""
+    inputs = conjugated(x).reshape((-1, x.shape[-1]))
+    return (inputs.T @ grad.reshape((-1,))) if ndim == 1 else grad.reshape((-1, grad.shape[-1])).T @ inputs
+
+
+@formula_function
+def or_nothing(tangent: Any) -> Any:
+    """The tangent of an argument that may be left out."""
+    return 0 if tangent is None else tangent
+
+
+# -- of elements -------------------------------------------------------------------------------------------------------
+
+for _name, _forward, _gradients, _tangent, _what in (
+    (
+        "addcmul",
+        lambda a, x, y, *, value=1: a + value * x * y,
+        ("grad * conj(tensor2) * conjugate(value)", "grad * conj(tensor1) * conjugate(value)"),
+        "tensor1_t * tensor2_p + tensor1_p * tensor2_t",
+        "product",
+    ),
+    (
+        "addcdiv",
+        lambda a, x, y, *, value=1: a + value * x / y,
+        (
+            "grad / conj(tensor2) * conjugate(value)",
+            "-grad * conj(tensor1 / square(tensor2)) * conjugate(value)",
+        ),
+        "(tensor1_t - tensor2_t * (tensor1_p / tensor2_p)) / tensor2_p",
+        "quotient",
+    ),
+):
+    row(
+        f"{_name}(self, tensor1, tensor2, *, value=1)",
+        _forward,
+        {"self": "grad", "tensor1": _gradients[0], "tensor2": _gradients[1]},
+        forward_derivative=f"self_t + value * ({_tangent})",
+        elementwise=True,
+        inplace=True,
+        kinds="fc",
+        doc=f"The value, plus `value` times the {_what} of the two others.",
+    )

@@ -1,0 +1,143 @@
+"""The derivatives of inverses, solutions of linear systems and pseudo-inverses, of stacks of matrices.
+
+Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
+differentiation" (2008); G. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+problems whose variables separate" (1973) for `pinv`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import adjoint, eye_like, real_dtype
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+row(
+    "inv(self)",
+    lambda a: np.linalg.inv(a),
+    {"self": "-matmul(matmul(adjoint(result), grad), adjoint(result))"},
+    forward_derivative="-matmul(matmul(result, self_t), result)",
+    numpy=[np.linalg.inv],
+    kinds="fc",
+    doc="The inverses of square matrices.",
+)
+
+
+@formula_function
+def solved(a: Any, b: Any, vector: bool) -> Any:
+    """The solutions of the systems of matrices `a`; `vector` says that `b` holds a vector for each, not a matrix."""
+    return np.linalg.solve(a, b[..., None])[..., 0] if vector else np.linalg.solve(a, b)
+
+
+@formula_function
+def applied(a: Any, b: Any, vector: bool) -> Any:
+    """The product of matrices with vectors or with matrices."""
+    return (a @ b[..., None])[..., 0] if vector else a @ b
+
+
+@formula_function
+def outer_products(a: Any, b: Any, vectors: bool) -> Any:
+    """`a` times the adjoint of `b`, of vectors or of matrices."""
+    if vectors:
+        a, b = a[..., None], b[..., None]
+    return a @ adjoint(b)
+
+
+row(
+    "solve(self, b)",
+    lambda a, b: np.linalg.solve(a, b),
+    {
+        "self": "-outer_products(solved(adjoint(self), grad, b.ndim == 1), result, b.ndim == 1)",
+        "b": "solved(adjoint(self), grad, b.ndim == 1)",
+    },
+    forward_derivative="solved(self_p, b_t - applied(self_t, result, b_p.ndim == 1), b_p.ndim == 1)",
+    numpy=[np.linalg.solve],
+    kinds="fc",
+    doc="The solutions x of the systems of linear equations `self @ x == b`.",
+)
+
+
+def triangle_mask(n: int, upper: bool, unitriangular: bool, dtype: Any) -> Array:
+    """Ones where a triangular matrix has its elements; without the diagonal where that is known to be one."""
+    mask = np.tri(n, k=-1 if unitriangular else 0, dtype=real_dtype(dtype))
+    return mask.T if upper else mask
+
+
+@formula_function
+def in_triangle(a: Any, upper: bool, unitriangular: bool) -> Any:
+    """The triangle that is read of a matrix, with zeros in the rest."""
+    return a * triangle_mask(a.shape[-1], upper, unitriangular, a.dtype)
+
+
+def solve_triangular_forward(a: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
+    # LU factorisation leaves an upper triangle alone; a lower one becomes it when its rows and columns are reversed.
+    a = np.where(triangle_mask(a.shape[-1], upper, unitriangular, a.dtype) != 0, a, 0)
+    if unitriangular:
+        a = a + eye_like(a)
+    if not left:
+        a, b, upper = a.mT, b.mT, not upper
+    if not upper:
+        a, b = a[..., ::-1, ::-1], b[..., ::-1, :]
+    x = np.linalg.solve(a, b)
+    x = x if upper else x[..., ::-1, :]
+    return x if left else x.mT
+
+
+row(
+    "solve_triangular(self, b, *, upper, left=True, unitriangular=False)",
+    solve_triangular_forward,
+    {
+        "self": "in_triangle(triangular_gradient(solve_triangular(adjoint(self), grad, upper=not upper, left=left, "
+        "unitriangular=unitriangular), result, left), upper, unitriangular)",
+        "b": "solve_triangular(adjoint(self), grad, upper=not upper, left=left, unitriangular=unitriangular)",
+    },
+    forward_derivative="solve_triangular(self_p, b_t - triangular_product(in_triangle(self_t, upper, unitriangular), "
+    "result, left), upper=upper, left=left, unitriangular=unitriangular)",
+    kinds="fc",
+    doc="The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which "
+    "the other triangle is not read, nor the diagonal where it is known to be one.",
+)
+
+
+@formula_function
+def triangular_gradient(solved_grad: Any, result: Any, left: bool) -> Any:
+    """Minus the product of the gradient of the right-hand side and the solution."""
+    return -(solved_grad @ adjoint(result)) if left else -(adjoint(result) @ solved_grad)
+
+
+@formula_function
+def triangular_product(a: Any, x: Any, left: bool) -> Any:
+    """The product that a triangular system asks for."""
+    return a @ x if left else x @ a
+
+
+row(
+    "pinv(self, rcond=None)",
+    lambda a, rcond=None: np.linalg.pinv(a, rcond) if rcond is not None else np.linalg.pinv(a),
+    {"self": "pinv_gradient(grad, self, result)"},
+    forward_derivative="pinv_tangent(self_t, self_p, result)",
+    numpy=[np.linalg.pinv],
+    kinds="fc",
+    doc="The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby.",
+)
+
+
+@formula_function
+def pinv_gradient(grad: Any, a: Any, p: Any) -> Any:
+    """The gradient of `a`, whose pseudo-inverse is `p`."""
+    q, back = adjoint(p), adjoint(grad)
+    return (back - a @ (p @ back)) @ (p @ q) + (q @ p) @ (back - (back @ p) @ a) - adjoint(p @ back @ p)
+
+
+@formula_function
+def pinv_tangent(t: Any, a: Any, p: Any) -> Any:
+    """The tangent of the pseudo-inverse `p` of `a`."""
+    q, back = adjoint(p), adjoint(t)
+    return (p @ q) @ (back - (back @ a) @ p) + (back - p @ (a @ back)) @ (q @ p) - p @ t @ p

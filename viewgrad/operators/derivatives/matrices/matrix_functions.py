@@ -1,0 +1,161 @@
+"""The derivatives of powers and exponentials of square matrices; and what NumPy makes of other operators.
+
+Sources: R. Mathias, "A chain rule for matrix functions and applications" (1996) for the block triangular matrices; N.
+Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ....tensor.tensor import FUNCTIONS
+from ...codegen.compile import formula_function
+from ...composites import composite
+from ...define import row
+from ...operands import as_operand
+from ..formulas import call, eye_like, real_dtype
+
+__all__ = ["cond", "multi_dot"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _block_triangular(a: Any, direction: Any) -> Any:
+    """The matrices [[a, direction], [0, a]], of which a function has its own derivative in the upper right block."""
+    zeros = np.zeros(direction.shape, direction.dtype)
+    top = np.concatenate([a, direction], axis=-1)
+    return np.concatenate([top, np.concatenate([zeros, a], axis=-1)], axis=-2)
+
+
+@formula_function
+def matrix_power_derivative(a: Any, direction: Any, n: int) -> Any:
+    """The derivative of the `n`-th power at `a` in the given direction."""
+    size = a.shape[-1]
+    return np.linalg.matrix_power(_block_triangular(a, direction), n)[..., :size, size:]
+
+
+@formula_function
+def matrix_exp_derivative(a: Any, direction: Any) -> Any:
+    """The derivative of the exponential at `a` in the given direction."""
+    size = a.shape[-1]
+    return call("matrix_exp", _block_triangular(a, direction))[..., :size, size:]
+
+
+row(
+    "matrix_power(self, n)",
+    lambda a, n: np.linalg.matrix_power(a, n),
+    {"self": "matrix_power_derivative(adjoint(self), grad, n)"},
+    forward_derivative="matrix_power_derivative(self_p, self_t, n)",
+    numpy=[np.linalg.matrix_power],
+    kinds="fc",
+    doc="The matrices raised to an integer power.",
+)
+
+PADE: Final = (
+    64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+    670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
+)  # fmt: skip
+PADE_RADIUS: Final = 5.371920351148152
+
+
+def matrix_exp_forward(a: Any) -> Array:
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"matrix_exp takes square matrices, not an array of shape {a.shape}")
+    if not a.size:
+        return np.array(a)
+    norm = np.abs(a).sum(axis=-2).max(axis=-1)
+    halvings = np.maximum(np.ceil(np.log2(np.maximum(norm, PADE_RADIUS) / PADE_RADIUS)), 0).astype(int)
+    x = a / np.exp2(halvings)[..., None, None].astype(real_dtype(a.dtype))
+    identity = eye_like(a)
+    x2 = x @ x
+    x4 = x2 @ x2
+    x6 = x4 @ x2
+    b = [float(coefficient) for coefficient in PADE]
+    odd = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * identity)
+    even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * identity
+    result = np.linalg.solve(even - odd, even + odd)
+    for step in range(int(halvings.max())):
+        result = np.where((halvings > step)[..., None, None], result @ result, result)
+    return result
+
+
+row(
+    "matrix_exp(self)",
+    matrix_exp_forward,
+    {"self": "matrix_exp_derivative(adjoint(self), grad)"},
+    forward_derivative="matrix_exp_derivative(self_p, self_t)",
+    kinds="fc",
+    doc="The exponentials of square matrices.",
+)
+
+row(
+    "matrix_rank(self, tol=None, hermitian=False)",
+    lambda a, tol=None, hermitian=False: np.linalg.matrix_rank(a, tol, hermitian),
+    {"self": "not_differentiable"},
+    numpy=[np.linalg.matrix_rank],
+    doc="The number of singular values above a tolerance.",
+)
+
+# -- NumPy's other spellings -------------------------------------------------------------------------------------------
+
+
+@composite(np.linalg.multi_dot, method=False)
+def multi_dot(arrays: Any) -> Any:
+    """The product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
+    tensors = [as_operand(array) for array in arrays]
+    if len(tensors) < 2:
+        raise ValueError("multi_dot takes at least two arrays")
+    for i, tensor in enumerate(tensors):
+        if tensor.ndim != 2 and (tensor.ndim != 1 or 0 < i < len(tensors) - 1):
+            raise np.linalg.LinAlgError(
+                f"multi_dot takes matrices, and vectors at the ends, not {tensor.ndim} dimensions at place {i}"
+            )
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    if first:
+        tensors[0] = tensors[0][None, :]
+    if last:
+        tensors[-1] = tensors[-1][:, None]
+    product = _chain(tensors, 0, len(tensors) - 1, _cheapest([tensor.shape for tensor in tensors]))
+    if first:
+        product = product[0]
+    return product[..., 0] if last else product
+
+
+def _cheapest(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:
+    """Where to divide each part of a chain of matrix products, so that there is the least to multiply."""
+    cost = {(i, i): 0 for i in range(len(shapes))}
+    divide: dict[tuple[int, int], int] = {}
+    for length in range(1, len(shapes)):
+        for i in range(len(shapes) - length):
+            j = i + length
+            options = {k: cost[i, k] + cost[k + 1, j] + shapes[i][0] * shapes[k][1] * shapes[j][1] for k in range(i, j)}
+            divide[i, j] = min(options, key=options.__getitem__)
+            cost[i, j] = options[divide[i, j]]
+    return divide
+
+
+def _chain(tensors: list[Any], i: int, j: int, divide: dict[tuple[int, int], int]) -> Any:
+    if i == j:
+        return tensors[i]
+    k = divide[i, j]
+    return _chain(tensors, i, k, divide) @ _chain(tensors, k + 1, j, divide)
+
+
+@composite(np.linalg.cond, method=False)
+def cond(self: Any, p: Any = None) -> Any:
+    """The condition numbers of matrices, by the norm of order `p`; by singular values where left out."""
+    self = as_operand(self)
+    if p in (None, 2, -2):
+        values = self.svdvals()
+        largest, smallest = values[..., 0], values[..., -1]
+        return smallest / largest if p == -2 else largest / smallest
+    return np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
+
+
+FUNCTIONS[np.linalg.diagonal] = lambda x, /, *, offset=0: x.diagonal(offset, -2, -1)
+FUNCTIONS[np.linalg.outer] = lambda x1, x2, /: np.outer(x1, x2)
+FUNCTIONS[np.linalg.tensordot] = lambda x1, x2, /, *, axes=2: np.tensordot(x1, x2, axes)
+FUNCTIONS[np.linalg.matmul] = lambda x1, x2, /: np.matmul(x1, x2)
+FUNCTIONS[np.linalg.matrix_transpose] = lambda x, /: x.mT

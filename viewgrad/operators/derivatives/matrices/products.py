@@ -1,0 +1,310 @@
+"""The derivatives of products of matrices and tensors.
+
+`einsum` is made of two rows: one for a single operand, and one for a pair; more are contracted pair by pair, in the
+order that `numpy.einsum_path` finds.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import Any, Final
+
+import numpy as np
+
+from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ...codegen.compile import formula_function
+from ...composites import composite
+from ...define import row
+from ...numpy_dispatch import write_out
+from ...operands import as_operand
+from ..formulas import conjugated, real_dtype
+from .contractions import parsed_subscripts
+
+__all__ = ["einsum", "inner", "vdot"]
+
+Array = np.ndarray[Any, Any]
+
+LARGE: Final = 10_000  # with so many terms, looking for a product of matrices pays
+
+row(
+    "matmul(self, other)", np.matmul,
+    {"self": "matmul_left(grad, other, self.ndim)", "other": "matmul_right(grad, self, other.ndim)"},
+    forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", kinds="fc", numpy=[np.matmul],
+    doc="The matrix product of the last two dimensions.",
+)
+dot = row(
+    "dot(self, other)", np.dot,
+    {"self": "dot_left(grad, other, self.ndim)", "other": "dot_right(grad, self, other.ndim)"},
+    forward_derivative="dot(self_t, other_p) + dot(self_p, other_t)", kinds="fc", numpy=[np.dot],
+    doc="The sum of products over the last dimension of the first and the last but one of the second.",
+).function
+row(
+    "outer(self, other)", np.outer,
+    {
+        "self": "(grad @ conj(other).reshape(-1)).reshape(self.shape)",
+        "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)",
+    },
+    forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", kinds="fc", numpy=[np.outer],
+    doc="The products of each element of the first with each of the second.",
+)
+tensordot = row(
+    "tensordot(self, other, axes=2)", lambda self, other, axes=2: np.tensordot(self, other, axes),
+    {"self": "tensordot_left(grad, other, self.ndim, axes)", "other": "tensordot_right(grad, self, other.ndim, axes)"},
+    forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)",
+    kinds="fc", numpy=[np.tensordot],
+    doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
+).function
+einsum_single = row(
+    "einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
+    {"self": "einsum_gradient(grad, None, subscripts, 0, self.shape)"},
+    forward_derivative="auto_linear", method=False, kinds="fc",
+    doc="One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it.",
+).function
+einsum_pair = row(
+    "einsum_pair(self, other, subscripts)", lambda self, other, subscripts: contracted(subscripts, self, other),
+    {
+        "self": "einsum_gradient(grad, other, subscripts, 0, self.shape)",
+        "other": "einsum_gradient(grad, self, subscripts, 1, other.shape)",
+    },
+    forward_derivative="einsum_pair(self_t, other_p, subscripts) + einsum_pair(self_p, other_t, subscripts)",
+    method=False, kinds="fc",
+    doc="The sum of products of two tensors that `einsum` writes with subscripts.",
+).function
+
+
+def contracted(subscripts: str, first: Array, second: Array) -> Any:
+    letters = subscripts.partition("->")[0].partition(",")
+    sizes = dict(zip(letters[0] + letters[2], first.shape + second.shape))
+    return np.einsum(subscripts, first, second, optimize=math.prod(sizes.values()) > LARGE)
+
+
+def with_letters(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The subscripts and operands of a call, whose subscripts may be lists of numbers behind each operand."""
+    if isinstance(operands[0], str):
+        return operands[0], operands[1:]
+
+    def letters(places: Any) -> str:
+        return "".join("..." if place is Ellipsis else string.ascii_letters[place] for place in places)
+
+    pairs = len(operands) // 2
+    subscripts = ",".join(letters(places) for places in operands[1 : 2 * pairs : 2])
+    if len(operands) % 2:
+        subscripts += "->" + letters(operands[-1])
+    return subscripts, operands[: 2 * pairs : 2]
+
+
+def without_sums(tensor: Any, letters: str, output: str) -> Any:
+    """A view with dimensions in another order, and diagonals where a letter occurs twice."""
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            first = letters.index(letter)
+            second = letters.index(letter, first + 1)
+            tensor = tensor.diagonal(0, first, second)
+            letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
+    return tensor.permute(*(letters.index(letter) for letter in output)) if letters else tensor[...]
+
+
+@composite(np.einsum, method=False)
+def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = None, **idle: Any) -> Any:
+    """The sum of products of tensors that subscripts say, as `numpy.einsum`.
+
+    Arguments:
+        operands: the subscripts, `"ij,jk->ik"`, and the tensors; without an arrow, the letters that appear once, in
+            order, are those of the result. Or each tensor followed by a list of numbers for letters, and at the end
+            those of the result. Of one tensor, of which nothing is summed, the result is a view.
+        optimize: for NumPy's sake, as `order` and `casting`; the order of the products is always looked for.
+        out: the tensor to write to.
+        dtype: what to compute in.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> a = vg.Tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> vg.einsum("ij,jk->ik", a, a)
+        Tensor([[ 7., 10.],
+                [15., 22.]])
+    """
+    if idle.keys() - {"order", "casting"}:
+        raise TypeError(f"einsum takes optimize, out, dtype, order and casting, not {', '.join(idle)}")
+    subscripts, given = with_letters(operands)
+    if dtype is not None:
+        given = tuple(as_operand(operand).astype(dtype) for operand in given)
+    result = summed_products(subscripts, given)
+    return result if out is None else write_out(result, out, "np.einsum")
+
+
+def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
+    tensors = [as_operand(operand) for operand in operands]
+    inputs, output = parsed_subscripts(subscripts, [tensor.ndim for tensor in tensors])
+    if len(tensors) == 1:
+        if set(inputs[0]) == set(output):
+            return without_sums(tensors[0], inputs[0], output)
+        return einsum_single(tensors[0], f"{inputs[0]}->{output}")
+    order = [(0, 1)]
+    if len(tensors) > 2:
+        arrays = [tensor._array for tensor in tensors]
+        order = np.einsum_path(f"{','.join(inputs)}->{output}", *arrays, optimize="greedy")[0][1:]
+    for places in order:
+        # The path names the operands to be contracted, and puts the result at the end of the list.
+        group = [(tensors.pop(place), inputs.pop(place)) for place in sorted(places, reverse=True)]
+        tensor, letters = group.pop()
+        while group:
+            other, more = group.pop()
+            rest = set("".join(inputs) + "".join(each for _, each in group) + output)
+            kept = output if not (inputs or group) else "".join(sorted(set(letters + more) & rest))
+            tensor = einsum_pair(tensor, other, f"{letters},{more}->{kept}")
+            letters = kept
+        tensors.append(tensor)
+        inputs.append(letters)
+    return tensors[0] if inputs[0] == output else einsum_single(tensors[0], f"{inputs[0]}->{output}")
+
+
+@composite(np.inner)
+def inner(self: Any, other: Any) -> Any:
+    """The sum of products over the last dimension of both."""
+    self, other = as_operand(self), as_operand(other)
+    return tensordot(self, other, (-1, -1)) if self.ndim and other.ndim else self * other
+
+
+@composite(np.vdot)
+def vdot(self: Any, other: Any) -> Any:
+    """The sum of products of all elements, those of the first conjugated."""
+    return dot(as_operand(self).ravel().conj(), as_operand(other).ravel())
+
+
+# -- traces and further products ---------------------------------------------------------------------------------------
+
+
+@formula_function
+def diagonal_mask(shape: tuple[int, ...], offset: int, axis1: int, axis2: int, dtype: Any) -> Array:
+    """Ones on the diagonals of the planes of two dimensions, to be broadcast to `shape`."""
+    first, second = axis1 % len(shape), axis2 % len(shape)
+    mask = np.eye(shape[first], shape[second], offset, real_dtype(dtype))
+    sizes = [1] * len(shape)
+    sizes[first], sizes[second] = shape[first], shape[second]
+    return (mask if first < second else mask.T).reshape(sizes)
+
+
+@formula_function
+def with_dimensions(a: Any, first: int, second: int) -> Any:
+    """`a` with dimensions of length 1 put in at two places of the result."""
+    ndim = a.ndim + 2
+    places = sorted((first % ndim, second % ndim))
+    return a.reshape(
+        tuple(a.shape[i - sum(place < i for place in places)] if i not in places else 1 for i in range(ndim))
+    )
+
+
+row(
+    "trace(self, offset=0, axis1=0, axis2=1)",
+    lambda a, offset=0, axis1=0, axis2=1: np.trace(a, offset, axis1, axis2),
+    {"self": "with_dimensions(grad, axis1, axis2) * diagonal_mask(self.shape, offset, axis1, axis2, self.dtype)"},
+    forward_derivative="auto_linear",
+    numpy=[np.trace],
+    kinds="fc",
+    doc="The sum along the diagonals of the planes of two dimensions.",
+)
+
+
+def _trace_of_matrices(x: Tensor, /, *, offset: int = 0) -> Tensor:
+    return x.trace(offset, -2, -1)
+
+
+FUNCTIONS[np.linalg.trace] = _trace_of_matrices
+
+
+def _interleaved(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shapes of the factors of a Kronecker product, each with ones where the other's dimensions come."""
+    ndim = max(len(a_shape), len(b_shape))
+    a = (1,) * (ndim - len(a_shape)) + a_shape
+    b = (1,) * (ndim - len(b_shape)) + b_shape
+    return tuple(x for n in a for x in (n, 1)), tuple(x for n in b for x in (1, n))
+
+
+@formula_function
+def kron_gradient(grad: Any, other: Any, shape: tuple[int, ...], second: bool) -> Any:
+    """The gradient of one factor, of the given shape, of a Kronecker product; `other` is the other factor."""
+    shapes = _interleaved(other.shape, shape) if second else _interleaved(shape, other.shape)
+    both = tuple(x * y for x, y in zip(*shapes))
+    others = other.reshape(shapes[0] if second else shapes[1])
+    axes = tuple(range(0 if second else 1, len(both), 2))
+    return (grad.reshape(both) * conjugated(others)).sum(axis=axes).reshape(shape)
+
+
+row(
+    "kron(self, b)",
+    lambda a, b: np.kron(a, b),
+    {
+        "self": "kron_gradient(grad, b, self.shape, False)",
+        "b": "kron_gradient(grad, self, b.shape, True)",
+    },
+    forward_derivative="kron(self_t, b_p) + kron(self_p, b_t)",
+    numpy=[np.kron],
+    kinds="fc",
+    doc="The Kronecker product.",
+)
+
+
+def cross_forward(a: Any, b: Any, axis: int = -1) -> Any:
+    if a.ndim == 0 or b.ndim == 0 or a.shape[axis] != 3 or b.shape[axis] != 3:
+        raise ValueError(
+            f"cross of tensors takes vectors of three elements along axis {axis}, not arrays of shapes {a.shape} and "
+            f"{b.shape}; put in a zero for the third component of vectors in the plane"
+        )
+    return np.cross(a, b, axis=axis)
+
+
+cross = row(
+    "cross(self, other, axis=-1)",
+    cross_forward,
+    {
+        "self": "cross(conj(other), grad, axis)",
+        "other": "cross(grad, conj(self), axis)",
+    },
+    forward_derivative="cross(self_t, other_p, axis) + cross(self_p, other_t, axis)",
+    kinds="fc",
+    doc="The cross products of vectors of three elements.",
+)
+
+
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    product = cross(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
+    return product.moveaxis(-1, axisc)  # type: ignore[no-any-return]
+
+
+FUNCTIONS[np.cross] = _cross
+FUNCTIONS[np.linalg.cross] = lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis)
+
+
+@formula_function
+def along(a: Any, axis: int) -> Any:
+    """What a reduction over `axis` gave, with that dimension put in again."""
+    return np.expand_dims(a, axis)
+
+
+def vecdot_forward(a: Any, b: Any, axis: int = -1) -> Any:
+    return np.vecdot(a, b, axis=axis)  # type: ignore[call-overload]
+
+
+vecdot = row(
+    "vecdot(self, other, axis=-1)",
+    vecdot_forward,
+    {
+        "self": "conj(along(grad, axis)) * other",
+        "other": "along(grad, axis) * self",
+    },
+    forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
+    kinds="fc",
+    doc="The sums of the products of elements along `axis`, those of the first tensor conjugated.",
+)
+
+
+def _vecdot(x1: Any, x2: Any, axis: int = -1, out: Any = None) -> Tensor:
+    product: Tensor = vecdot(x1, x2, axis)
+    return product if out is None else write_out(product, out, "np.vecdot")
+
+
+UFUNCS[np.vecdot, "__call__"] = _vecdot
+FUNCTIONS[np.linalg.vecdot] = lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis)

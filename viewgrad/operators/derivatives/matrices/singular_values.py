@@ -1,0 +1,158 @@
+"""The derivatives of the singular value decomposition.
+
+Sources: J. Townsend, "Differentiating the singular value decomposition" (2016); Z.-Q. Wan, S.-X. Zhang, "Automatic
+differentiation for complex valued SVD" (2019).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import DifferentiabilityError
+from ....tensor.tensor import FUNCTIONS, Tensor
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import adjoint
+from ..scattering import is_known_zero, values_of
+from .decompositions import differences_of, largest, on_diagonal, require_no_phase
+
+__all__: list[str] = []
+
+
+def _reduced(grad: Any, size: int, *, rows: bool) -> Any:
+    """The gradient of the vectors that belong to singular values; that of others must be zero."""
+    kept, rest = (grad[..., :size, :], grad[..., size:, :]) if rows else (grad[..., :size], grad[..., size:])
+    if not is_known_zero(rest):
+        raise DifferentiabilityError(
+            "the singular vectors that full_matrices=True adds to those that belong to singular values are arbitrary, "
+            "so they have no derivative; use full_matrices=False"
+        )
+    return kept
+
+
+def squared_differences(s: Any) -> Any:
+    """`s[j]**2 - s[i]**2` in row i and column j, with 1 on the diagonal."""
+    one = np.eye(s.shape[-1], dtype=s.dtype)
+    return differences_of(s, "singular values") * ((s[..., None, :] + s[..., :, None]) * (1 - one) + one)
+
+
+def _skew(a: Any) -> Any:
+    return a - adjoint(a)
+
+
+def _without_zero(s: Any, vectors: str) -> Any:
+    """The singular values, as a denominator."""
+    if not values_of(s).all():
+        raise DifferentiabilityError(
+            f"a singular value is zero, so the {vectors} singular vectors that belong to it have no derivative"
+        )
+    return s
+
+
+@formula_function
+def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any) -> Any:
+    """The gradient of a matrix from those of its singular values and vectors."""
+    k = s.shape[-1]
+    m, n = u.shape[-2], vh.shape[-1]
+    if u.shape[-1] > k:
+        grad_u, u = _reduced(grad_u, k, rows=False), u[..., :k]
+    if vh.shape[-2] > k:
+        grad_vh, vh = _reduced(grad_vh, k, rows=True), vh[..., :k, :]
+    has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
+    if not has_u and not has_v:
+        return (u * grad_s[..., None, :]) @ vh
+    inner = on_diagonal(grad_s)
+    turn_u = _skew(adjoint(u) @ grad_u)
+    turn_v = _skew(vh @ adjoint(grad_vh))
+    inner = inner + (turn_u * s[..., None, :] + s[..., :, None] * turn_v) * (
+        1 - np.eye(k, dtype=s.dtype)
+    ) / squared_differences(s)
+    if turn_u.dtype.kind == "c":
+        diagonals = np.diagonal(turn_u, 0, -2, -1), np.diagonal(turn_v, 0, -2, -1)
+        require_no_phase(diagonals[0].imag + diagonals[1].imag, largest(grad_u, grad_vh), "singular vectors")
+        inner = inner + on_diagonal(diagonals[0] / (2 * _without_zero(s, "left")))
+    result = u @ inner @ vh
+    if m > k and has_u:
+        outside = grad_u / _without_zero(s, "left")[..., None, :]
+        result = result + (outside - u @ (adjoint(u) @ outside)) @ vh
+    if n > k and has_v:
+        outside = grad_vh / _without_zero(s, "right")[..., :, None]
+        result = result + u @ (outside - (outside @ adjoint(vh)) @ vh)
+    return result
+
+
+def _turned(tangent: Any, u: Any, vh: Any) -> Any:
+    """The tangent between the singular vectors."""
+    return adjoint(u) @ tangent @ adjoint(vh)
+
+
+@formula_function
+def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
+    """The tangents of the singular values and vectors."""
+    k = s.shape[-1]
+    if max(u.shape[-1], vh.shape[-2]) > k:
+        raise DifferentiabilityError(
+            "svd has tangents with full_matrices=False only: the other singular vectors are arbitrary"
+        )
+    turned = _turned(tangent, u, vh)
+    off_diagonal = (1 - np.eye(k, dtype=s.dtype)) / squared_differences(s)
+    right, left = turned * s[..., None, :], turned * s[..., :, None]
+    of_u = (right + adjoint(right)) * off_diagonal
+    of_v = (left + adjoint(left)) * off_diagonal
+    if turned.dtype.kind == "c":  # the phase is shared between left and right vectors
+        phases = on_diagonal(np.diagonal(turned - adjoint(turned), 0, -2, -1) / (4 * _without_zero(s, "left")))
+        of_u, of_v = of_u + phases, of_v - phases
+    u_t, vh_t = u @ of_u, adjoint(of_v) @ vh
+    if u.shape[-2] > k:
+        outside = (tangent @ adjoint(vh)) / _without_zero(s, "left")[..., None, :]
+        u_t = u_t + outside - u @ (adjoint(u) @ outside)
+    if vh.shape[-1] > k:
+        outside = (adjoint(u) @ tangent) / _without_zero(s, "right")[..., :, None]
+        vh_t = vh_t + outside - (outside @ adjoint(vh)) @ vh
+    return u_t, np.diagonal(turned, 0, -2, -1).real, vh_t
+
+
+@formula_function
+def svdvals_gradient(grad: Any, a: Any) -> Any:
+    """The gradient of a matrix from that of its singular values."""
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return (u * grad[..., None, :]) @ vh
+
+
+@formula_function
+def svdvals_tangent(tangent: Any, a: Any) -> Any:
+    """The tangents of the singular values."""
+    u, _, vh = np.linalg.svd(a, full_matrices=False)
+    return np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real
+
+
+row(
+    "svd(self, full_matrices=True) -> (U, S, Vh)",
+    lambda a, full_matrices=True: np.linalg.svd(a, full_matrices),
+    {"self": "svd_gradient(grad_U, grad_S, grad_Vh, U, S, Vh)"},
+    forward_derivative={
+        "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
+    },
+    kinds="fc",
+    doc="The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix.",
+)
+row(
+    "svdvals(self)",
+    lambda a: np.linalg.svd(a, compute_uv=False),
+    {"self": "svdvals_gradient(grad, self)"},
+    forward_derivative="svdvals_tangent(self_t, self_p)",
+    numpy=[np.linalg.svdvals],
+    kinds="fc",
+    doc="The singular values, descending.",
+)
+
+
+def _svd(a: Tensor, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    if hermitian:
+        raise TypeError("svd on tensors takes no hermitian=True; use eigh, and the absolute values of the eigenvalues")
+    return a.svd(full_matrices) if compute_uv else a.svdvals()
+
+
+FUNCTIONS[np.linalg.svd] = _svd

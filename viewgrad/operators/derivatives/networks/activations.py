@@ -1,0 +1,217 @@
+"""The derivatives of the activation functions of neural networks.
+
+At a kink the gradient is PyTorch's. Those that the first table has (`sigmoid`, `tanh`, `relu`, `softplus`) are in
+`elementwise.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...define import row
+from ..elementwise import unary
+from ..formulas import call, conjugated
+from ..scattering import in_precision_of
+from ..special_functions import ndtr_forward
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+SELU_ALPHA: Final = 1.6732632423543772
+SELU_SCALE: Final = 1.0507009873554805
+
+# -- bent lines --------------------------------------------------------------------------------------------------------
+
+unary(
+    "leaky_relu(self, negative_slope=0.01)",
+    lambda a, negative_slope=0.01: np.where(a > 0, a, a * negative_slope),
+    "where(self > 0, grad, grad * negative_slope)",
+    "The value where it is positive, a small multiple of it elsewhere; at 0 the gradient from below.",
+)
+unary(
+    "threshold(self, threshold, value)",
+    lambda a, threshold, value: np.asarray(np.where(a > threshold, a, value)).astype(a.dtype, copy=False),
+    "masked_fill(grad, self <= threshold, 0)",
+    "The value where it is above the threshold, another value elsewhere; gradient 0 at the threshold.",
+)
+unary(
+    "hardtanh(self, min_val=-1.0, max_val=1.0)",
+    lambda a, min_val=-1.0, max_val=1.0: np.clip(a, min_val, max_val),
+    "masked_fill(grad, (self <= min_val) | (self >= max_val), 0)",
+    "The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds.",
+)
+unary(
+    "relu6",
+    lambda a: np.clip(a, 0, 6),
+    "masked_fill(grad, (self <= 0) | (self >= 6), 0)",
+    "The value, but not less than 0 and not more than 6; gradient 0 at the bounds.",
+)
+unary(
+    "hardsigmoid",
+    lambda a: np.clip(a + 3, 0, 6) / 6,
+    "masked_fill(grad / 6, (self <= -3) | (self >= 3), 0)",
+    "The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends.",
+)
+unary(
+    "hardswish",
+    lambda a: a * np.clip(a + 3, 0, 6) / 6,
+    "where(self >= 3, grad, masked_fill(grad * (self / 3 + 0.5), self <= -3, 0))",
+    "The value times hardsigmoid(value); at the bends the gradients from outside.",
+)
+unary(
+    "softshrink(self, lambd=0.5)",
+    lambda a, lambd=0.5: np.where(a > lambd, a - lambd, np.where(a < -lambd, a + lambd, 0 * a)),
+    "masked_fill(grad, (self >= -lambd) & (self <= lambd), 0)",
+    "The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends.",
+)
+unary(
+    "hardshrink(self, lambd=0.5)",
+    lambda a, lambd=0.5: np.where((a >= -lambd) & (a <= lambd), 0 * a, a),
+    "masked_fill(grad, (self >= -lambd) & (self <= lambd), 0)",
+    "The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps.",
+)
+
+# -- smooth ones -------------------------------------------------------------------------------------------------------
+
+
+def sigmoid_of(a: Array) -> Any:
+    """1 / (1 + exp(-a)) without overflow."""
+    return np.exp(-np.logaddexp(0, -a))
+
+
+@formula_function
+def gelu_slope(x: Any, approximate: str) -> Any:
+    """The derivative of `gelu`."""
+    if approximate == "tanh":
+        t = np.tanh(x * (x * x * (GELU_CUBE * GELU_SCALE) + GELU_SCALE))
+        return (t + 1) * 0.5 + x * (1 - t * t) * (x * x * (1.5 * GELU_CUBE * GELU_SCALE) + 0.5 * GELU_SCALE)
+    density = np.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return (call("ndtr", x) + x * density).astype(x.dtype, copy=False)
+
+
+GELU_SCALE: Final = math.sqrt(2 / math.pi)
+GELU_CUBE: Final = 0.044715
+
+
+def gelu_forward(a: Any, *, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        return 0.5 * a * (1 + np.tanh(GELU_SCALE * (a + GELU_CUBE * a * a * a)))
+    if approximate != "none":
+        raise ValueError(f"gelu takes approximate='none' or 'tanh', not {approximate!r}")
+    return in_precision_of(a * ndtr_forward(a), a)
+
+
+unary(
+    "gelu(self, *, approximate='none')",
+    gelu_forward,
+    "grad * gelu_slope(self, approximate)",
+    "The value times the probability that a normal variable is less; `approximate='tanh'` approximates that.",
+)
+unary(
+    "silu",
+    lambda a: a * sigmoid_of(a),
+    "grad * sigmoid(self) * (1 + self * (1 - sigmoid(self)))",
+    "The value times sigmoid(value).",
+)
+unary(
+    "mish",
+    lambda a: a * np.tanh(np.logaddexp(a, 0)),
+    "grad * mish_slope(self)",
+    "The value times tanh(softplus(value)).",
+)
+unary(
+    "elu(self, alpha=1.0)",
+    lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0))),
+    "where(self > 0, grad, grad * (result + alpha))",
+    "The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below.",
+)
+unary(
+    "celu(self, alpha=1.0)",
+    lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0) / alpha)),
+    "where(self > 0, grad, grad * (result / alpha + 1))",
+    "The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere.",
+)
+unary(
+    "selu",
+    lambda a: SELU_SCALE * np.where(a > 0, a, SELU_ALPHA * np.expm1(np.minimum(a, 0))),
+    f"where(self > 0, grad * {SELU_SCALE}, grad * (result + {SELU_SCALE * SELU_ALPHA}))",
+    "The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below.",
+)
+unary(
+    "softsign",
+    lambda a: a / (1 + np.abs(a)),
+    "softsign_gradient(grad, self)",
+    "The value divided by one more than its magnitude.",
+    kinds="fc",
+    tangent="softsign_tangent(self_t, self_p)",
+)
+unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "The value less its tanh.", kinds="fc")
+unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
+
+
+@formula_function
+def softsign_gradient(grad: Any, x: Any) -> Any:
+    """The gradient of `softsign`, which of complex numbers changes with the magnitude, and so is not analytic."""
+    scale = 1 / (1 + np.abs(x))
+    if x.dtype.kind != "c":
+        return grad * (scale * scale)
+    return grad * scale - np.sign(x) * (conjugated(x) * grad).real * (scale * scale)
+
+
+@formula_function
+def softsign_tangent(tangent: Any, x: Any) -> Any:
+    """The tangent of `softsign`."""
+    scale = 1 / (1 + np.abs(x))
+    if x.dtype.kind != "c":
+        return tangent * (scale * scale)
+    return tangent * scale - x * (conjugated(np.sign(x)) * tangent).real * (scale * scale)
+
+
+@formula_function
+def mish_slope(x: Any) -> Any:
+    """The derivative of `mish`."""
+    t = np.tanh(np.logaddexp(x, 0.0))
+    return t + x * (1 - t * t) * (np.tanh(x * 0.5) * 0.5 + 0.5)
+
+
+# -- along a dimension -------------------------------------------------------------------------------------------------
+
+def less_greatest(a: Any, dim: int) -> Any:
+    """The values less the greatest (real part) of them along a dimension, so that no exponential overflows."""
+    a = a if a.dtype.kind in "fc" else a.astype(float)
+    return a - np.max(a.real, axis=dim, keepdims=True, initial=-np.inf)
+
+
+def softmax_forward(a: Any, dim: int = -1) -> Any:
+    exponentials = np.exp(less_greatest(a, dim))
+    return exponentials / np.sum(exponentials, axis=dim, keepdims=True)
+
+
+def log_softmax_forward(a: Any, dim: int = -1) -> Any:
+    if not a.size:
+        return np.array(a)
+    shifted = less_greatest(a, dim)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=dim, keepdims=True))
+
+
+row(
+    "softmax(self, dim=-1)",
+    softmax_forward,
+    {"self": "conj(result) * (grad - (grad * conj(result)).sum(dim, keepdims=True))"},
+    forward_derivative="result * (self_t - (self_t * result).sum(dim, keepdims=True))",
+    kinds="fc",
+    doc="The exponentials, divided by their sum along a dimension.",
+)
+row(
+    "log_softmax(self, dim=-1)",
+    log_softmax_forward,
+    {"self": "grad - conj(exp(result)) * grad.sum(dim, keepdims=True)"},
+    forward_derivative="self_t - (exp(result) * self_t).sum(dim, keepdims=True)",
+    kinds="fc",
+    doc="The logarithms of `softmax`.",
+)

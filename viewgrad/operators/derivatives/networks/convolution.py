@@ -1,0 +1,334 @@
+"""The derivatives of the convolutions of neural networks, in any number of dimensions.
+
+A convolution of `x` with `w`, multiplied with `y` and summed, is a form that is linear in each of the three. Its
+gradients with respect to each of them are the three rows at the heart of this file, and the gradients of these are the
+same three again: so convolutions are differentiable to any order. See V. Dumoulin, F. Visin, "A guide to convolution
+arithmetic for deep learning" (2016) for the geometry.
+
+Tensors are laid out (batch, channels, *extents), or (channels, *extents) for a single one; weights (channels out,
+channels in per group, *extents).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...define import row
+
+__all__ = ["Window", "extents_after", "steps_of", "tuple_of", "with_margin", "without_margin"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Window(NamedTuple):
+    """How a window moves: for each dimension its steps, the zeros around, and the steps between its elements."""
+
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    dilation: tuple[int, ...]
+
+
+def tuple_of(value: Any, n: int, what: str) -> tuple[int, ...]:
+    """One number for each of `n` dimensions."""
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
+    if len(values) != n:
+        raise ValueError(f"{what} takes one number or {n} of them, not {value}")
+    return tuple(int(each) for each in values)
+
+
+def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Window:
+    """The window of a kernel with the given extents; padding may be a number, "valid" or "same"."""
+    n = len(kernel)
+    strides, dilations = tuple_of(stride, n, "stride"), tuple_of(dilation, n, "dilation")
+    if padding == "same":
+        if any(step != 1 for step in strides):
+            raise ValueError("padding='same' takes a stride of 1")
+        spans = [(extent - 1) * step for extent, step in zip(kernel, dilations)]
+        return Window(strides, tuple((span // 2, span - span // 2) for span in spans), dilations)
+    around = tuple_of(0 if padding == "valid" else padding, n, "padding")
+    if min(strides, default=1) < 1 or min(dilations, default=1) < 1 or min(around, default=0) < 0:
+        raise ValueError(f"a convolution with stride {strides}, padding {around} and dilation {dilations}")
+    return Window(strides, tuple((extent, extent) for extent in around), dilations)
+
+
+def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window) -> tuple[int, ...]:
+    """How often the window fits along each dimension."""
+    fits = []
+    for n, k, step, (before, after), gap in zip(extents, kernel, *window, strict=True):
+        span = (k - 1) * gap + 1
+        if n + before + after < span:
+            raise ValueError(f"a window of {span} elements does not fit into {n + before + after}")
+        fits.append((n + before + after - span) // step + 1)
+    return tuple(fits)
+
+
+def with_margin(x: Array, window: Window, fill: float = 0) -> Array:
+    """`x` with the padding around its last dimensions; `x` itself where there is none."""
+    if not any(extent for pair in window.padding for extent in pair):
+        return x
+    lead = x.ndim - len(window.padding)
+    return np.pad(x, [(0, 0)] * lead + list(window.padding), constant_values=fill)
+
+
+def steps_of(
+    kernel: Sequence[int], places: Sequence[int], window: Window
+) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+    """For each element of the window: its index, and the index of what lies under it at all places of the window."""
+    for offset in np.ndindex(*kernel):
+        slices = tuple(
+            slice(o * gap, o * gap + (count - 1) * step + 1 if count else 0, step)
+            for o, gap, count, step in zip(offset, window.dilation, places, window.stride)
+        )
+        yield offset, (..., *slices)
+
+
+def patches(x: Array, kernel: Sequence[int], window: Window) -> Array:
+    """What lies under each element of the window at each of its places, as (..., *kernel, *places)."""
+    lead = x.ndim - len(kernel)
+    places = extents_after(x.shape[lead:], kernel, window)
+    x = with_margin(x, window)
+    strides = x.strides[lead:]
+    return np.lib.stride_tricks.as_strided(
+        x,
+        (*x.shape[:lead], *kernel, *places),
+        (
+            *x.strides[:lead],
+            *(stride * gap for stride, gap in zip(strides, window.dilation)),
+            *(stride * step for stride, step in zip(strides, window.stride)),
+        ),
+        writeable=False,
+    )
+
+
+def sum_of_patches(values: Array, extents: Sequence[int], window: Window) -> Any:
+    """The adjoint of `patches`: an array with the given last extents, to which the values of all patches were added."""
+    n = len(extents)
+    lead, kernel, places = values.shape[: -2 * n], values.shape[-2 * n : -n], values.shape[-n:]
+    full = [extent + before + after for extent, (before, after) in zip(extents, window.padding)]
+    total: Any = np.zeros((*lead, *full), values.dtype)
+    for offset, under in steps_of(kernel, places, window):
+        total[under] += values[(slice(None),) * len(lead) + offset]
+    return without_margin(total, extents, window)
+
+
+def without_margin(total: Any, extents: Sequence[int], window: Window) -> Any:
+    """What is left when the padding is cut off."""
+    inner = tuple(slice(before, before + extent) for extent, (before, _) in zip(extents, window.padding))
+    return total[(..., *inner)]
+
+
+# -- the three forms ---------------------------------------------------------------------------------------------------
+
+
+def _columns(x: Array, kernel: Sequence[int], window: Window, groups: int) -> tuple[Array, tuple[int, ...]]:
+    """The patches as (batch, groups, channels per group * kernel, places), and the places."""
+    taken = patches(x, kernel, window)
+    batch, channels, places = x.shape[0], x.shape[1], taken.shape[2 + len(kernel) :]
+    return taken.reshape(batch, groups, channels // groups * math.prod(kernel), math.prod(places)), places
+
+
+def _rows(y: Array, groups: int) -> Array:
+    """(batch, channels, *places) as (batch, groups, channels per group, places)."""
+    return y.reshape(y.shape[0], groups, y.shape[1] // groups, math.prod(y.shape[2:]))
+
+
+def _grouped(w: Array, groups: int) -> Array:
+    """Weights as (groups, channels out per group, channels in per group * kernel)."""
+    return w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+
+
+def convolution_forward(x: Any, w: Any, window: Window, groups: int) -> Array:
+    if x.ndim == w.ndim - 1:
+        return np.asarray(convolution_forward(x[None], w, window, groups)[0])
+    if x.ndim != w.ndim or x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
+        raise ValueError(f"a convolution of shape {x.shape} with weights of shape {w.shape} in {groups} groups")
+    columns, places = _columns(x, w.shape[2:], window, groups)
+    return np.asarray(_grouped(w, groups) @ columns).reshape(x.shape[0], w.shape[0], *places)
+
+
+def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, groups: int) -> Array:
+    if y.ndim == w.ndim - 1:
+        return np.asarray(convolution_input_forward(y[None], w, extents, window, groups)[0])
+    if y.ndim != w.ndim or y.shape[1] != w.shape[0] or w.shape[0] % groups:
+        raise ValueError(
+            f"a transposed convolution of shape {y.shape} with weights of shape {w.shape} in {groups} groups"
+        )
+    columns = _grouped(w, groups).mT @ _rows(y, groups)
+    values = columns.reshape(y.shape[0], groups * w.shape[1], *w.shape[2:], *y.shape[2:])
+    return np.asarray(sum_of_patches(values, extents, window))
+
+
+def convolution_weight_forward(x: Any, y: Any, kernel: Any, window: Window, groups: int) -> Array:
+    if x.ndim == len(kernel) + 1:
+        x, y = x[None], y[None]
+    columns, _ = _columns(x, kernel, window, groups)
+    rows = _rows(y, groups)
+    total = np.zeros((groups, rows.shape[2], columns.shape[2]), np.result_type(x, y))
+    for row_of_one, columns_of_one in zip(rows, columns):
+        total += row_of_one @ columns_of_one.mT
+    return total.reshape(y.shape[1], x.shape[1] // groups, *kernel)
+
+
+row(
+    "convolution(self, weight, window, groups)",
+    convolution_forward,
+    {
+        "self": "convolution_input(grad, conj(weight), extents_of(self.shape, weight.shape), window, groups)",
+        "weight": "convolution_weight(conj(self), grad, weight.shape[2:], window, groups)",
+    },
+    forward_derivative="convolution(self_t, weight_p, window, groups) + convolution(self_p, weight_t, window, groups)",
+    method=False,
+    kinds="fc",
+    doc="The convolution that a window describes, in groups of channels.",
+)
+row(
+    "convolution_input(self, weight, extents, window, groups)",
+    convolution_input_forward,
+    {
+        "self": "convolution(grad, conj(weight), window, groups)",
+        "weight": "convolution_weight(grad, conj(self), weight.shape[2:], window, groups)",
+    },
+    forward_derivative="convolution_input(self_t, weight_p, extents, window, groups) "
+    "+ convolution_input(self_p, weight_t, extents, window, groups)",
+    method=False,
+    kinds="fc",
+    doc="The gradient of what was convolved: the transposed convolution.",
+)
+row(
+    "convolution_weight(self, other, kernel, window, groups)",
+    convolution_weight_forward,
+    {
+        "self": "convolution_input(conj(other), grad, extents_of(self.shape, grad.shape), window, groups)",
+        "other": "convolution(conj(self), grad, window, groups)",
+    },
+    forward_derivative="convolution_weight(self_t, other_p, kernel, window, groups) "
+    "+ convolution_weight(self_p, other_t, kernel, window, groups)",
+    method=False,
+    kinds="fc",
+    doc="The gradient of the weights of a convolution.",
+)
+
+
+@formula_function
+def extents_of(shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The extents of what was convolved with weights of the given shape."""
+    return shape[len(shape) - len(weight_shape) + 2 :]
+
+
+@formula_function
+def over_channels(grad: Any, extents: int) -> Any:
+    """The gradient of what was added to each channel."""
+    axis = grad.ndim - extents - 1
+    return grad.sum(axis=tuple(dim for dim in range(grad.ndim) if dim != axis))
+
+
+def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
+    """A bias added to each channel."""
+    return product if bias is None else product + bias.reshape((-1,) + (1,) * extents)
+
+
+@formula_function
+def bias_tangent(tangent: Any, extents: int) -> Any:
+    """The tangent of what is added to each channel, in a shape that can be broadcast."""
+    return 0 if tangent is None else tangent.reshape((-1,) + (1,) * extents)
+
+
+# -- what networks call ------------------------------------------------------------------------------------------------
+
+
+def convolved(n: int) -> Any:
+    """The forward of a convolution in `n` dimensions."""
+
+    def forward(
+        x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    ) -> Array:
+        if weight.ndim != n + 2:
+            raise ValueError(f"conv{n}d takes weights of {n + 2} dimensions, not of shape {weight.shape}")
+        window = window_of(weight.shape[2:], stride, padding, dilation)
+        return with_bias(convolution_forward(x, weight, window, groups), bias, n)
+
+    return forward
+
+
+def transposed_window(
+    extents: Sequence[int], kernel: Sequence[int], stride: Any, padding: Any, output_padding: Any, dilation: Any
+) -> tuple[tuple[int, ...], Window]:
+    """The extents after a transposed convolution, and the window of the convolution that it transposes."""
+    window = window_of(kernel, stride, padding, dilation)
+    extra = tuple_of(output_padding, len(kernel), "output_padding")
+    if any(more >= step for more, step in zip(extra, window.stride)):
+        raise ValueError(f"output_padding {extra} must be less than the stride {window.stride}")
+    after = tuple(
+        (count - 1) * step - before - behind + gap * (k - 1) + 1 + more
+        for count, k, step, (before, behind), gap, more in zip(extents, kernel, *window, extra, strict=True)
+    )
+    return after, window
+
+
+def transposed(n: int) -> Any:
+    """The forward of a transposed convolution in `n` dimensions."""
+
+    def forward(
+        x: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Array:
+        if weight.ndim != n + 2:
+            raise ValueError(f"conv_transpose{n}d takes weights of {n + 2} dimensions, not of shape {weight.shape}")
+        after, window = transposed_window(x.shape[-n:], weight.shape[2:], stride, padding, output_padding, dilation)
+        return with_bias(convolution_input_forward(x, weight, after, window, groups), bias, n)
+
+    return forward
+
+
+@formula_function
+def conv_window(weight_shape: tuple[int, ...], stride: Any, padding: Any, dilation: Any) -> Window:
+    """The window of a convolution with weights of the given shape."""
+    return window_of(weight_shape[2:], stride, padding, dilation)
+
+
+WINDOW = "conv_window(weight%s.shape, stride, padding, dilation)"
+
+for _n in (1, 2, 3):
+    _w, _w_p = WINDOW % "", WINDOW % "_p"
+    row(
+        f"conv{_n}d(self, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
+        convolved(_n),
+        {
+            "self": f"convolution_input(grad, conj(weight), extents_of(self.shape, weight.shape), {_w}, groups)",
+            "weight": f"convolution_weight(conj(self), grad, weight.shape[2:], {_w}, groups)",
+            "bias": f"over_channels(grad, {_n})",
+        },
+        forward_derivative=f"convolution(self_t, weight_p, {_w_p}, groups) "
+        f"+ convolution(self_p, weight_t, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
+        method=False,
+        kinds="fc",
+        doc=f"The convolution (without turning the weights round) in {_n} dimension{'s' * (_n > 1)}.",
+    )
+for _n in (1, 2):
+    _w, _w_p = WINDOW % "", WINDOW % "_p"
+    _extents = "extents_of(result.shape, weight_p.shape)"
+    row(
+        f"conv_transpose{_n}d(self, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",
+        transposed(_n),
+        {
+            "self": f"convolution(grad, conj(weight), {_w}, groups)",
+            "weight": f"convolution_weight(grad, conj(self), weight.shape[2:], {_w}, groups)",
+            "bias": f"over_channels(grad, {_n})",
+        },
+        forward_derivative=f"convolution_input(self_t, weight_p, {_extents}, {_w_p}, groups) "
+        f"+ convolution_input(self_p, weight_t, {_extents}, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
+        method=False,
+        kinds="fc",
+        doc=f"The transposed convolution in {_n} dimension{'s' * (_n > 1)}.",
+    )

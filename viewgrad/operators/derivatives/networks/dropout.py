@@ -1,0 +1,61 @@
+"""The derivative of dropout: values left out at random, by a generator that the caller gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...composites import composite
+from ...define import row
+
+__all__ = ["dropout"]
+
+Array = np.ndarray[Any, Any]
+
+
+def native_dropout_forward(a: Any, p: float, train: bool = True, *, generator: Any) -> tuple[Array, Array]:
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout takes a probability between 0 and 1, not {p}")
+    mask = generator.random(a.shape) >= p if train else np.ones(a.shape, bool)
+    mask = np.asarray(mask)
+    return dropped(a, mask, p, train), mask
+
+
+@formula_function
+def dropped(a: Any, mask: Any, p: float, train: bool) -> Any:
+    """The values that the mask leaves, made greater by what is lost on average."""
+    return np.where(mask, a * (1 / (1 - p) if train and p < 1 else 1.0), 0)
+
+
+native_dropout = row(
+    "native_dropout(self, p, train=True, *, generator) -> (output, mask)",
+    native_dropout_forward,
+    {"self": "dropped(grad, mask, p, train)"},
+    nondifferentiable_outputs=("mask",),
+    forward_derivative={"output": "dropped(self_t, mask, p, train)"},
+    method=False,
+    kinds="fc",
+    doc="The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that "
+    "stay.",
+)
+
+
+@composite(method=False)
+def dropout(self: Any, p: float = 0.5, training: bool = True, *, generator: Any = None) -> Any:
+    """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise; all, when not training.
+
+    Arguments:
+        p: the probability.
+        training: whether to leave anything out.
+        generator: a `numpy.random.Generator`, from which the choice is drawn. There is no hidden one.
+
+    Raises:
+        TypeError: when training without a generator.
+    """
+    if not training:
+        return self
+    if generator is None:
+        raise TypeError("dropout draws from no hidden state: give it generator=numpy.random.default_rng(seed)")
+    return native_dropout(self, p, True, generator=generator)[0]

@@ -1,0 +1,49 @@
+"""The derivatives of looking rows of a table up by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import call, plain
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+
+@formula_function
+def embedding_gradient(grad: Any, indices: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient of a table, of which rows were looked up."""
+    return call("scatter_into_zeros", grad, (plain(indices),), shape)
+
+
+row(
+    "embedding(self, weight)",
+    lambda indices, weight: weight[indices],
+    {"self": "not_differentiable", "weight": "embedding_gradient(grad, self, weight.shape)"},
+    forward_derivative="embedding(self_p, weight_t)",
+    method=False,
+    kinds="fc",
+    doc="The rows of the table `weight` that the integers name.",
+)
+
+
+def one_hot_forward(a: Any, num_classes: int = -1) -> Array:
+    if a.dtype.kind not in "iu":
+        raise TypeError(f"one_hot takes integers, not {a.dtype}")
+    n = (int(a.max()) + 1 if a.size else 0) if num_classes == -1 else num_classes
+    if a.size and not 0 <= a.min() <= a.max() < n:
+        raise ValueError(f"one_hot with {n} classes of integers from {a.min()} to {a.max()}")
+    return np.asarray(a[..., None] == np.arange(n)).astype(np.int64)
+
+
+row(
+    "one_hot(self, num_classes=-1)",
+    one_hot_forward,
+    {"self": "not_differentiable"},
+    doc="For each integer a vector of zeros with a one at its place.",
+)

@@ -1,0 +1,299 @@
+"""The derivatives of loss functions.
+
+`reduction` is "none" for the loss of each element, "sum", or "mean". Targets are differentiable as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...composites import composite
+from ...define import row
+from ...operands import as_operand
+from ..formulas import call, plain
+from ..scattering import scattered
+
+__all__ = ["cross_entropy"]
+
+Array = np.ndarray[Any, Any]
+
+
+def reduced(loss: Any, reduction: str) -> Any:
+    """The losses, their sum or their mean."""
+    if reduction == "sum":
+        return loss.sum()
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "batchmean":
+        return loss.sum() * (1 / loss.shape[0])
+    if reduction != "none":
+        raise ValueError(f"reduction is 'none', 'mean' or 'sum', not {reduction!r}")
+    return loss
+
+
+formula_function(reduced)
+
+
+@formula_function
+def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
+    """The gradient of the loss of each element, from that of what they were reduced to."""
+    if reduction in ("none", "sum"):
+        return grad
+    both = np.broadcast_shapes(shape, other)
+    return grad * (1 / (both[0] if reduction == "batchmean" else max(math.prod(both), 1)))
+
+
+def pointwise(
+    signature: str,
+    forward: Any,
+    slopes: tuple[str, str],
+    doc: str,
+    *,
+    kinds: str = "f",
+) -> None:
+    """A row for a loss of each element, with the derivatives with respect to the prediction and to the target."""
+    options = signature[signature.index("target") + 6 : -1]
+    names = re.findall(r", (\w+)=", options)
+    defaults = {name: ast.literal_eval(value) for name, value in re.findall(r", (\w+)=([^,]+)", options)}
+
+    def loss(a: Any, target: Any, *given: Any, **named: Any) -> Any:
+        values = {**defaults, **dict(zip(names, given)), **named}
+        reduction = values.pop("reduction")
+        return reduced(np.asarray(forward(a, target, **values)), reduction)
+
+    scale = "per_element(grad, reduction, self.shape, target.shape)"
+    of_self, of_target = (re.sub(r"\b(self|target)\b", r"\1_p", slope) for slope in slopes)
+    row(
+        signature,
+        loss,
+        {"self": f"{scale} * ({slopes[0]})", "target": f"{scale} * ({slopes[1]})"},
+        forward_derivative=f"reduced(self_t * ({of_self}) + target_t * ({of_target}), reduction)"
+        if kinds == "f"
+        else f"reduced((self_t * conj({of_self}) + target_t * conj({of_target})).real, reduction)",
+        method=False,
+        kinds=kinds,
+        doc=doc,
+    )  # fmt: skip
+
+
+# -- of each element ---------------------------------------------------------------------------------------------------
+
+pointwise(
+    "mse_loss(self, target, reduction='mean')",
+    lambda a, target: np.square(a - target),
+    ("2 * (self - target)", "2 * (target - self)"),
+    "The squared difference.",
+)
+pointwise(
+    "l1_loss(self, target, reduction='mean')",
+    lambda a, target: np.abs(a - target),
+    ("sign(self - target)", "sign(target - self)"),
+    "The absolute difference; gradient 0 where it is 0.",
+    kinds="fc",
+)
+pointwise(
+    "huber_loss(self, target, reduction='mean', delta=1.0)",
+    lambda a, target, delta: np.where(
+        np.abs(a - target) <= delta, 0.5 * np.square(a - target), delta * (np.abs(a - target) - 0.5 * delta)
+    ),
+    ("clip(self - target, -delta, delta)", "clip(target - self, -delta, delta)"),
+    "Half of the squared difference up to `delta`, and a straight line beyond.",
+)
+pointwise(
+    "smooth_l1_loss(self, target, reduction='mean', beta=1.0)",
+    lambda a, target, beta: np.where(
+        np.abs(a - target) < beta, np.square(a - target) * (0.5 / max(beta, 1e-300)), np.abs(a - target) - 0.5 * beta
+    ),
+    ("smooth_sign(self - target, beta)", "smooth_sign(target - self, beta)"),
+    "The absolute difference, rounded off below `beta`.",
+)
+pointwise(
+    "binary_cross_entropy(self, target, reduction='mean')",
+    lambda a, target: -(target * bounded_log(a) + (1 - target) * bounded_log(1 - a)),
+    ("(self - target) / maximum(self * (1 - self), 1e-12)", "bounded_log(1 - self) - bounded_log(self)"),
+    "The cross-entropy of a probability and a target between 0 and 1. Logarithms are not less than -100.",
+)
+pointwise(
+    "binary_cross_entropy_with_logits(self, target, reduction='mean')",
+    lambda a, target: np.logaddexp(a, 0) - a * target,
+    ("sigmoid(self) - target", "-self"),
+    "The cross-entropy of sigmoid(prediction) and a target between 0 and 1.",
+)
+pointwise(
+    "kl_div(self, target, reduction='mean', log_target=False)",
+    lambda a, target, log_target: (
+        np.exp(target) * (target - a) if log_target else np.where(target > 0, target * (safe_log(target) - a), 0)
+    ),
+    ("-probability(target, log_target)", "kl_slope(self, target, log_target)"),
+    "The terms of the relative entropy of a target distribution and a prediction, which is given by its logarithms. "
+    "`reduction='batchmean'` divides the sum by the first extent.",
+)  # fmt: skip
+
+
+@formula_function
+def smooth_sign(gap: Any, beta: float) -> Any:
+    """The derivative of the rounded absolute value."""
+    return np.clip(gap * (1 / beta), -1.0, 1.0) if beta > 0 else np.sign(gap)
+
+
+@formula_function
+def safe_log(a: Any) -> Any:
+    """The logarithm, and 0 where there is none."""
+    return np.log(np.where(a > 0, a, 1))
+
+
+@formula_function
+def bounded_log(a: Any) -> Any:
+    """The logarithm, but not less than -100."""
+    return np.where(a > 0, np.maximum(safe_log(a), -100.0), -100.0)
+
+
+@formula_function
+def probability(target: Any, log_target: bool) -> Any:
+    """The target distribution."""
+    return np.exp(target) if log_target else target
+
+
+@formula_function
+def kl_slope(a: Any, target: Any, log_target: bool) -> Any:
+    """The derivative with respect to the target."""
+    return np.exp(target) * (target - a + 1) if log_target else safe_log(target) + 1 - a
+
+
+# -- of classes --------------------------------------------------------------------------------------------------------
+
+
+def _classes(target: Any, weight: Any, ndim: int, ignore_index: int, dtype: Any) -> tuple[int, Array, Any, Any]:
+    """The dimension of the classes, the class of each example along it, which count, and with which weight."""
+    classes = plain(target)
+    axis = 0 if ndim == 1 else 1
+    counted = np.expand_dims(classes != ignore_index, axis)
+    places = np.where(counted, np.expand_dims(classes, axis), 0)
+    if weight is None:
+        return axis, places, counted, counted.astype(dtype)
+    return axis, places, counted, weight[places] * counted
+
+
+def nll_loss_forward(a: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Any:
+    if target.shape != a.shape[:1] * (a.ndim > 1) + a.shape[2:]:
+        raise ValueError(
+            f"nll_loss of shape {a.shape} takes a class for each example, not a target of shape {target.shape}"
+        )
+    axis, places, _, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
+    losses = -np.take_along_axis(a, places, axis) * weights
+    if reduction == "mean":
+        return losses.sum() / weights.sum()
+    return reduced(np.squeeze(losses, axis), reduction)
+
+
+@formula_function
+def nll_loss_gradient(
+    grad: Any, target: Any, weight: Any, shape: tuple[int, ...], ignore_index: int, reduction: str
+) -> Any:
+    """The gradient of the logarithms of probabilities."""
+    axis, places, _, weights = _classes(target, weight, len(shape), ignore_index, grad.dtype)
+    if reduction == "mean":
+        weights = weights / weights.sum()
+    elif reduction == "none":
+        grad = np.expand_dims(grad, axis)
+    return scattered(-grad * weights, places, axis, shape[axis])
+
+
+@formula_function
+def nll_weight_gradient(grad: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+    """The gradient of the weights of the classes."""
+    axis, places, counted, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
+    losses = -np.take_along_axis(a, places, axis)
+    if reduction == "mean":
+        total = weights.sum()
+        losses = (losses - (losses * weights).sum() / total) / total
+    elif reduction == "none":
+        grad = np.expand_dims(grad, axis)
+    per_example = (grad * losses * counted).reshape(-1)
+    return call("scatter_into_zeros", per_example, (places.reshape(-1),), weight.shape)
+
+
+@formula_function
+def nll_loss_tangent(
+    a_t: Any, weight_t: Any, a: Any, target: Any, weight: Any, ignore_index: int, reduction: str
+) -> Any:
+    """The tangent of the loss."""
+    axis, places, counted, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
+    losses = -np.take_along_axis(a, places, axis)
+    change = -np.take_along_axis(a_t, places, axis) * weights
+    if weight is not None:
+        weights_t = weight_t[places] * counted
+        change = change + losses * weights_t
+        if reduction == "mean":
+            change = change - weights_t * ((losses * weights).sum() / weights.sum())
+    if reduction == "mean":
+        return change.sum() / weights.sum()
+    return change.sum() if reduction == "sum" else np.squeeze(change, axis)
+
+
+nll_loss = row(
+    "nll_loss(self, target, weight=None, ignore_index=-100, reduction='mean')",
+    nll_loss_forward,
+    {
+        "self": "nll_loss_gradient(grad, target, weight, self.shape, ignore_index, reduction)",
+        "target": "not_differentiable",
+        "weight": "nll_weight_gradient(grad, self, target, weight, ignore_index, reduction)",
+    },
+    forward_derivative="nll_loss_tangent(self_t, weight_t, self_p, target, weight_p, ignore_index, reduction)",
+    method=False,
+    doc="Minus the logarithm of the probability of each example's class, from logarithms of shape (batch, classes, "
+    "...); classes may have weights, by which the mean is weighted, and one may be ignored.",
+)
+
+
+@composite(method=False)
+def cross_entropy(
+    self: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Minus the logarithm of the probability, by `softmax`, of each example's class.
+
+    Arguments:
+        self: of shape (batch, classes, ...) or (classes,).
+        target: the class of each example; or the probability of each class, in the shape of `self`.
+        weight: one number for each class.
+        ignore_index: the class that does not count.
+        reduction: "mean" (weighted by `weight`, for classes), "sum" or "none".
+        label_smoothing: the part of the target's probability that is divided among all classes.
+    """
+    self, target = as_operand(self), as_operand(target)
+    axis = 0 if self.ndim == 1 else 1
+    logarithms = self.log_softmax(axis)
+    if weight is not None:
+        weight = as_operand(weight)
+    if target.dtype.kind in "iu":
+        loss = nll_loss(logarithms, target, weight, ignore_index, reduction)
+        if not label_smoothing:
+            return loss
+        classes = plain(target)
+        counted = classes != ignore_index
+        along = weight if weight is None else weight.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+        spread = -(logarithms if along is None else logarithms * along).sum(axis=axis) * counted
+        if reduction == "mean":
+            total = counted.sum() if weight is None else (weight[np.where(counted, classes, 0)] * counted).sum()
+            spread = spread.sum() / total
+        elif reduction == "sum":
+            spread = spread.sum()
+        return loss * (1 - label_smoothing) + spread * (label_smoothing / self.shape[axis])
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / self.shape[axis]
+    terms = -logarithms * target
+    if weight is not None:
+        terms = terms * weight.reshape((-1,) + (1,) * (self.ndim - axis - 1))
+    losses = terms.sum(axis=axis)
+    return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()

@@ -1,0 +1,260 @@
+"""The derivatives of the normalizations of neural networks, and the functions that are made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....tensor.modes import no_grad
+from ...codegen.compile import formula_function
+from ...composites import composite
+from ...define import row
+from ...operands import as_operand
+from ..scattering import is_known_zero
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
+
+Array = np.ndarray[Any, Any]
+
+
+def _moments(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+    """The deviations from the mean divided by the standard deviation, and what they were multiplied by for that."""
+    deviation = x - x.mean(axis=axes, keepdims=True)
+    scale = 1 / np.sqrt((deviation * deviation).mean(axis=axes, keepdims=True) + eps)
+    return deviation * scale, scale
+
+
+def _projected(change: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
+    """What a change of `x` makes of the normalized values, or their gradient of that of `x`: the two are the same."""
+    normalized, scale = _moments(x, axes, eps)
+    along = (change * normalized).mean(axis=axes, keepdims=True)
+    return (change - change.mean(axis=axes, keepdims=True) - normalized * along) * scale
+
+
+# -- over the last dimensions ------------------------------------------------------------------------------------------
+
+
+def last_axes(normalized_shape: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that `layer_norm` goes over."""
+    count = len(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else 1
+    return tuple(range(ndim - count, ndim))
+
+
+def layer_norm_forward(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    axes = last_axes(normalized_shape, x.ndim)
+    shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    if x.shape[x.ndim - len(axes) :] != shape:
+        raise ValueError(f"layer_norm over {shape} of a tensor of shape {x.shape}, whose last dimensions are others")
+    result = _moments(x, axes, eps)[0]
+    if weight is not None:
+        result = result * weight
+    return result if bias is None else result + bias
+
+
+@formula_function
+def layer_norm_gradient(grad: Any, x: Any, normalized_shape: Any, weight: Any, eps: float) -> Any:
+    """The gradient of what was normalized."""
+    change = grad if weight is None else grad * weight
+    return _projected(change, x, last_axes(normalized_shape, x.ndim), eps)
+
+
+@formula_function
+def layer_normalized(x: Any, normalized_shape: Any, eps: float) -> Any:
+    """The normalized values, before weights and bias."""
+    return _moments(x, last_axes(normalized_shape, x.ndim), eps)[0]
+
+
+@formula_function
+def layer_norm_tangent(
+    x_t: Any, weight_t: Any, bias_t: Any, x: Any, weight: Any, normalized_shape: Any, eps: float
+) -> Any:
+    """The tangent of normalized values."""
+    axes = last_axes(normalized_shape, x.ndim)
+    result = _projected(x_t, x, axes, eps)
+    if weight is not None:
+        result = result * weight + _moments(x, axes, eps)[0] * weight_t
+    return result if bias_t is None else result + bias_t
+
+
+layer_norm = row(
+    "layer_norm(self, normalized_shape, weight=None, bias=None, eps=1e-05)",
+    layer_norm_forward,
+    {
+        "self": "layer_norm_gradient(grad, self, normalized_shape, weight, eps)",
+        "weight": "grad * layer_normalized(self, normalized_shape, eps)",
+        "bias": "grad",
+    },
+    forward_derivative="layer_norm_tangent(self_t, weight_t, bias_t, self_p, weight_p, normalized_shape, eps)",
+    method=False,
+    doc="The values with mean 0 and variance 1 over the last dimensions, times `weight` plus `bias`.",
+)
+
+# -- over batches ------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def batch_axes(ndim: int) -> tuple[int, ...]:
+    """All dimensions but that of the channels."""
+    return (0, *range(2, ndim))
+
+
+@formula_function
+def per_channel(a: Any, ndim: int) -> Any:
+    """A vector of a number for each channel, in a shape that can be broadcast."""
+    return a.reshape((-1,) + (1,) * (ndim - 2))
+
+
+def batch_norm_training_forward(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> tuple[Any, ...]:
+    if x.ndim < 2:
+        raise ValueError(f"batch_norm takes (batch, channels, ...), not a tensor of shape {x.shape}")
+    axes = batch_axes(x.ndim)
+    mean = x.mean(axis=axes, keepdims=True)
+    deviation = x - mean
+    var = (deviation * deviation).mean(axis=axes, keepdims=True)
+    result = deviation * (1 / np.sqrt(var + eps))
+    if weight is not None:
+        result = result * per_channel(weight, x.ndim)
+    if bias is not None:
+        result = result + per_channel(bias, x.ndim)
+    return result, mean.reshape(-1), var.reshape(-1)
+
+
+@formula_function
+def batch_norm_gradient(grad: Any, grad_mean: Any, grad_var: Any, x: Any, weight: Any, eps: float) -> Any:
+    """The gradient of what was normalized."""
+    axes = batch_axes(x.ndim)
+    change = grad if weight is None else grad * per_channel(weight, x.ndim)
+    result = _projected(change, x, axes, eps)
+    count = math.prod(x.shape[axis] for axis in axes)
+    if not is_known_zero(grad_mean):
+        result = result + per_channel(grad_mean, x.ndim) / count
+    if not is_known_zero(grad_var):
+        deviation = x - x.mean(axis=axes, keepdims=True)
+        result = result + deviation * (per_channel(grad_var, x.ndim) * (2 / count))
+    return result
+
+
+@formula_function
+def batch_weight_gradient(grad: Any, x: Any, eps: float) -> Any:
+    """The gradient of the weight of each channel."""
+    axes = batch_axes(x.ndim)
+    return (grad * _moments(x, axes, eps)[0]).sum(axis=axes)
+
+
+@formula_function
+def batch_norm_tangents(x_t: Any, weight_t: Any, bias_t: Any, x: Any, weight: Any, eps: float) -> tuple[Any, Any, Any]:
+    """The tangents of the normalized values, and of the means and variances."""
+    axes = batch_axes(x.ndim)
+    result = _projected(x_t, x, axes, eps)
+    if weight is not None:
+        scaled = _moments(x, axes, eps)[0] * per_channel(weight_t, x.ndim)
+        result = result * per_channel(weight, x.ndim) + scaled
+    if bias_t is not None:
+        result = result + per_channel(bias_t, x.ndim)
+    deviation = x - x.mean(axis=axes, keepdims=True)
+    return result, x_t.mean(axis=axes), 2 * (deviation * x_t).mean(axis=axes)
+
+
+batch_norm_training = row(
+    "batch_norm_training(self, weight=None, bias=None, eps=1e-05) -> (result, mean, var)",
+    batch_norm_training_forward,
+    {
+        "self": "batch_norm_gradient(grad_result, grad_mean, grad_var, self, weight, eps)",
+        "weight": "batch_weight_gradient(grad_result, self, eps)",
+        "bias": "grad_result.sum(axis=batch_axes(self.ndim))",
+    },
+    forward_derivative={
+        "result, mean, var": "batch_norm_tangents(self_t, weight_t, bias_t, self_p, weight_p, eps)",
+    },
+    method=False,
+    doc="The values with mean 0 and variance 1 over all dimensions but the second, times `weight` plus `bias`, and "
+    "the means and variances that they had.",
+)
+
+
+@composite(method=False)
+def batch_norm(
+    self: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """The values of each channel with mean 0 and variance 1, times `weight` plus `bias`.
+
+    Arguments:
+        self: of shape (batch, channels, ...).
+        running_mean, running_var: the statistics that are used where not `training`, one number for each channel. When
+            training they are updated in place, the variance without bias.
+        weight, bias: one number for each channel.
+        training: whether to use the statistics of this batch.
+        momentum: the weight of this batch in the running statistics.
+        eps: what is added to the variance.
+
+    Raises:
+        ValueError: for a batch with one value per channel when training, or without running statistics when not.
+    """
+    self = as_operand(self)
+    if training:
+        count = self.size // max(self.shape[1], 1) if self.ndim > 1 else 0
+        if count < 2:
+            raise ValueError(f"batch_norm needs more than one value per channel when training, not shape {self.shape}")
+        result, mean, var = batch_norm_training(self, weight, bias, eps)
+        with no_grad():
+            if running_mean is not None:
+                running_mean.lerp_(mean.detach(), momentum)
+            if running_var is not None:
+                running_var.lerp_(var.detach() * (count / (count - 1)), momentum)
+        return result
+    if running_mean is None or running_var is None:
+        raise ValueError("batch_norm needs running_mean and running_var when it is not training")
+    scale: Any = 1 / np.sqrt(as_operand(running_var) + eps)
+    if weight is not None:
+        scale = as_operand(weight) * scale
+    shift = -as_operand(running_mean) * scale
+    if bias is not None:
+        shift = shift + bias
+    return self * per_channel(scale, self.ndim) + per_channel(shift, self.ndim)
+
+
+# -- made of these -----------------------------------------------------------------------------------------------------
+
+
+@composite(method=False)
+def group_norm(self: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The values with mean 0 and variance 1 over groups of channels of each example, times `weight` plus `bias`.
+
+    Arguments:
+        self: of shape (batch, channels, ...).
+        num_groups: how many groups the channels are divided into.
+        weight, bias: one number for each channel.
+        eps: what is added to the variance.
+    """
+    self = as_operand(self)
+    if self.ndim < 2 or self.shape[1] % num_groups:
+        raise ValueError(f"group_norm of shape {self.shape} in {num_groups} groups of channels")
+    grouped = self.reshape((self.shape[0], num_groups, self.size // max(self.shape[0] * num_groups, 1)))
+    result = layer_norm(grouped, grouped.shape[2], None, None, eps).reshape(self.shape)
+    if weight is not None:
+        result = result * per_channel(as_operand(weight), self.ndim)
+    return result if bias is None else result + per_channel(as_operand(bias), self.ndim)
+
+
+@composite(method=False)
+def instance_norm(self: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The values with mean 0 and variance 1 over each channel of each example, times `weight` plus `bias`."""
+    return group_norm(self, as_operand(self).shape[1], weight, bias, eps)
+
+
+@composite(method=False)
+def rms_norm(self: Any, normalized_shape: Any, weight: Any = None, eps: float = 1e-6) -> Any:
+    """The values divided by the root of their mean square over the last dimensions, times `weight`."""
+    self = as_operand(self)
+    axes = last_axes(normalized_shape, self.ndim)
+    result = self / np.sqrt((self * self).mean(axis=axes, keepdims=True) + eps)
+    return result if weight is None else result * weight

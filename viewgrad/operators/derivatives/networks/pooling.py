@@ -1,0 +1,174 @@
+"""The derivatives of pooling: the greatest value, or the mean, of each window that moves over the last dimensions.
+
+Of equal greatest values the first gets the gradient, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...codegen.compile import formula_function
+from ...define import row
+from ..formulas import call
+from .convolution import Window, extents_after, steps_of, tuple_of, with_margin, without_margin
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+
+def pooling_window(
+    kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int
+) -> tuple[tuple[int, ...], Window]:
+    """The extents of the window, and how it moves; by default it moves on by its own extents."""
+    kernel = tuple_of(kernel_size, n, "kernel_size")
+    around = tuple_of(padding, n, "padding")
+    if min(kernel) < 1 or any(2 * extent > size or extent < 0 for extent, size in zip(around, kernel)):
+        raise ValueError(f"pooling takes a padding of at most half of the kernel_size {kernel}, not {around}")
+    strides = kernel if stride is None else tuple_of(stride, n, "stride")
+    return kernel, Window(strides, tuple((extent, extent) for extent in around), tuple_of(dilation, n, "dilation"))
+
+
+def flattened(a: Any, n: int) -> Any:
+    """The last `n` dimensions made one."""
+    return a.reshape(a.shape[: a.ndim - n] + (math.prod(a.shape[a.ndim - n :]),))
+
+
+# -- the greatest value ------------------------------------------------------------------------------------------------
+
+
+def max_pool(n: int) -> Any:
+    """The forward of max pooling over `n` dimensions."""
+
+    def forward(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Any, Any]:
+        kernel, window = pooling_window(kernel_size, stride, padding, dilation, n)
+        places = extents_after(a.shape[-n:], kernel, window)
+        numbers = np.arange(math.prod(a.shape[-n:])).reshape(a.shape[-n:])
+        padded, numbers = with_margin(a, window), with_margin(numbers, window, -1)
+        values: Any = np.zeros((*a.shape[:-n], *places), a.dtype)
+        indices: Any = np.full(values.shape, -1)
+        for _, under in steps_of(kernel, places, window):
+            value, number = padded[under], numbers[under]
+            better = (indices < 0) | (value > values) | ((value != value) & (values == values))
+            better &= number >= 0
+            np.copyto(values, value, where=better)
+            np.copyto(indices, number, where=better)
+        if (indices < 0).any():
+            raise ValueError("a window of max pooling holds nothing but padding")
+        return values, indices
+
+    return forward
+
+
+@formula_function
+def max_pool_gradient(grad: Any, indices: Any, shape: tuple[int, ...], n: int) -> Any:
+    """The gradient put at the places that were chosen."""
+    length = math.prod(shape[len(shape) - n :])
+    return call("scatter_along_axis", flattened(grad, n), flattened(indices, n), -1, length).reshape(shape)
+
+
+@formula_function
+def pooled_tangent(tangent: Any, indices: Any, n: int) -> Any:
+    """The tangent at the places that were chosen."""
+    return np.take_along_axis(flattened(tangent, n), flattened(indices, n), -1).reshape(indices.shape)
+
+
+for _n in (1, 2):
+    row(
+        f"max_pool{_n}d(self, kernel_size, stride=None, padding=0, dilation=1) -> (values, indices)",
+        max_pool(_n),
+        {"self": f"max_pool_gradient(grad, indices, self.shape, {_n})"},
+        nondifferentiable_outputs=("indices",),
+        forward_derivative={"values": f"pooled_tangent(self_t, indices, {_n})"},
+        method=False,
+        doc=f"The greatest value in each window on the last {('dimension', '2 dimensions')[_n - 1]}, and where it is, "
+        "counted in row order.",
+    )
+
+# -- the mean ----------------------------------------------------------------------------------------------------------
+
+
+def window_sums_forward(a: Any, kernel: tuple[int, ...], window: Window) -> Any:
+    n = len(kernel)
+    places = extents_after(a.shape[a.ndim - n :], kernel, window)
+    total = np.zeros((*a.shape[: a.ndim - n], *places), a.dtype)
+    padded = with_margin(a, window)
+    for _, under in steps_of(kernel, places, window):
+        total += padded[under]
+    return total
+
+
+def window_spread_forward(a: Any, extents: tuple[int, ...], kernel: tuple[int, ...], window: Window) -> Any:
+    n = len(kernel)
+    full = [extent + before + after for extent, (before, after) in zip(extents, window.padding)]
+    total: Any = np.zeros((*a.shape[: a.ndim - n], *full), a.dtype)
+    for _, under in steps_of(kernel, a.shape[a.ndim - n :], window):
+        total[under] += a
+    return without_margin(total, extents, window)
+
+
+row(
+    "window_sums(self, kernel, window)",
+    window_sums_forward,
+    {"self": "window_spread(grad, self.shape[self.ndim - len(kernel):], kernel, window)"},
+    forward_derivative="auto_linear",
+    method=False,
+    kinds="fc",
+    doc="The sums of the windows that move over the last dimensions.",
+)
+row(
+    "window_spread(self, extents, kernel, window)",
+    window_spread_forward,
+    {"self": "window_sums(grad, kernel, window)"},
+    forward_derivative="auto_linear",
+    method=False,
+    kinds="fc",
+    doc="Zeros with the given last extents, to which each value was added everywhere in its window.",
+)
+
+
+def pooling_shares(
+    extents: tuple[int, ...], kernel: tuple[int, ...], window: Window, count_include_pad: bool, dtype: Any
+) -> Any:
+    """With which weight the values in each window go into its mean."""
+    if count_include_pad:
+        return 1 / math.prod(kernel)
+    return np.reciprocal(window_sums_forward(np.ones(extents, np.empty(0, dtype).real.dtype), kernel, window))
+
+
+def avg_pool(n: int) -> Any:
+    """The forward of average pooling over `n` dimensions."""
+
+    def forward(a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Any:
+        kernel, window = pooling_window(kernel_size, stride, padding, 1, n)
+        shares = pooling_shares(a.shape[-n:], kernel, window, count_include_pad, a.dtype)
+        return window_sums_forward(a, kernel, window) * shares
+
+    return forward
+
+
+@formula_function
+def avg_pool_gradient(
+    grad: Any, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool, n: int
+) -> Any:
+    """The gradient of what means were taken of."""
+    kernel, window = pooling_window(kernel_size, stride, padding, 1, n)
+    extents = shape[len(shape) - n :]
+    shares = pooling_shares(extents, kernel, window, count_include_pad, grad.dtype)
+    return call("window_spread", grad * shares, extents, kernel, window)
+
+
+for _n in (1, 2):
+    row(
+        f"avg_pool{_n}d(self, kernel_size, stride=None, padding=0, count_include_pad=True)",
+        avg_pool(_n),
+        {"self": f"avg_pool_gradient(grad, self.shape, kernel_size, stride, padding, count_include_pad, {_n})"},
+        forward_derivative="auto_linear",
+        method=False,
+        kinds="fc",
+        doc=f"The mean of each window on the last {('dimension', '2 dimensions')[_n - 1]}; zeros from padding count, "
+        "unless `count_include_pad` is false.",
+    )

@@ -1,0 +1,1 @@
+"""What the tables of derivatives/matrices/ are tested on."""

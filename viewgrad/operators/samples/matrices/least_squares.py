@@ -1,0 +1,10 @@
+"""What the operators of derivatives/matrices/least_squares.py are tested on."""
+
+from __future__ import annotations
+
+from ..drawing import case, draws
+from ..trials import trial
+
+__all__: list[str] = []
+
+trial("lstsq", samples=draws(case((4, 2), (4, 3)), case((4, 2), (4,)), case((2, 4), (2, 2)), case((3, 3), (3,))))

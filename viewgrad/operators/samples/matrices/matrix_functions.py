@@ -1,0 +1,34 @@
+"""What the operators of derivatives/matrices/matrix_functions.py are tested on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..drawing import case, draws
+from ..trials import trial
+from .inverses import regular_matrices
+
+__all__: list[str] = []
+
+
+def _exp_by_series(a: Any) -> Any:
+    term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    for k in range(1, 60):
+        term = term @ a / k
+        total = total + term
+    return total
+
+
+trial(
+    "matrix_power",
+    samples=lambda rng: [
+        ((regular_matrices(rng, *shape), n), {})
+        for shape, n in [((2, 2), 3), ((2, 2, 2), 2), ((3, 3), -2), ((2, 2), 0), ((2, 2), 1), ((0, 2, 2), 3)]
+    ],
+)
+trial(
+    "matrix_exp", samples=draws(case((3, 3)), case((2, 2, 2)), case((0, 2, 2)), case((1, 1))), reference=_exp_by_series
+)
+trial("matrix_rank", samples=draws(case((3, 2)), case((2, 3, 3)), case((2, 3), 0.5)))

@@ -1,0 +1,1 @@
+"""What the tables of derivatives/networks/ are tested on."""
