@@ -17,7 +17,7 @@ from ..tensor.observers import array_of
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .operands import as_operand
 
-__all__ = ["register", "write_out"]
+__all__ = ["of_dtype", "register", "write_out"]
 
 # NumPy's names for options that have another one here.
 RENAMED: Final = {"a_min": "min", "a_max": "max"}
@@ -58,6 +58,11 @@ def check_out(dtype: Any, out: Any, name: str) -> None:
         raise TypeError(f"{name} of tensors cannot write to a plain array, which has no history; out= takes a Tensor")
     if not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(f"{name}: a result of {dtype} cannot be written to out= of {out.dtype}")
+
+
+def of_dtype(result: Any, dtype: Any) -> Any:
+    """The result in the dtype that was asked for, if any: of small integers the operator may have made wider ones."""
+    return result if dtype is None or result.dtype == np.dtype(dtype) else result.astype(dtype)
 
 
 # -- ufuncs ------------------------------------------------------------------------------------------------------------
@@ -145,7 +150,7 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
         if kind == "accumulate" and axis is None:
             raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")
         array = as_operand(array)
-        result = function(array if dtype is None else array.astype(dtype), axis=axis, **options)
+        result = of_dtype(function(array if dtype is None else array.astype(dtype), axis=axis, **options), dtype)
         return result if out is None else write_out(result, out, f"np.{ufunc.__name__}.{kind}")
 
     return method
@@ -195,7 +200,7 @@ def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., An
                 if isinstance(given[first], (list, tuple))
                 else as_operand(given[first]).astype(dtype)
             )
-        result = function(**given)
+        result = of_dtype(function(**given), dtype)
         return result if out is None else write_out(result, out, name)
 
     return call

@@ -13,10 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import UFUNCS, Tensor
+from ..tensor.tensor import UFUNCS, Tensor, from_array
 from . import OPERATORS
 from .derivatives.formulas import plain
-from .numpy_dispatch import register, write_out
+from .derivatives.missing_values import filled, nanmax, nanmin, nanprod, nanstd, nanvar, root_of_variance
+from .numpy_dispatch import of_dtype, register, write_out
 
 __all__: list[str] = []
 
@@ -26,6 +27,7 @@ _max, _min = OPERATORS["max"].function, OPERATORS["min"].function
 _all, _any = OPERATORS["all"].function, OPERATORS["any"].function
 _where, _add, _mul = OPERATORS["where"].function, OPERATORS["add"].function, OPERATORS["mul"].function
 _maximum, _minimum = OPERATORS["maximum"].function, OPERATORS["minimum"].function
+_nansum, _nanmean = OPERATORS["nansum"].function, OPERATORS["nanmean"].function
 
 
 def _given(value: Any) -> bool:
@@ -48,9 +50,24 @@ def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
     return self if mask.ndim == 0 and mask else _where(mask, self, neutral)
 
 
+def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
+    """The result of a reduction that starts with a value, which does not change the dtype."""
+    if not _given(initial):
+        return result
+    start = as_operand(initial)
+    return join(result, initial if start.dtype == result.dtype else start.astype(result.dtype))
+
+
+def _whole(dtype: Any) -> bool:
+    """Whether a dtype was asked for through which no gradient flows; NumPy then computes in it, step by step."""
+    return dtype is not None and np.dtype(dtype).kind not in "fc"
+
+
 def _counted(self: Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
+    """How many elements are chosen, in a dtype that leaves that of the sum as it is."""
     mask = np.broadcast_to(np.asarray(plain(where), bool), self.shape)
-    return np.asarray(np.sum(mask, axis=axis, keepdims=keepdims))
+    count = np.asarray(np.sum(mask, axis=axis, keepdims=keepdims))
+    return count.astype(self.dtype if self.dtype.kind in "fc" else float)
 
 
 # -- sums and products -------------------------------------------------------------------------------------------------
@@ -73,10 +90,8 @@ def _summing(
         if where is not True and _given(where):
             self = _chosen(self, where, neutral)
         keeps = bool(keepdims) if _given(keepdims) else False
-        result = reduce(self, _axis(axis), keeps)
-        if dtype is not None and result.dtype != np.dtype(dtype):
-            result = result.astype(dtype)
-        return _written(join(result, initial) if _given(initial) else result, out, name)
+        result = of_dtype(reduce(self, _axis(axis), keeps), dtype)
+        return _written(_begun_with(initial, result, join), out, name)
 
     reduced.__name__, reduced.__doc__ = name, doc
     return reduced
@@ -90,8 +105,11 @@ def _mean_of(
         return _mean(self, axis) if type(axis) is not list else _mean(self, tuple(axis))
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
-    self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
     axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+    if _whole(dtype):
+        found = np.mean(plain(as_operand(self)), axis, dtype, keepdims=keeps, where=plain(where))
+        return _written(from_array(np.asarray(found)), out, "mean")
+    self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
     if where is True or not _given(where):
         return _written(_mean(self, axis, keeps), out, "mean")
     count = _counted(self, axis, keeps, where)
@@ -109,10 +127,14 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
             dtype, keepdims = None, dtype
         if _given(correction):
             ddof = correction
-        self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
         axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+        if _whole(dtype):
+            chosen = True if not _given(where) else plain(where)
+            found = getattr(np, name)(plain(as_operand(self)), axis, dtype, None, ddof, keeps, where=chosen)
+            return _written(from_array(np.asarray(found)), out, name)
+        self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
         if (where is True or not _given(where)) and not _given(mean):
-            return _written(of(self, axis, ddof, keeps), out, name)
+            return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, name)
         where = True if not _given(where) else where
         if self.dtype.kind not in "fc":
             self = self.astype(float)
@@ -121,9 +143,10 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
         distances = self - centre
         squares = (distances * distances.conj()).real if distances.is_complex() else distances * distances
         result = _sum(_chosen(squares, where, 0), axis, keeps) / np.maximum(
-            _counted(self, axis, keeps, where) - ddof, 0
+            _counted(squares, axis, keeps, where) - ddof, 0
         )
-        return _written(np.sqrt(result) if root else result, out, name)
+        result = of_dtype(result, dtype)
+        return _written(root_of_variance(result) if root else result, out, name)
 
     spread.__name__, spread.__doc__ = name, doc
     return spread
@@ -154,7 +177,7 @@ def _extreme(
             result = as_operand(initial).broadcast_to(np.shape(shape)).clone()
         else:
             result = reduce(self, axis, keeps)
-            result = join(result, initial) if _given(initial) else result
+            result = _begun_with(initial, result, join)
         return _written(result, out, name)
 
     extreme.__name__, extreme.__doc__ = name, doc
@@ -186,7 +209,7 @@ def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> 
 def _running(run: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
     def running(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
-        return _written(run(self, axis), out, name)
+        return _written(of_dtype(run(self, axis), dtype), out, name)
 
     running.__name__, running.__doc__ = name, doc
     return running
@@ -217,6 +240,106 @@ REDUCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "argmax": _placing(OPERATORS["argmax"].function, "argmax", "Where the greatest value is."),
     "argmin": _placing(OPERATORS["argmin"].function, "argmin", "Where the least value is."),
 }
+
+
+# -- passing over missing values ---------------------------------------------------------------------------------------
+
+
+def _present(self: Tensor, where: Any = True) -> Any:
+    """Where there are numbers, of those that `where` chooses."""
+    found = ~np.isnan(self._array)
+    return found & np.asarray(plain(where), bool) if where is not True and _given(where) else found
+
+
+def _inexact(self: Tensor, dtype: Any) -> Tensor:
+    """The values in the dtype that was asked for, which must have numbers that are none."""
+    if self.dtype.kind in "fc" and _whole(dtype):
+        raise TypeError("If a is inexact, then dtype must be inexact")
+    return self if dtype is None or _whole(dtype) else self.astype(dtype)
+
+
+def _skipping_sum(of: Callable[..., Any], reduced: Callable[..., Any], neutral: int, doc: str) -> Callable[..., Any]:
+    def skipping(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        if isinstance(dtype, bool):
+            dtype, keepdims = None, dtype
+        if dtype is None and out is None and not _given(initial) and where is True:
+            return of(self, _axis(axis), bool(keepdims) if _given(keepdims) else False)
+        return reduced(filled(as_operand(self), neutral), axis, dtype, out, keepdims, initial, where)
+
+    skipping.__name__, skipping.__doc__ = of.__name__, doc
+    return skipping
+
+
+def _skipping_mean(
+    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
+    """The mean of the values that are numbers."""
+    if isinstance(dtype, bool):
+        dtype, keepdims = None, dtype
+    self = _inexact(as_operand(self), dtype)
+    if self.dtype.kind not in "fc":
+        return _mean_of(self, axis, dtype, out, keepdims, where=where)
+    if where is True or not _given(where):
+        return _written(_nanmean(self, _axis(axis), bool(keepdims) if _given(keepdims) else False), out, "nanmean")
+    return _mean_of(self, axis, None, out, keepdims, where=_present(self, where))
+
+
+def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def skipping(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
+        where: Any = True, mean: Any = None, correction: Any = None,
+    ) -> Any:  # fmt: skip
+        if type(dtype) is int:
+            dtype, ddof = None, dtype
+        ddof = correction if _given(correction) else ddof
+        self = _inexact(as_operand(self), dtype)
+        if self.dtype.kind not in "fc":
+            return spread(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+        if (where is True or not _given(where)) and not _given(mean):
+            return _written(of(self, axis, ddof, keeps), out, of.__name__)
+        present = _present(self, where)
+        result = spread(self, axis, None, None, ddof, keeps, where=present, mean=mean)
+        few = _counted(self, axis, keeps, present).real <= ddof
+        return _written(of_dtype(result.masked_fill(few, math.nan), dtype or self._array.real.dtype), out, of.__name__)
+
+    skipping.__name__, skipping.__doc__ = of.__name__, doc
+    return skipping
+
+
+def _skipping_extreme(
+    of: Callable[..., Any], reduced: Callable[..., Any], least: float, doc: str
+) -> Callable[..., Any]:
+    def skipping(
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+    ) -> Any:
+        if isinstance(out, bool):
+            out, keepdims = None, out
+        self = as_operand(self)
+        if self.dtype.kind not in "fc":
+            return reduced(self, axis, out, keepdims, initial, where)
+        if _given(initial) or (where is not True and _given(where)):
+            return reduced(filled(self, least), axis, out, keepdims, initial, where)
+        return _written(of(self, _axis(axis), bool(keepdims) if _given(keepdims) else False), out, of.__name__)
+
+    skipping.__name__, skipping.__doc__ = of.__name__, doc
+    return skipping
+
+
+REDUCTIONS.update(
+    {
+        "nansum": _skipping_sum(_nansum, REDUCTIONS["sum"], 0, "The sum of the values that are numbers."),
+        "nanprod": _skipping_sum(nanprod, REDUCTIONS["prod"], 1, "The product of the values that are numbers."),
+        "nanmean": _skipping_mean,
+        "nanvar": _skipping_spread(nanvar, REDUCTIONS["var"], "The variance of the values that are numbers."),
+        "nanstd": _skipping_spread(nanstd, REDUCTIONS["std"], "The standard deviation of the values that are numbers."),
+        "nanmax": _skipping_extreme(nanmax, REDUCTIONS["max"], -math.inf, "The greatest value that is a number."),
+        "nanmin": _skipping_extreme(nanmin, REDUCTIONS["min"], math.inf, "The least value that is a number."),
+    }
+)
 
 
 def _reduce_of(function: Callable[..., Any], has_dtype: bool) -> Callable[..., Any]:

@@ -375,6 +375,9 @@ def heaviside(self: _TensorLike, other: _TensorLike) -> Tensor:
 def huber_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', delta: float = 1.0) -> Tensor:
     """Half of the squared difference up to `delta`, and a straight line beyond."""
 
+def hyp2f1(a: Any, b: Any, c: Any, self: _TensorLike) -> Tensor:
+    """Gauss's hypergeometric function; no gradient flows to the parameters."""
+
 def hypot(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The length of the vector (self, other); gradient 0 at the origin."""
 
@@ -591,17 +594,11 @@ def mul(self: _TensorLike, other: _TensorLike) -> Tensor:
 def nan_to_num(self: _TensorLike, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
 
-def nanmean(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean of the values that are numbers."""
-
 def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
     """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
 
 def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
     """The values below which given fractions of the values lie, of those that are numbers."""
-
-def nansum(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The sum of the values that are numbers."""
 
 def native_dropout(self: _TensorLike, p: Any, train: bool = True, *, generator: Any) -> tuple[Tensor, Tensor]:
     """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that stay."""
@@ -1144,23 +1141,29 @@ def nancumprod(self: _TensorLike, axis: int | None = None) -> Tensor:
 def nancumsum(self: _TensorLike, axis: int | None = None) -> Tensor:
     """The running sum, to which missing values add nothing."""
 
-def nanmax(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest of the values that are numbers; equal ones share the gradient."""
+def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The greatest value that is a number."""
 
-def nanmin(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The least of the values that are numbers; equal ones share the gradient."""
+def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """The mean of the values that are numbers."""
+
+def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The least value that is a number."""
 
 def nanpercentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
     """The values below which given percentages of the values lie, of those that are numbers."""
 
-def nanprod(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+def nanprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
     """The product of the values that are numbers."""
 
-def nanstd(self: _TensorLike, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
+def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
     """The standard deviation of the values that are numbers."""
 
-def nanvar(self: _TensorLike, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
-    """The variance of the values that are numbers; not a number where there are not more than `ddof` of them."""
+def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    """The sum of the values that are numbers."""
+
+def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    """The variance of the values that are numbers."""
 
 def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
     """For each dimension the indices of the elements that are not 0."""

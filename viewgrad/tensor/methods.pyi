@@ -886,35 +886,35 @@ class OperatorMethods:
     def nancumsum(self, axis: int | None = None) -> Tensor:
         """The running sum, to which missing values add nothing."""
 
-    def nanmax(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-        """The greatest of the values that are numbers; equal ones share the gradient."""
+    def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        """The greatest value that is a number."""
 
-    def nanmean(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def nanmean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
         """The mean of the values that are numbers."""
 
     def nanmedian(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
         """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
 
-    def nanmin(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-        """The least of the values that are numbers; equal ones share the gradient."""
+    def nanmin(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+        """The least value that is a number."""
 
     def nanpercentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
         """The values below which given percentages of the values lie, of those that are numbers."""
 
-    def nanprod(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def nanprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
         """The product of the values that are numbers."""
 
     def nanquantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
         """The values below which given fractions of the values lie, of those that are numbers."""
 
-    def nanstd(self, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
+    def nanstd(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
         """The standard deviation of the values that are numbers."""
 
-    def nansum(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def nansum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
         """The sum of the values that are numbers."""
 
-    def nanvar(self, axis: _Axis = None, ddof: float = 0, keepdims: bool = False) -> Tensor:
-        """The variance of the values that are numbers; not a number where there are not more than `ddof` of them."""
+    def nanvar(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+        """The variance of the values that are numbers."""
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """The `length` slices from `start` of dimension `dim`."""

@@ -18,5 +18,6 @@ from . import (
     selection,
     sets,
     special_functions,
+    special_slopes,
     statistics,
 )

@@ -51,6 +51,17 @@ def conj_forward(a: Array) -> Any:
     return np.conjugate(a) if a.dtype.kind == "c" else a.copy()
 
 
+def logaddexp_forward(a: Array, b: Array) -> Any:
+    """NumPy's, and of complex numbers the one with the greater real part, and the rest of the sum added to it."""
+    if np.result_type(a, b).kind != "c":
+        return np.logaddexp(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    first = a.real >= b.real
+    greater, less = np.where(first, a, b), np.where(first, b, a)
+    finite = np.isfinite(greater.real)
+    return np.where(finite, greater + np.log1p(np.exp(np.where(finite, less - greater, 0))), greater)
+
+
 unary("positive",   np.positive,   "grad",                         "A copy of the value.", tangent=LINEAR)
 # Not over the value itself: some builds of NumPy then read from wrong places where every eighth number is taken.
 unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
@@ -108,13 +119,16 @@ unary("log",   np.log,   "grad / conj(self)",                        "The natura
 unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", singular=True)
 unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", singular=True)
 unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", singular=True)
-binary("logaddexp", np.logaddexp, ("grad * sigmoid(self - other)", "grad * sigmoid(other - self)"),
-       "flowing(self_t * sigmoid(self_p - other_p), self_t) + flowing(other_t * sigmoid(other_p - self_p), other_t)",
-       "log(exp(self) + exp(other)).", singular=True)
+binary("logaddexp", logaddexp_forward,
+       ("grad * conj(sigmoid(less_exponent(self, other)))", "grad * conj(sigmoid(less_exponent(other, self)))"),
+       "flowing(self_t * sigmoid(less_exponent(self_p, other_p)), self_t) "
+       "+ flowing(other_t * sigmoid(less_exponent(other_p, self_p)), other_t)",
+       "log(exp(self) + exp(other)).", singular=True, kinds="fc", numpy=[np.logaddexp])
 binary("logaddexp2", np.logaddexp2,
-       ("grad * sigmoid((self - other) * 0.6931471805599453)", "grad * sigmoid((other - self) * 0.6931471805599453)"),
-       "flowing(self_t * sigmoid((self_p - other_p) * 0.6931471805599453), self_t) "
-       "+ flowing(other_t * sigmoid((other_p - self_p) * 0.6931471805599453), other_t)",
+       ("grad * sigmoid(less_exponent(self, other) * 0.6931471805599453)",
+        "grad * sigmoid(less_exponent(other, self) * 0.6931471805599453)"),
+       "flowing(self_t * sigmoid(less_exponent(self_p, other_p) * 0.6931471805599453), self_t) "
+       "+ flowing(other_t * sigmoid(less_exponent(other_p, self_p) * 0.6931471805599453), other_t)",
        "log2(2**self + 2**other).", singular=True)
 
 # -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
@@ -148,6 +162,10 @@ binary("hypot", np.hypot, ("grad * (self / nonzero_or_one(result))", "grad * (ot
 
 
 def sigmoid_forward(a: Array) -> Any:
+    if a.dtype.kind == "c":  # where an exponential overflows, its phase is no number
+        right = a.real >= 0
+        exponential = np.exp(np.where(right, -a, a))
+        return np.where(right, 1, exponential) / (1 + exponential)
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-a))
 

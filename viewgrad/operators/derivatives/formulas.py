@@ -35,8 +35,10 @@ def nonzero_or_one(value: Any) -> Any:
 
 
 @formula_function
-def flowing(product: Any, grad: Any) -> Any:
+def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
     """A product with `grad`; but 0 where `grad` is 0 and the other factor is infinite or no number.
+
+    Of what is computed along a dimension, it is 0 where `grad` is 0 all along that.
 
     See Note [Where nothing flows] in docs/notes/declarations.md.
     """
@@ -44,7 +46,10 @@ def flowing(product: Any, grad: Any) -> Any:
     array = product._array if recorded else product
     if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is no number as soon as one of them is
         return product
-    nowhere = np.isnan(array) & ((grad._array if isinstance(grad, Tensor) else grad) == 0)
+    still = (grad._array if isinstance(grad, Tensor) else grad) == 0
+    if dim is not None and array.ndim:
+        still = np.all(still, dim, keepdims=True)
+    nowhere = np.isnan(array) & still
     if not nowhere.any():
         return product
     if recorded:

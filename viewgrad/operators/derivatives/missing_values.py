@@ -75,7 +75,11 @@ def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 @composite(np.nanstd)
 def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The standard deviation of the values that are numbers."""
-    variance = nanvar(self, axis, ddof, keepdims)
+    return root_of_variance(nanvar(self, axis, ddof, keepdims))
+
+
+def root_of_variance(variance: Any) -> Any:
+    """The square root, whose gradient is 0 where the variance is: all values are the same there."""
     return np.where(variance == 0, variance, np.sqrt(variance))
 
 

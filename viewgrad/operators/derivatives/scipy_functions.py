@@ -85,10 +85,14 @@ if special is not None:
     _unary("y1", "grad * (y0(self) - y1(self) / self)", "The Bessel function of the second kind of order 1.")
     _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kind of order 0.")
     _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.")
-    _unary("ellipk", "grad * (ellipe(self) / (1 - self) - result) / (2 * self)",
-           "The complete elliptic integral of the first kind.")  # fmt: skip
-    _unary("ellipe", "grad * (result - ellipk(self)) / (2 * self)",
-           "The complete elliptic integral of the second kind.")  # fmt: skip
+    _unary("ellipk", "grad * ellipk_slope(self)", "The complete elliptic integral of the first kind.")
+    _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of the second kind.")
+    row(
+        "hyp2f1(a, b, c, self)", lambda a, b, c, x: in_precision_of(special.hyp2f1(a, b, c, x), x),
+        {"self": "grad * hyp2f1(a + 1, b + 1, c + 1, self) * (a * b / c)"},
+        forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[special.hyp2f1],
+        doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
+    )  # fmt: skip
     _of_order("yn", "grad * (yn(v - 1, self) - yn(v + 1, self)) / 2", "The Bessel function of the second kind.")
     _of_order("kn", "grad * (kn(v - 1, self) + kn(v + 1, self)) / -2", "The modified Bessel function, second kind.")
     row(
@@ -118,6 +122,7 @@ if special is not None:
         doc="Student's distribution function; no gradient flows to the degrees of freedom.",
     )  # fmt: skip
     _broadcast("betainc")
+    _broadcast("hyp2f1")
     _broadcast("stdtr")
 
 

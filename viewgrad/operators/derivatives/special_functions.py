@@ -140,8 +140,7 @@ def angle_gradient(grad: Any, value: Any) -> Any:
     """The gradient of an angle: at right angles to the number, divided by its magnitude."""
     if value.dtype.kind != "c":
         return np.zeros_like(grad)
-    square = (value * value.conj()).real
-    return grad * 1j * value / np.where(square == 0, 1.0, square)
+    return np.where(value == 0, 0, grad) * 1j / np.where(value == 0, 1, value).conj()
 
 
 @formula_function
@@ -149,8 +148,7 @@ def angle_tangent(tangent: Any, value: Any) -> Any:
     """The tangent of an angle."""
     if value.dtype.kind != "c":
         return np.zeros_like(tangent)
-    square = (value * value.conj()).real
-    return (tangent * value.conj()).imag / np.where(square == 0, 1.0, square)
+    return (np.where(value == 0, 0, tangent) / np.where(value == 0, 1, value)).imag
 
 
 # -- with SciPy --------------------------------------------------------------------------------------------------------
@@ -160,7 +158,7 @@ SQRT_PI: Final = math.sqrt(math.pi)
 OF_SCIPY: Final = frozenset(
     "betaln dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit gamma gammainc gammaincc gammaln i0 i0e i1 i1e iv "
     "ive j0 j1 jv log_expit log_ndtr logit ndtri polygamma rel_entr rgamma xlog1py xlogy "
-    "all_pole beta betainc ellipe ellipk erfcinv erfi gammasgn k0 k1 kn stdtr y0 y1 yn".split()
+    "all_pole beta betainc ellipe ellipk erfcinv erfi gammasgn hyp2f1 k0 k1 kn stdtr y0 y1 yn".split()
 )
 
 
@@ -178,25 +176,25 @@ def scipy_rows() -> None:
     """The rows that need SciPy."""
     scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", kinds="fc")
     scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", kinds="fc")
-    scipy_unary("erfcx", f"grad * conj(2 * self * result - {2 / SQRT_PI})", "exp(value**2) * erfc(value).", kinds="fc")
+    scipy_unary("erfcx", "grad * conj(erfcx_slope(self))", "exp(value**2) * erfc(value).", kinds="fc")
     scipy_unary("erfinv", f"grad * exp(square(result)) * {SQRT_PI / 2}", "The inverse of `erf`.")
     scipy_unary(
         "ndtri", f"grad * exp(square(result) * 0.5) * {math.sqrt(2 * math.pi)}", "The inverse of `ndtr`.",
     )  # fmt: skip
     scipy_unary(
-        "log_ndtr", f"grad * conj(exp(square(self) * -0.5 - result) * {1 / math.sqrt(2 * math.pi)})",
+        "log_ndtr", "grad * conj(log_ndtr_slope(self))",
         "The logarithm of `ndtr`, exact also for small values.", kinds="fc",
     )  # fmt: skip
-    scipy_unary("dawsn", "grad * conj(1 - 2 * self * result)", "Dawson's integral.", kinds="fc")
+    scipy_unary("dawsn", "grad * conj(dawsn_slope(self))", "Dawson's integral.", kinds="fc")
     scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).")
     scipy_unary("log_expit", "grad * expit(-self)", "The logarithm of `expit`.")
     scipy_unary("exp1", "-grad * conj(exp(-self) / self)", "The exponential integral E1.", kinds="fc")
     scipy_unary("expi", "grad * conj(exp(self) / self)", "The exponential integral Ei.", kinds="fc")
-    scipy_unary("logit", "grad / (self * (1 - self))", "The inverse of `expit`.")
+    scipy_unary("logit", "grad * logit_slope(self)", "The inverse of `expit`.")
     scipy_unary("entr", "-grad * (1 + log(self))", "-value * log(value), and 0 at 0.")
 
     scipy_unary("gamma", "grad * result * digamma(self)", "The gamma function.")
-    scipy_unary("rgamma", "-grad * result * digamma(self)", "1 / gamma(value).")
+    scipy_unary("rgamma", "grad * rgamma_slope(self)", "1 / gamma(value).")
     scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.")
     scipy_unary("digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", numpy=[special.psi])
     of_order("polygamma", "grad * polygamma(v + 1, self)", "A derivative of `digamma`, of the order `v`.")
@@ -232,13 +230,13 @@ def scipy_rows() -> None:
             name, f"grad * (jv({order - 1}, self) - jv({order + 1}, self)) / 2",
             f"The Bessel function of the first kind of order {order}.",
         )  # fmt: skip
-    for name, order in (("i0", 0), ("i1", 1)):
+    for name, order, scaled in (("i0", 0, "i1e(self)"), ("i1", 1, "(i0e(self) + ive_of_two(self)) / 2")):
         scipy_unary(
             name, f"grad * (iv({order - 1}, self) + iv({order + 1}, self)) / 2",
             f"The modified Bessel function of the first kind of order {order}.",
         )  # fmt: skip
         scipy_unary(
-            f"{name}e", f"grad * ((ive({order - 1}, self) + ive({order + 1}, self)) / 2 - sign(self) * result)",
+            f"{name}e", f"grad * ({scaled} - sign(self) * result)",
             f"exp(-abs(value)) * {name}(value); at 0 the mean of the gradients from both sides.",
         )  # fmt: skip
     of_order(

@@ -25,6 +25,7 @@ trial("ellipk", domain=(0.1, 0.9))
 trial("ellipe", domain=(0.1, 0.9))
 trial("beta", domain=(0.5, 3))
 trial("betainc", samples=draws(case(2.0, 1.5, (3, 4)), case(0.5, 3.0, (4,)), domain=(0.1, 0.9)))
+trial("hyp2f1", samples=draws(case(0.5, 1.5, 2.0, (3, 4)), case(1.0, 2.0, 1.5, (4,)), domain=(-0.8, 0.8)))
 trial("stdtr", samples=draws(case(2.0, (3, 4)), case(5.5, (4,))))
 trial(
     "all_pole",

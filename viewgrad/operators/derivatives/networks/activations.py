@@ -202,16 +202,16 @@ def log_softmax_forward(a: Any, dim: int = -1) -> Any:
 row(
     "softmax(self, dim=-1)",
     softmax_forward,
-    {"self": "conj(result) * (grad - (grad * conj(result)).sum(dim, keepdims=True))"},
-    forward_derivative="result * (self_t - (self_t * result).sum(dim, keepdims=True))",
+    {"self": "flowing(conj(result) * (grad - (grad * conj(result)).sum(dim, keepdims=True)), grad, dim)"},
+    forward_derivative="flowing(result * (self_t - (self_t * result).sum(dim, keepdims=True)), self_t, dim)",
     kinds="fc",
     doc="The exponentials, divided by their sum along a dimension.",
 )
 row(
     "log_softmax(self, dim=-1)",
     log_softmax_forward,
-    {"self": "grad - conj(exp(result)) * grad.sum(dim, keepdims=True)"},
-    forward_derivative="self_t - (exp(result) * self_t).sum(dim, keepdims=True)",
+    {"self": "flowing(grad - conj(exp(result)) * grad.sum(dim, keepdims=True), grad, dim)"},
+    forward_derivative="flowing(self_t - (exp(result) * self_t).sum(dim, keepdims=True), self_t, dim)",
     kinds="fc",
     doc="The logarithms of `softmax`.",
 )
