@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import autograd, errors, fft, func, linalg, operators, symbolic, views
+from . import autograd, drawing, errors, fft, func, linalg, operators, symbolic, views
 from .compiler import compile
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
@@ -139,6 +139,7 @@ __all__ = [
     "chunk",
     "compile",
     "diagonal",
+    "drawing",
     "empty",
     "empty_like",
     "enable_grad",

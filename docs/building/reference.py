@@ -52,6 +52,7 @@ NAMESPACES = (
     Namespace("viewgrad.compiler", "compiler", "viewgrad.compiler"),
     Namespace("viewgrad.symbolic", "symbolic", "viewgrad.symbolic"),
     Namespace("viewgrad.symbolic.passes", "passes", "viewgrad.symbolic.passes"),
+    Namespace("viewgrad.drawing", "drawing", "viewgrad.drawing"),
     Namespace("viewgrad.testing", "testing", "viewgrad.testing"),
     Namespace("viewgrad.errors", "errors", "viewgrad.errors"),
     Namespace("viewgrad.linalg", "linalg", "viewgrad.linalg"),

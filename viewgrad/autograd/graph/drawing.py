@@ -12,7 +12,7 @@ from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopySlices
 from .describe import leaf_text, nodes_from, saved_values, shape_text, window_of, window_text
 
-__all__ = ["to_dot", "to_mermaid"]
+__all__ = ["Arrow", "Box", "boxes_and_arrows", "to_dot", "to_mermaid"]
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ def to_dot(tensor: Tensor | Sequence[Tensor]) -> str:
           n1 -> n2
         }
     """
-    boxes, arrows = _drawing(tensor)
+    boxes, arrows = boxes_and_arrows(tensor)
     lines = ["digraph {", '  node [fontname="sans-serif", fontsize=10]', '  edge [fontname="sans-serif", fontsize=9]']
     for box in boxes:
         if box.inner is None:
@@ -125,7 +125,7 @@ def to_mermaid(tensor: Tensor | Sequence[Tensor]) -> str:
           t1 --> n1
           n1 --> n2
     """
-    boxes, arrows = _drawing(tensor)
+    boxes, arrows = boxes_and_arrows(tensor)
     lines = ["flowchart TD"]
     for box in boxes:
         if box.inner is None:
@@ -156,7 +156,7 @@ def _mermaid_text(text: str) -> str:
     return '"' + text.replace('"', "#quot;") + '"'
 
 
-def _drawing(tensor: Tensor | Sequence[Tensor]) -> tuple[list[Box], list[Arrow]]:
+def boxes_and_arrows(tensor: Tensor | Sequence[Tensor]) -> tuple[list[Box], list[Arrow]]:
     """What is to be drawn: tensors first, then the nodes from the newest to the oldest."""
     tensors: list[Tensor] = []
     boxes: list[Box] = []
