@@ -57,9 +57,22 @@ def page_id(path):
 @pytest.mark.parametrize("path", PAGES, ids=page_id)
 def test_page(path):
     text = path.read_text()
-    names = {"__name__": "__main__"}
+    if path.parent.name != "semantics":
+        run_blocks(text, {"__name__": "__main__"}, path)
+        return
+    # Each section is read by itself, after the lines that the page begins with.
+    beginning, *sections = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)
+    for section in sections:
+        before = text.count("\n", 0, text.index(section))
+        names = {"__name__": "__main__"}
+        run_blocks(beginning, names, path)
+        run_blocks(section, names, path, before)
+
+
+def run_blocks(text, names, path, before=0):
+    """Run the code of a text that has so many lines before it."""
     for match in BLOCK.finditer(text):
-        line = text.count("\n", 0, match.start("code"))
+        line = before + text.count("\n", 0, match.start("code"))
         if ">>>" in match["code"]:
             run_session(match["code"], names, path, line)
         else:
@@ -137,7 +150,7 @@ def peers(monkeypatch):
 
 
 def test_tables_show_what_came_back(peers):
-    text = (ROOT / "docs" / "semantics.md").read_text()
+    text = (ROOT / "docs" / "comparison.md").read_text()
     assert text == peers["with_tables"](text, peers["load"]()), "run `python docs/peers`"
     shown = re.findall(r"<!-- peers: (\w+) -->", text)
     assert sorted(shown) == sorted([*peers["PROGRAMS"], *peers["FEATURES"]])

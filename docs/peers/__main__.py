@@ -1,10 +1,10 @@
-"""Runs the programs of this folder in every library that is installed, and puts what came back into docs/semantics.md.
+"""Runs the programs of this folder in every library that is installed, and puts what came back into docs/comparison.md.
 
     python -m pip install -e ".[bench]"
     python docs/peers
 
 What came back is kept in results.json, with the versions; a library that is not installed keeps its last result there.
-The tables of semantics.md are made from that file.
+The tables of comparison.md are made from that file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from programs import PROGRAMS
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
-SEMANTICS = HERE.parent / "semantics.md"
+COMPARISON = HERE.parent / "comparison.md"
 TABLE = re.compile(r"<!-- peers: (?P<key>\w+) -->\n.*?<!-- end -->\n", re.DOTALL)
 # Where a gradient differs because it means something else.
 MEANT = {("write_to_input", "MyGrad"): "the gradient by the value that x has after the write"}
@@ -45,7 +45,7 @@ SUMMARY = re.compile(r"<!-- summary -->\n.*?<!-- end -->\n", re.DOTALL)
 
 
 def main() -> int:
-    """Run everything, write results.json and semantics.md, and print what is new."""
+    """Run everything, write results.json and comparison.md, and print what is new."""
     results = load()
     reference = NumPy()
     for kind in PEERS:
@@ -62,7 +62,7 @@ def main() -> int:
     for key in [key for key in results["outcomes"] if key not in PROGRAMS and key not in FEATURES]:
         del results["outcomes"][key]
     RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-    SEMANTICS.write_text(with_tables(SEMANTICS.read_text(), results))
+    COMPARISON.write_text(with_tables(COMPARISON.read_text(), results))
     return 0
 
 
