@@ -96,6 +96,7 @@ def test_expand_dims_refuses_axes_that_no_result_has(xp, axis):
 
 
 PROGRAMS = {
+    "full": lambda xp, x: xp.full_like(x, x[0, 1]) * x,
     "cumulative_sum": lambda xp, x: xp.cumulative_sum(x, axis=1, include_initial=True),
     "cumulative_prod": lambda xp, x: xp.cumulative_prod(x, axis=0, include_initial=True),
     "concat": lambda xp, x: xp.concat([x, x * 2], axis=None),
@@ -177,3 +178,11 @@ def test_copies_are_made_or_refused_as_asked():
 def test_the_module_of_transforms_can_be_called():
     x = vg.Tensor([1.0, 2.0])
     assert vg.fft(x).tolist() == vg.fft.fft(x).tolist()
+
+
+def test_full_of_a_tensor_has_its_history():
+    x = vg.Tensor(3.0, requires_grad=True)
+    (vg.full((2, 3), x) * vg.asarray([1.0, 2.0, 3.0])).sum().backward()
+    assert float(x.grad.detach()) == 12.0
+    assert vg.full(2, vg.Tensor(1)).dtype == np.int64 and vg.full(2, x, dtype=np.float32).dtype == np.float32
+    assert vg.full(2, vg.Tensor(1.5), requires_grad=True).requires_grad

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tensor import creation
 from ..tensor.creation import as_operand
-from ..tensor.tensor import FUNCTIONS, Tensor
+from ..tensor.tensor import FUNCTIONS
 from .derivatives.formulas import plain
 
 __all__ = ["with_new_axes"]
@@ -36,11 +36,7 @@ def _full_like(
 ) -> Any:
     """A tensor with the shape of another, full of a value, from which the gradient of all its elements flows back."""
     pattern = np.empty_like(plain(a), dtype, order, subok, shape)  # type: ignore[call-overload]
-    if not isinstance(fill_value, Tensor):
-        return creation.full_like(pattern, fill_value)
-    full = creation.empty(pattern.shape, dtype=pattern.dtype)
-    full.copy_(fill_value)
-    return full
+    return creation.full_like(pattern, fill_value)
 
 
 def with_new_axes(a: Any, axis: int | Sequence[int]) -> Any:

@@ -985,6 +985,23 @@ def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
 def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
 
+def diag(v: _TensorLike, k: int = 0) -> Tensor:
+    """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal.
+
+    Arguments:
+        v: a matrix or a vector.
+        k: which diagonal; those above the main one have positive numbers.
+
+    Raises:
+        ValueError: where `v` is neither.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.diag(vg.Tensor([1.0, 2.0]))
+        Tensor([[1., 0.],
+                [0., 2.]])
+    """
+
 def diagflat(v: _TensorLike, k: int = 0) -> Tensor:
     """A matrix with the elements of a tensor on a diagonal."""
 

@@ -239,7 +239,7 @@ def full(
 
     Arguments:
         shape: a tuple, or a single length.
-        fill_value: the number.
+        fill_value: the number, or a tensor that can be broadcast to the shape; its gradient is the sum of that.
         dtype: the dtype; that of the number where left out.
         device: None or "cpu".
         requires_grad: whether gradients with respect to the tensor are wanted.
@@ -250,6 +250,8 @@ def full(
         Tensor([7., 7.])
     """
     checked_device(device)
+    if isinstance(fill_value, Tensor):
+        return _filled(np.empty(shape, fill_value.dtype if dtype is None else dtype), fill_value, requires_grad)
     return _fresh(np.full(shape, fill_value, dtype), requires_grad)
 
 
@@ -359,7 +361,16 @@ def full_like(
 ) -> Tensor:
     """`fill_value` in every element, with the shape, dtype and memory layout of `other`."""
     checked_device(device)
+    if isinstance(fill_value, Tensor):
+        return _filled(np.empty_like(_array(other), dtype), fill_value, requires_grad)
     return _fresh(np.full_like(_array(other), fill_value, dtype), requires_grad)
+
+
+def _filled(array: np.ndarray[Any, Any], value: Tensor, requires_grad: bool) -> Tensor:
+    """A tensor over `array`, with `value` written over all of it."""
+    out = _fresh(array, False, garbage=True)
+    out.copy_(value)
+    return out.requires_grad_() if requires_grad else out
 
 
 def _array(other: Any) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.creation import from_number
+from ...tensor.creation import as_operand, from_number
 from ...tensor.observers import array_of
-from ...tensor.tensor import FUNCTIONS, Tensor, has_tangent
+from ...tensor.tensor import Tensor, has_tangent
 from ...views.specs import Like
 from ..codegen.compile import formula_function
+from ..composites import composite
 from ..define import row
 from .formulas import call
 
@@ -122,9 +123,24 @@ row(
 )
 
 
-def diag(v: Tensor, k: int = 0) -> Tensor:
-    """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal: `numpy.diag`."""
+@composite(np.diag, method=False)
+def diag(v: Any, k: int = 0) -> Any:
+    """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal.
+
+    Arguments:
+        v: a matrix or a vector.
+        k: which diagonal; those above the main one have positive numbers.
+
+    Raises:
+        ValueError: where `v` is neither.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.diag(vg.Tensor([1.0, 2.0]))
+        Tensor([[1., 0.],
+                [0., 2.]])
+    """
+    v = as_operand(v)
+    if v.ndim not in (1, 2):
+        raise ValueError(f"diag takes a matrix or a vector, not {v.ndim} dimensions")
     return v.diagonal(k) if v.ndim == 2 else v.diag_embed(k)
-
-
-FUNCTIONS[np.diag] = diag
