@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 
+import gallery.right_in_corners
 import gallery.right_ones
 import gallery.wrong_functions
+import gallery.wrong_in_corners
 import gallery.wrong_rows
 import numpy as np
 import pytest
@@ -23,7 +25,13 @@ from viewgrad.testing import PROPERTIES, Failure, check_operator
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
 Z = A + 1j * A[::-1, ::-1]
-GALLERY = (gallery.right_ones, gallery.wrong_functions, gallery.wrong_rows)
+GALLERY = (
+    gallery.right_in_corners,
+    gallery.right_ones,
+    gallery.wrong_functions,
+    gallery.wrong_in_corners,
+    gallery.wrong_rows,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +55,7 @@ def some(table, step):
     return [entry if i % step == 0 else pytest.param(entry, marks=slow) for i, entry in enumerate(table.values())]
 
 
-@pytest.mark.parametrize("entry", some(WRONG, 6), ids=WRONG)
+@pytest.mark.parametrize("entry", some(WRONG, 10), ids=WRONG)
 def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
     with pytest.raises(Failure) as found:
         check(entry)
@@ -55,7 +63,7 @@ def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
     assert any(found.value.property.startswith(name) for name in PROPERTIES)
 
 
-@pytest.mark.parametrize("entry", some(RIGHT, 40), ids=RIGHT)
+@pytest.mark.parametrize("entry", some(RIGHT, 60), ids=RIGHT)
 def test_a_correct_operator_passes(entry):
     report = check(entry)
     assert report.examples["gradients"] == 1
@@ -81,7 +89,7 @@ for name, program in json.load(sys.stdin).items():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fresh interpreters in numbers")
-@pytest.mark.parametrize("step", [30, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_program_of_a_failure_fails_in_a_fresh_interpreter(step):
     programs = {}
     for name, entry in list(WRONG.items())[::step]:
@@ -99,8 +107,8 @@ def test_the_program_of_a_failure_fails_in_a_fresh_interpreter(step):
 
 
 def test_the_gallery_is_large():
-    assert len(WRONG) >= 120
-    assert len(RIGHT) >= 60
+    assert len(WRONG) >= 180
+    assert len(RIGHT) >= 120
     assert {name for entry in WRONG.values() for name in entry.properties} <= set(PROPERTIES)
     assert TENSOR_FUNCTIONS
     assert all(module.__doc__ for module in GALLERY)
@@ -109,6 +117,60 @@ def test_the_gallery_is_large():
 def test_operators_of_the_library_pass():
     for operator, *args in ((vg.mul, Z, Z[0]), (vg.Tensor.mul_, A, B), (vg.transpose, A), (vg.exp, np.zeros((2, 0)))):
         assert check_operator(operator, *args).examples["gradients"] == 1
+
+
+def test_the_call_of_a_failure_is_small_and_its_message_short():
+    """Of large arrays only the elements that differ are told, and the program has the smallest that fail."""
+
+    class Product(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+    class ReadsArgumentsLate(Product):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.late = lambda: (x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.late()
+            return grad * y, grad * x
+
+    x, y = np.linspace(-1.0, 1.1, 300).reshape(20, 15), np.linspace(0.5, 1.0, 300).reshape(20, 15)
+    with pytest.raises(Failure) as found:
+        check_operator(ReadsArgumentsLate, x, y, order=1)
+    failure = found.value
+    assert failure.property == "overwritten afterwards: arguments"
+    assert len(failure.entries) == 7 and failure.entries[-1] == "and 294 more"
+    assert "float64[20, 15]" in str(failure) and "Shrunk to: ReadsArgumentsLate(float64[1, 1]" in str(failure)
+    assert len(str(failure)) < 3000
+
+
+def test_modes_are_as_before_after_a_check():
+    def leaves_recording_off(x):
+        y = x * x
+        vg.set_grad_enabled(False)
+        return y
+
+    with pytest.raises(Failure, match="recording is off") as found:
+        check_operator(leaves_recording_off, A)
+    assert found.value.property == "state between calls"
+    assert vg.is_grad_enabled()
+    with vg.no_grad():  # which is no reason not to find gradients
+        assert check_operator(vg.exp, A, only=("gradients",)).examples["gradients"] == 1
+
+
+def test_an_unknown_property_is_an_error():
+    with pytest.raises(ValueError, match="no property is called 'gradient'"):
+        check_operator(vg.exp, A, only="gradient")
 
 
 def test_an_inplace_form_that_does_something_else_is_found():

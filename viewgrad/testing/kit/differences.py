@@ -155,14 +155,19 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
         return None
     direction = scale * np.where(np.arange(x.size) % 2, -0.83, 1.0)
     far = value_at(x + 1e-3 * direction)
+    between = {step: value_at(x + step * direction) for step in (1e-4, 3e-5, 1e-5, 3e-6)}
     near = [value_at(x + k * 1e-9 * direction) for k in (-3, -2, -1, 1, 2, 3)]
     noise = np.full(start.shape, DOUBLE)
-    if far is None or any(values is None for values in near):
+    if far is None or any(values is None for values in (*near, *between.values())):
         return noise
     moved = np.ptp(np.array([*near, start]), axis=0)
     expected = 6e-6 * np.abs(far - start)
     resolvable = expected > 200 * DOUBLE * (np.abs(start) + np.abs(far))
     coarse = resolvable & (moved < 0.1 * expected)
+    for step, values in between.items():  # where it stands still over steps that single precision feels, it is a stair
+        assert values is not None
+        there = step / 1e-3 * np.abs(far - start)
+        coarse &= (np.abs(values - start) > 0.1 * there) | (there < 8 * SINGLE * (np.abs(start) + np.abs(far)))
     with np.errstate(all="ignore"):
         tried = np.array([start, far])
         single = ((tried.astype(np.float32) == tried) & (tried != np.round(tried * 64) / 64)).all(axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..checks import Mismatch
@@ -21,6 +22,7 @@ class Failure(Mismatch):
         element: the index of the worst element, where it is one of numbers.
         found: what the operator gives there.
         expected: what it should be.
+        entries: the elements that differ, with both numbers; the worst ones of many.
         program: Python that fails in the same way in a fresh interpreter.
     """
 
@@ -33,6 +35,7 @@ class Failure(Mismatch):
         element: tuple[int, ...] | None = None,
         found: Any = None,
         expected: Any = None,
+        entries: Sequence[str] = (),
     ) -> None:
         super().__init__(reason)
         self.property = property
@@ -41,4 +44,5 @@ class Failure(Mismatch):
         self.element = element
         self.found = found
         self.expected = expected
+        self.entries = tuple(entries)
         self.program = ""

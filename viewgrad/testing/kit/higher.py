@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from ...autograd.api import grad
 from ...errors import ForwardModeError, FunctionError, GradientNotImplementedError
 from ...tensor.tensor import Tensor
-from .arguments import Example
-from .gradients import MOST_COLUMNS, Moves, compare_columns, weights_like
+from .columns import Moves, compare_columns, dense_directions
+from .gradients import MOST_COLUMNS, weights_like
 from .literals import literal
 from .plain import Plain
+from .script import Script
 from .subject import Recorded, Refused, Subject, quiet, real_parts
 
 __all__ = ["Absent", "forward_mode", "second_order"]
@@ -61,60 +63,48 @@ def second_order(plain: Plain) -> int:
 
     weights = [weights_like(array, 3 + k) for k, array in enumerate(plain.gradients)]
     rows = np.array([np.concatenate([real_parts(weight) for weight in weights])])
-    moves = Moves(lambda given: _checked_numbers(first(given)), arrays, moved)
-    title = "second derivatives"
-    script = plain.script(title)
-    script.do(*(f"s{i} = vg.Tensor(u{i}, requires_grad=True)" for i in plain.outputs))
-    try:
-        script.do(plain.gradient_line("g", starts="s{}", options="create_graph=True"))
-    except AssertionError as failure:
-        if failure.__cause__ is not None and _says_absent(failure.__cause__):
-            raise Absent("it says so") from failure
-        raise
-    plain.expect_gradients(script, oracle="an unrecorded pass", what="in a recorded backward pass, the gradient")
-    for n, weight in enumerate(weights):
-        script.let(f"w{n}", np.conj(weight))
-    terms = [n for n in range(len(slots)) if script[f"g[{n}]"] is not None and script[f"g[{n}]"].requires_grad]
-    names = [*(f"x{k}" for k in slots), *(f"s{i}" for i in plain.outputs)]
-    leaves = [script[name] for name in names]
-    second: list[Array]
-    if terms:
-        total = " + ".join(f"(g[{n}] * w{n}).sum()" + (".real" if weights[n].dtype.kind == "c" else "") for n in terms)
-        script.do(f"total = {total}")
-        try:
-            script.do(f"h = grad(total, [{', '.join(names)}], allow_unused=True)")
-        except AssertionError as failure:
-            if failure.__cause__ is not None and _says_absent(failure.__cause__):
-                raise Absent("it says so") from failure
-            raise
-        second = [
-            np.zeros_like(leaf._array) if h is None else h._array for h, leaf in zip(script["h"], leaves, strict=True)
-        ]
-    else:
-        script.do(f"h = [None] * {len(names)}  # the gradients were not recorded")
-        second = [np.zeros_like(leaf._array) for leaf in leaves]
+    moves = Moves(first, arrays, moved)
+    script, second = _recorded_twice(plain, weights)
     found = np.array([np.concatenate([real_parts(array) for array in second])])
+
+    def again(x: Array) -> Array | None:
+        given = moves.moved(x)
+        elsewhere = attrs.evolve(
+            plain,
+            example=example.with_arrays(given[:count]),
+            starts=dict(zip(plain.outputs, given[count:], strict=True)),
+        )
+        try:
+            _, second = _recorded_twice(elsewhere, weights, checked=False)
+        except (Refused, Absent, RuntimeError, AssertionError):
+            return None
+        return np.array([np.concatenate([real_parts(array) for array in second])])
+
     n = moves.start.size
     directions = np.eye(n)
     if n > MOST_COLUMNS:
         chosen = np.random.default_rng(n).permutation(n)[:MOST_COLUMNS]
-        directions = directions[:, chosen]
-    along = np.array([found[:, direction != 0].sum(axis=1) for direction in directions.T]).T
-    wrong = compare_columns(moves, directions, rows, along, lenient=subject.composed)
+        directions = np.array([*directions[:, chosen].T, *dense_directions(moves.start, range(n))]).T
+    wrong = compare_columns(moves, directions, rows, found, again, lenient=subject.composed)
     if wrong is not None:
-        place = int(np.flatnonzero(directions[:, wrong.column])[0])
-        slot, flat, part = moves.element(place)
-        index = [int(j) for j in np.unravel_index(flat, arrays[slot].shape)] if arrays[slot].shape else []
-        number = moved.index(slot)
+        places = [int(place) for place in np.flatnonzero(wrong.direction)]
+        terms_of = []
+        for place in places:
+            slot, flat, part = moves.element(place)
+            index = [int(j) for j in np.unravel_index(flat, arrays[slot].shape)] if arrays[slot].shape else []
+            number = moved.index(slot)
+            if script["h"][number] is not None:
+                part_of = (".imag" if part else ".real") if arrays[slot].dtype.kind == "c" else ""
+                item = f"h[{number}].numpy()[{', '.join(map(str, index)) or '()'}]{part_of}"
+                terms_of.append(f"{literal(float(wrong.direction[place]))} * {item}" if len(places) > 1 else item)
         by = example.named(slot) if slot < count else "the incoming gradient"
-        part_of = (".imag" if part else ".real") if arrays[slot].dtype.kind == "c" else ""
-        item = f"h[{number}].numpy()[{', '.join(map(str, index)) or '()'}]{part_of}"
-        script.lines.append(f"found = {'0.0' if script['h'][number] is None else f'float({item})'}")
+        told = f"{len(places)} elements that move together, the last of them {by}" if len(places) > 1 else by
+        script.lines.append(f"found = float({' + '.join(terms_of) or '0.0'})")
         script.lines.append(f"expected = {literal(wrong.low)}  # by finite differences of the gradient")
         script.lines.append(f"assert abs(found - expected) <= {wrong.allowed:.3g}, (found, expected)")
         script.fail(
-            f"the second derivative with respect to {by}{index or ''} is wrong: the recorded backward pass says "
-            f"{wrong.found!r}{' (nothing was recorded)' if script['h'][number] is None else ''}, finite differences of "
+            f"the second derivative with respect to {told}{index or ''} is wrong: the recorded backward pass says "
+            f"{wrong.found!r}{'' if terms_of else ' (nothing was recorded)'}, finite differences of "
             f"gradients say {wrong.low!r} (allowed: {wrong.allowed:.2g})",
             element=tuple(index),
             found=wrong.found,
@@ -123,8 +113,41 @@ def second_order(plain: Plain) -> int:
     return 1
 
 
-def _checked_numbers(arrays: list[Array]) -> list[Array]:
-    return arrays
+def _recorded_twice(plain: Plain, weights: Sequence[Array], checked: bool = True) -> tuple[Script, list[Array]]:
+    """The program of a recorded backward pass, and the gradients of its weighted gradients.
+
+    Raises:
+        Absent: where the operator refuses to be differentiated twice.
+    """
+    slots = plain.example.wanted
+    script = plain.script("second derivatives")
+    script.do(*(f"s{i} = vg.Tensor(u{i}, requires_grad=True)" for i in plain.outputs))
+    _do_unless_absent(script, plain.gradient_line("g", starts="s{}", options="create_graph=True"))
+    if checked:
+        plain.expect_gradients(script, oracle="an unrecorded pass", what="in a recorded backward pass, the gradient")
+    for n, weight in enumerate(weights):
+        script.let(f"w{n}", np.conj(weight))
+    terms = [n for n in range(len(slots)) if script[f"g[{n}]"] is not None and script[f"g[{n}]"].requires_grad]
+    names = [*(f"x{k}" for k in slots), *(f"s{i}" for i in plain.outputs)]
+    leaves = [script[name] for name in names]
+    if not terms:
+        script.do(f"h = [None] * {len(names)}  # the gradients were not recorded")
+        return script, [np.zeros_like(leaf._array) for leaf in leaves]
+    total = " + ".join(f"(g[{n}] * w{n}).sum()" + (".real" if weights[n].dtype.kind == "c" else "") for n in terms)
+    script.do(f"total = {total}")
+    _do_unless_absent(script, f"h = grad(total, [{', '.join(names)}], allow_unused=True)")
+    return script, [
+        np.zeros_like(leaf._array) if h is None else h._array for h, leaf in zip(script["h"], leaves, strict=True)
+    ]
+
+
+def _do_unless_absent(script: Script, line: str) -> None:
+    try:
+        script.do(line)
+    except AssertionError as failure:
+        if failure.__cause__ is not None and _says_absent(failure.__cause__):
+            raise Absent("it says so") from failure
+        raise
 
 
 # -- forward mode ------------------------------------------------------------------------------------------------------
@@ -145,8 +168,6 @@ def forward_mode(plain: Plain) -> int:
     jacobian = _rows_of(plain.subject, plain)
     count = 0
     for number, (chosen, factor) in enumerate(choices if len(slots) > 1 else [choices[0], *choices[2:]]):
-        if jacobian is None:
-            break
         script = plain.script("forward mode", called=False)
         for k in chosen:
             script.let(f"t{k}", (factor * tangents[k]).astype(tangents[k].dtype))
@@ -165,6 +186,11 @@ def forward_mode(plain: Plain) -> int:
             if failure.__cause__ is not None and isinstance(failure.__cause__, TypeError | ValueError) and number == 0:
                 raise
             raise
+        told = " and ".join(example.named(k) for k in chosen) + (f", times {factor:g}" if factor != 1 else "")
+        count += 1
+        if jacobian is None:
+            _expect_inner_product(plain, script, chosen, told)
+            continue
         moved = np.concatenate(
             [real_parts(factor * tangents[k]) if k in chosen else 0 * real_parts(tangents[k]) for k in slots]
         )
@@ -178,17 +204,36 @@ def forward_mode(plain: Plain) -> int:
             taken += value.size * parts
             wanted = (part.copy().view(complex) if parts == 2 else part).reshape(value.shape).astype(value.dtype)
             largest = (size.reshape(-1, parts).sum(axis=1) if parts == 2 else size).reshape(value.shape)
-            told = " and ".join(example.named(k) for k in chosen)
             script.expect(
                 f"tangents[{i}]",
                 wanted,
-                f"the tangent of result {i} for tangents of {told}" + (f", times {factor:g}" if factor != 1 else ""),
+                f"the tangent of result {i} for tangents of {told}",
                 "reverse mode",
                 rtol=plain.loose(1e-9),
                 atol=plain.loose(1e-10) * largest + 1e-290,
             )
-        count += 1
-    return count + (_mixed(plain, tangents) if jacobian is not None else 0)
+    return count + _mixed(plain, tangents)
+
+
+def _expect_inner_product(plain: Plain, script: Script, chosen: Sequence[int], told: str) -> None:
+    """Compare the tangents with gradients by one number: the inner product of tangents and incoming gradients."""
+    products = [f"np.vdot(u{i}, tangents[{i}].detach().numpy()).real" for i in plain.outputs if _has(script, i)]
+    script.do(f"product = np.float64({' + '.join(products) or '0.0'})")
+    gradients = {k: plain.gradients[plain.example.wanted.index(k)] for k in chosen}
+    expected = sum(float(np.vdot(gradients[k], script[f"t{k}"]).real) for k in chosen)
+    size = sum(float(np.abs(gradients[k]).ravel() @ np.abs(script[f"t{k}"]).ravel()) for k in chosen)
+    script.expect(
+        "product",
+        np.asarray(expected),
+        f"the inner product of tangents and incoming gradients, for tangents of {told}",
+        "reverse mode",
+        rtol=plain.loose(1e-9),
+        atol=plain.loose(1e-10) * size + 1e-290,
+    )
+
+
+def _has(script: Script, i: int) -> bool:
+    return script[f"tangents[{i}]"] is not None
 
 
 def _mixed(plain: Plain, tangents: dict[int, Array]) -> int:
@@ -274,8 +319,3 @@ def _rows_of(subject: Subject, plain: Plain) -> Array | None:
                 start.flat[flat] = turn
                 rows.append(np.concatenate([real_parts(g) for g in recorded.gradients({i: start})]))
     return np.array(rows) if rows else None
-
-
-def small_enough(example: Example) -> bool:
-    """Whether second derivatives are not too much work."""
-    return example.size <= 64

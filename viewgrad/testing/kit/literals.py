@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import sys
 from typing import Any
@@ -23,6 +24,38 @@ def literal(value: Any) -> str:
     Raises:
         NoLiteral: for anything else.
     """
+    simple = _simple(value)
+    if simple:
+        return simple
+    if isinstance(value, np.generic):
+        return f"np.{value.dtype.type.__name__}({literal(value.item())})"
+    if isinstance(value, np.dtype):
+        return f"np.dtype({value.name!r})"
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if hasattr(value, "_array") and hasattr(value, "requires_grad"):
+        return f"vg.Tensor({_array(value._array)}{', requires_grad=True' if value.requires_grad else ''})"
+    if isinstance(value, np.random.Generator):
+        return "np.random.default_rng()"
+    if type(value) in (list, tuple, set, frozenset, dict):
+        return _container(value)
+    if isinstance(value, functools.partial):
+        rest = [
+            literal(value.func),
+            *map(literal, value.args),
+            *(f"{k}={literal(v)}" for k, v in value.keywords.items()),
+        ]
+        return f"__import__('functools').partial({', '.join(rest)})"
+    if isinstance(value, enum.Enum):
+        module, name = type(value).__module__, f"{type(value).__qualname__}.{value.name}"
+        return name if module == "__main__" else f"__import__({module!r}, fromlist=['']).{name}"
+    if isinstance(value, np.ufunc):
+        return f"np.{value!r}".replace("<ufunc '", "").replace("'>", "")
+    raise NoLiteral(f"no expression is known for {type(value).__name__}")
+
+
+def _simple(value: Any) -> str:
+    """An expression for a number, a string, a slice and the like; "" for anything else."""
     if value is None or isinstance(value, bool | int | str | bytes):
         if type(value) in (bool, int, str, bytes, type(None)):
             return repr(value)
@@ -34,35 +67,18 @@ def literal(value: Any) -> str:
         return "..."
     if isinstance(value, slice):
         return f"slice({literal(value.start)}, {literal(value.stop)}, {literal(value.step)})"
-    if isinstance(value, np.generic):
-        return f"np.{value.dtype.type.__name__}({literal(value.item())})"
-    if isinstance(value, np.dtype):
-        return f"np.dtype({value.name!r})"
-    if isinstance(value, np.ndarray):
-        return _array(value)
-    if hasattr(value, "_array") and hasattr(value, "requires_grad"):
-        return f"vg.Tensor({_array(value._array)}{', requires_grad=True' if value.requires_grad else ''})"
-    if isinstance(value, np.random.Generator):
-        return "np.random.default_rng()"
+    return ""
+
+
+def _container(value: Any) -> str:
     if type(value) is list:
         return f"[{', '.join(map(literal, value))}]"
     if type(value) is tuple:
         return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
-    if type(value) in (set, frozenset) and value:
-        inner = f"{{{', '.join(map(literal, value))}}}"
-        return inner if type(value) is set else f"frozenset({inner})"
     if type(value) is dict:
         return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
-    if isinstance(value, functools.partial):
-        rest = [
-            literal(value.func),
-            *map(literal, value.args),
-            *(f"{k}={literal(v)}" for k, v in value.keywords.items()),
-        ]
-        return f"__import__('functools').partial({', '.join(rest)})"
-    if isinstance(value, np.ufunc):
-        return f"np.{value!r}".replace("<ufunc '", "").replace("'>", "")
-    raise NoLiteral(f"no expression is known for {type(value).__name__}")
+    inner = f"{{{', '.join(map(literal, value))}}}" if value else "()"
+    return inner if type(value) is set and value else f"{type(value).__name__}({inner})"
 
 
 def _array(array: np.ndarray[Any, Any]) -> str:

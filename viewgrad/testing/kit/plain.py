@@ -112,6 +112,21 @@ class Plain:
             kind = self.gradients[self.example.wanted.index(k)].dtype
             script.expect(f"{name}[{i}]", expected.astype(kind), told, oracle, **options)
 
+    def same_gradients(self, script: Script, one: str, other: str, what: str, oracle: str) -> None:
+        """Compare the gradients that the program calls `one` with those that it calls `other`."""
+        for i, k in enumerate(self.example.wanted):
+            expected = script[f"{other}[{i}]"]
+            expected = None if expected is None else expected._array.copy()
+            size = 1.0 if expected is None else max(1.0, float(np.abs(expected).max(initial=0.0)))
+            script.expect(
+                f"{one}[{i}]",
+                expected,
+                f"the gradient with respect to {self.example.named(k)} of {what}",
+                oracle,
+                rtol=self.loose(1e-11),
+                atol=self.loose(1e-12) * size,
+            )
+
 
 def plain_results(subject: Subject, example: Example, title: str) -> Plain:
     """Values and gradients, on tensors of their own.

@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .check import PROPERTIES, check_operator
+from .check import check_operator
+from .run import PROPERTIES
 
 __all__ = ["property_test"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ import viewgrad
 
 from ...autograd.api import grad
 from ...autograd.modes import forward_ad
+from ...tensor.modes import is_grad_enabled
 from .arguments import Example, Slot, mapped
 from .failure import Failure
 from .literals import literal
@@ -21,6 +22,8 @@ from .subject import Subject, quiet, refusals
 __all__ = ["Script"]
 
 Array = np.ndarray[Any, Any]
+
+MOST_ENTRIES: Final = 6  # that a message tells of
 
 
 class Script:
@@ -72,11 +75,17 @@ class Script:
             Refused: where it does.
         """
         self.lines.append(line)
+        recording = left = is_grad_enabled()
         try:
             with quiet(), refusals():
                 exec(_compiled(line), self.names)
+                left = is_grad_enabled()
         except RuntimeError as error:
             self.fail(f"{type(error).__name__} at `{line.strip()}`: {error}", cause=error)
+        if left != recording:
+            self.title = "state between calls"
+            self.lines.append(f"assert {'' if recording else 'not '}vg.is_grad_enabled()")
+            self.fail(f"after the call recording is {'on' if left else 'off'}, and was not before")
 
     def __getitem__(self, expression: str) -> Any:
         return eval(_compiled(expression, "eval"), self.names)
@@ -169,6 +178,7 @@ class Script:
             element=index,
             found=one,
             expected=other,
+            entries=_entries(expression, found, expected, excess) if found.size > 1 else (),
         )
 
     def _item(self, expression: str, index: tuple[int, ...]) -> str:
@@ -199,6 +209,18 @@ class Script:
             else:
                 result.append(line)
         return result
+
+
+def _entries(expression: str, found: Array, expected: Array, excess: Array) -> list[str]:
+    """The elements that differ, in their order; of many the worst ones, and how many more there are."""
+    places = np.flatnonzero(excess.reshape(-1) >= 0)
+    worst = sorted(places, key=lambda place: -excess.flat[place])[:MOST_ENTRIES]
+    lines = []
+    for place in sorted(worst):
+        index = ", ".join(str(int(i)) for i in np.unravel_index(place, found.shape))
+        lines.append(f"{expression}[{index}]: {found.flat[place].item()!r}, not {expected.flat[place].item()!r}")
+    rest = len(places) - len(worst)
+    return [*lines, f"and {rest} more"] if rest else lines
 
 
 def _mentions(text: str, name: str) -> bool:

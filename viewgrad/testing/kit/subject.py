@@ -19,11 +19,12 @@ from ...autograd.function import Function
 from ...errors import AutogradError, OverlappingWriteError, UnknownFunctionError, UnsupportedKindError
 from ...operators.define import OPERATORS
 from ...operators.language.declaration import Operator
-from ...tensor.modes import no_grad
+from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
+from .constants import numbers_in, strings_in
 
-__all__ = ["Recorded", "Refused", "Subject", "patience", "quiet", "real_parts", "subject_of"]
+__all__ = ["Recorded", "Refused", "Subject", "patience", "quiet", "real_parts", "refusals", "subject_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +45,8 @@ class Subject:
         custom: the `Function` whose `apply` it is, where it is one.
         domain: the interval in which its arguments lie, where that was declared.
         complex: whether it is held to be right for complex numbers.
+        numbers: those in its own code.
+        strings: the words in its own code.
         written: the slots that it writes to; such an operator is called on clones.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
@@ -55,6 +58,8 @@ class Subject:
     custom: type[Function] | None = None
     domain: tuple[float, float] | None = None
     complex: bool = False
+    numbers: Sequence[float] = ()
+    strings: Sequence[str] = ()
     written: tuple[int, ...] = ()
     source: str = ""
 
@@ -180,7 +185,11 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def refusals() -> Iterator[None]:
-    """A block in which an operator may refuse its arguments, by any error but those that tell of a fault."""
+    """A block in which an operator may refuse its arguments, by any error but those that tell of a fault.
+
+    It leaves recording on or off as it was.
+    """
+    recording = is_grad_enabled()
     try:
         yield
     except (UnknownFunctionError, UnsupportedKindError, OverlappingWriteError) as error:
@@ -189,6 +198,8 @@ def refusals() -> Iterator[None]:
         raise
     except Exception as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
+    finally:
+        set_grad_enabled(recording)
 
 
 @contextlib.contextmanager
@@ -235,6 +246,11 @@ def subject_of(
     if domain is None and operator is not None and operator.domain != (-2.0, 2.0):
         domain = operator.domain
     subject = Subject(given, inplace, reference, operator, custom, domain)
+    if operator is not None and not operator.user_defined:
+        code: Any = None  # a formula of the library is tried at points of its own
+    else:
+        code = operator if operator is not None else custom if custom is not None else given
+    subject.numbers, subject.strings = numbers_in(code), strings_in(code)
     if complex is None:
         complex = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)
     subject.complex = complex

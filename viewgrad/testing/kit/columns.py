@@ -1,0 +1,349 @@
+"""Columns of a Jacobian, held against finite differences of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .differences import DOUBLE, SINGLE, Estimate, noise_of, quick_estimate, thorough_estimate
+from .subject import Refused, quiet, real_parts
+
+__all__ = ["Disagreement", "Moves", "compare_columns", "dense_directions"]
+
+Array = np.ndarray[Any, Any]
+
+RTOL: Final = 3e-7
+RTOL_SINGLE: Final = 2e-3
+
+
+@attrs.frozen(eq=False)
+class Moves:
+    """The values of a function of several arrays as one vector, after moves of these.
+
+    Arguments:
+        values: gives the outputs for other arrays, or raises `Refused`.
+        arrays: where it starts.
+        wanted: which of the arrays are moved.
+    """
+
+    values: Callable[[Sequence[Array]], Sequence[Array]]
+    arrays: tuple[Array, ...]
+    wanted: tuple[int, ...]
+
+    @property
+    def start(self) -> Array:
+        """The wanted arrays as one vector of real numbers."""
+        return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
+
+    @property
+    def single(self) -> bool:
+        """Whether an array that is moved has less than double precision."""
+        return any(np.finfo(self.arrays[k].dtype).eps > 1e-10 for k in self.wanted)
+
+    def moved(self, vector: Array) -> list[Array]:
+        """The arrays after the wanted ones were set to `vector`."""
+        arrays = list(self.arrays)
+        taken = 0
+        for k in self.wanted:
+            array = arrays[k]
+            size = array.size * (2 if array.dtype.kind == "c" else 1)
+            part = vector[taken : taken + size]
+            taken += size
+            arrays[k] = (
+                (part.view(complex) if array.dtype.kind == "c" else part).reshape(array.shape).astype(array.dtype)
+            )
+        return arrays
+
+    def at(self, vector: Array) -> Array | None:
+        """The outputs there as one vector; None where there are none."""
+        try:
+            outputs = self.values(self.moved(vector))
+        except (Refused, RuntimeError):
+            return None
+        return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
+
+    def element(self, column: int) -> tuple[int, int, int]:
+        """The array, the flat index in it and the part (0: real, 1: imaginary) that a place in the vector is."""
+        for k in self.wanted:
+            array = self.arrays[k]
+            parts = 2 if array.dtype.kind == "c" else 1
+            if column < array.size * parts:
+                return k, column // parts, column % parts
+            column -= array.size * parts
+        raise IndexError(column)
+
+    def column(self, slot: int, flat: int) -> int:
+        """The place in the vector of (the real part of) an element."""
+        place = 0
+        for k in self.wanted:
+            parts = 2 if self.arrays[k].dtype.kind == "c" else 1
+            if k == slot:
+                return place + flat * parts
+            place += self.arrays[k].size * parts
+        raise IndexError(slot)
+
+
+@attrs.frozen(eq=False)
+class Disagreement:
+    """An entry of a Jacobian that two ways of finding it don't agree on."""
+
+    row: int
+    direction: Array
+    found: float
+    low: float
+    high: float
+    allowed: float
+
+
+def compare_columns(
+    moves: Moves,
+    directions: Array,
+    rows: Array,
+    jacobian: Array,
+    again: Callable[[Array], Array | None] | None = None,
+    lenient: bool = False,
+) -> Disagreement | None:
+    """Compare derivatives with finite differences: an entry that is wrong, or None.
+
+    Arguments:
+        moves: the function.
+        directions: the directions to move in, as columns.
+        rows: weights of its outputs, as rows.
+        jacobian: for each row and each place of the vector, the derivative found otherwise.
+        again: finds the derivatives at another point, by which it is seen how sensitive they are.
+        lenient: whether to pass over derivatives that are not finite.
+    """
+    x = moves.start
+    start = moves.at(x)
+    if start is None or not np.isfinite(start).all() or not directions.size:
+        return None
+    scales = np.where(np.isfinite(x), np.maximum(np.abs(x), 1.0), 1.0)
+    noise = noise_of(moves.at, x, scales)
+    if noise is None:
+        return None
+    if moves.single:
+        noise = np.maximum(noise, SINGLE)
+    columns = Columns(moves, x, start, scales, noise, rows, jacobian, again, lenient)
+    for direction in directions.T:
+        wrong = columns.compared(direction)
+        if wrong is not None:
+            return columns.narrowed(wrong)
+    return None
+
+
+@attrs.define(eq=False)
+class Columns:
+    """A comparison under way; `compare_columns` says what it is given.
+
+    Arguments:
+        scales: the sizes of the places of the vector, at least 1.
+        noise: of each output, the relative rounding error.
+        last: the size of steps that served the direction before.
+        nudge: how sensitive the derivatives are, once that was asked.
+    """
+
+    moves: Moves
+    x: Array
+    start: Array
+    scales: Array
+    noise: Array
+    rows: Array
+    jacobian: Array
+    again: Callable[[Array], Array | None] | None
+    lenient: bool
+    last: float = 1.0
+    nudge: Array | None = None
+
+    def compared(self, direction: Array) -> Disagreement | None:
+        """The entry that is most off in one direction, or None."""
+        places = direction != 0
+        scale = float((self.scales[places] / np.abs(direction[places])).min())
+        mine = self.jacobian[:, places] @ direction[places]
+        weights = np.abs(self.rows)
+        coarse = weights @ (self.noise > DOUBLE) > 0
+        with quiet():
+            floor = 1e-10 * (weights @ np.abs(self.start)) / scale + 1e-13
+            if self._settled(direction, scale, mine, coarse, floor):
+                return None
+            rtol = np.where(coarse, RTOL_SINGLE, RTOL)
+            estimates: list[Estimate] = []
+            for size in (1.0, 0.37, 2.3e-2):
+                far = thorough_estimate(self._along(direction), self.start, scale * size, self.noise)
+                estimate = _weighted(far, self.rows)
+                estimates.append(estimate)
+                wrong = ~estimate.agrees(mine, rtol, floor)
+                if not wrong.any():
+                    return None
+            wrong &= _unanimous(estimates, mine)
+            wrong &= self._beyond_doubt(direction, estimate, mine, rtol, floor)
+        if not wrong.any():
+            return None
+        away = np.maximum(estimate.low - mine, mine - estimate.high)
+        size_of = np.maximum(np.maximum(np.abs(estimate.low), np.abs(estimate.high)), 1e-300)
+        with quiet():
+            excess = np.where(wrong, np.nan_to_num(away / size_of, nan=np.inf), -1.0)
+        row = int(np.argmax(excess))
+        allowed = float((rtol * size_of + np.broadcast_to(floor, size_of.shape) + 8 * estimate.error)[row])
+        low, high = float(estimate.low[row]), float(estimate.high[row])
+        return Disagreement(row, direction, float(mine[row]), low, high, allowed)
+
+    def narrowed(self, wrong: Disagreement) -> Disagreement:
+        """The same in fewer places, where it can be found in a part of them."""
+        places = np.flatnonzero(wrong.direction)
+        if len(np.unique(wrong.direction[places])) == 1:
+            return wrong  # equal elements, which are moved together on purpose, or one element
+        for half in (places[: len(places) // 2], places[len(places) // 2 :]):
+            part = np.zeros_like(wrong.direction)
+            part[half] = 1.0 if len(half) == 1 else wrong.direction[half]
+            smaller = self.compared(part)
+            if smaller is not None:
+                return self.narrowed(smaller)
+        return wrong
+
+    def _along(self, direction: Array) -> Callable[[float], Array | None]:
+        def values(step: float) -> Array | None:
+            vector = self.x + step * direction
+            if self.moves.single and not self._is_felt(vector, direction, step):
+                return None
+            found = self.moves.at(vector)
+            return found if found is not None and found.shape == self.start.shape else None
+
+        return values
+
+    def _stands_still(self, direction: Array) -> Array:
+        """For each row, whether nothing changes nearby, as on a stair."""
+        places = direction != 0
+        scale = float((self.scales[places] / np.abs(direction[places])).min())
+        still = np.ones(len(self.rows), bool)
+        for step in (3e-6, -3e-6, 1e-6, -1e-6):
+            values = self._along(direction)(step * scale)
+            still &= False if values is None else np.abs(self.rows) @ np.abs(values - self.start) == 0
+        return still
+
+    def _is_felt(self, vector: Array, direction: Array, step: float) -> bool:
+        """Whether arrays of low precision move as far as they are told to, nearly."""
+        places = direction != 0
+        arrays = self.moves.moved(vector)
+        reached = np.concatenate([real_parts(arrays[k]) for k in self.moves.wanted])
+        wanted = np.abs(step * direction[places])
+        return bool((np.abs(reached - vector)[places] <= 1e-2 * wanted).all())
+
+    def _settled(self, direction: Array, scale: float, mine: Array, coarse: Array, floor: Any) -> bool:
+        """Whether a few values nearby show that what was found is right."""
+        for zoom in dict.fromkeys([self.last, 1.0, 1e-2, 1e-4, 1e-6]):
+            quick = quick_estimate(self._along(direction), scale * zoom, self.noise)
+            if quick is None:
+                continue
+            estimate = _weighted(quick, self.rows)
+            fine = estimate.trusted(1e-6) | coarse
+            if (estimate.agrees(mine, RTOL, floor) & fine & np.isfinite(mine)).all():
+                self.last = zoom
+                return True
+            if fine.all():
+                return False  # it is known, and something else was found
+        return False
+
+    def _beyond_doubt(self, direction: Array, estimate: Estimate, mine: Array, rtol: Array, floor: Any) -> Array:
+        """For each row, whether no other reason for a difference is left than that the derivative is wrong."""
+        if self.again is not None and self.nudge is None:
+            self.nudge = _sensitivity(self.again, self.x, self.jacobian, self.lenient)
+        slack = np.zeros(mine.shape) if self.nudge is None else self.nudge @ np.abs(direction)
+        slack = np.where(estimate.kink, 0.0, slack)  # where slopes jump, a derivative is one of them or between
+        wrong = ~estimate.agrees(mine, rtol, floor + 20 * slack)
+        wrong &= ~_by_complex_step(self.moves, self.x, direction, self.rows, mine)
+        wrong &= ~((mine == 0) & self._stands_still(direction))
+        moved = np.count_nonzero(direction)
+        if estimate.kink.any() and np.count_nonzero(self.x == self.x[np.argmax(direction)]) > moved:
+            wrong &= False  # a tie, at which it may be right to choose one of them
+        if len(np.unique(np.abs(direction[direction != 0]))) > 1:
+            wrong &= ~estimate.kink  # of several kinks at once, the slopes may go either way
+        if self.lenient or not np.isfinite(estimate.error).all():
+            wrong &= np.isfinite(mine)  # zero times the infinite derivative of another output
+        return wrong
+
+
+def _unanimous(estimates: list[Estimate], mine: Array) -> Array:
+    """For each row, whether the estimates are nearer to each other than to what was found otherwise.
+
+    Steps that are too long for a function that goes up and down see another function.
+    """
+    lows, highs = np.array([e.low for e in estimates]), np.array([e.high for e in estimates])
+    spread = np.maximum(np.ptp(lows, axis=0), np.ptp(highs, axis=0))
+    away = np.maximum(lows - mine, mine - highs).min(axis=0)
+    agreed: Array = ~np.isfinite(mine) | ~(spread > 0.3 * away)
+    return agreed
+
+
+def _weighted(estimate: Estimate, rows: Array) -> Estimate:
+    """The estimate of weighted sums of outputs."""
+    up, down = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
+    unknown = ~(np.isfinite(estimate.low) & np.isfinite(estimate.high) & np.isfinite(estimate.error))
+    low, high = np.where(unknown, 0.0, estimate.low), np.where(unknown, 0.0, estimate.high)
+    error = np.abs(rows) @ np.where(unknown, 0.0, estimate.error)
+    error = np.where((np.abs(rows) @ unknown) > 0, np.inf, error)
+    return Estimate(up @ low + down @ high, up @ high + down @ low, error, np.abs(rows) @ estimate.kink > 0)
+
+
+def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array, lenient: bool) -> Array | None:
+    """By how much the derivatives change where the arguments change by a rounding error.
+
+    With `lenient` also how rough they are over a wider range, which shows digits that were cancelled.
+    """
+    if found.shape[1] != x.size:
+        return None
+    change = np.zeros(found.shape)
+    turns = np.where(np.arange(x.size) % 2, -0.7, 1.0)
+    for size in (8 * DOUBLE, 3e-3, 1e-2) if lenient else (8 * DOUBLE,):
+        above, below = again(x * (1 + size * turns)), again(x * (1 - size * turns))
+        if above is None or below is None or not above.shape == below.shape == found.shape:
+            continue
+        rough = np.abs(above + below - 2 * found)
+        if size == 8 * DOUBLE:
+            rough = np.maximum(np.abs(above - found), np.abs(below - found))
+        change = np.maximum(change, np.nan_to_num(rough, nan=0.0))
+    return change
+
+
+def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, found: Array) -> Array:
+    """For each row, whether the complex step gives what was found, where that is far from a pole or a steep place."""
+    nothing = np.zeros(found.shape, bool)
+    if any(moves.arrays[k].dtype.kind == "c" for k in moves.wanted):
+        return nothing
+    results = []
+    for step in (1e-9, 1e-12):  # relative to the arguments' own size: real parts stay what they are
+        arrays = moves.moved(x)
+        taken = 0
+        for k in moves.wanted:
+            size = arrays[k].size
+            arrays[k] = arrays[k] + 1j * step * direction[taken : taken + size].reshape(arrays[k].shape)
+            taken += size
+        try:
+            outputs = moves.values(arrays)
+        except Exception:
+            return nothing
+        if any(output.dtype.kind != "c" for output in outputs):
+            return nothing
+        results.append(rows @ np.concatenate([output.reshape(-1).imag for output in outputs]) / step)
+    plain = moves.at(x * (1 + 1e-9))
+    start = moves.at(x)
+    if plain is None or start is None:
+        return nothing
+    # Only where plain differences are hopeless: a relative change of a billionth changes the values by a thousandth.
+    steep = np.abs(rows) @ np.abs(plain - start) > 1e-3 * (np.abs(rows) @ np.abs(start))
+    agrees: Array = np.abs(results[1] - found) <= 1e-5 * np.abs(found) + 1e-9
+    good: Array = agrees & steep & (np.abs(results[0] - results[1]) <= 1e-5 * np.abs(results[1]) + 1e-9)
+    return good
+
+
+def dense_directions(start: Array, places: Sequence[int]) -> list[Array]:
+    """Two directions from `start` that move many places at once, each by another amount, according to its size."""
+    directions = []
+    for phase in (0.4, 1.9):
+        direction = np.zeros(start.shape)
+        amounts = np.cos(2.1 * np.arange(len(places)) + phase) * 0.45 + 0.55
+        direction[list(places)] = amounts * np.maximum(np.abs(start[list(places)]), 1.0)
+        directions.append(direction)
+    return directions

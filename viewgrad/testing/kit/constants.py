@@ -1,0 +1,80 @@
+"""The numbers and strings in an operator's own code: where it branches, and what it is told by."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ...autograd.function import Function
+from ...operators.language.declaration import Operator
+
+__all__ = ["numbers_in", "strings_in"]
+
+MOST: Final = 12
+DEPTH: Final = 4  # of functions that call functions
+
+
+def numbers_in(*things: Any) -> list[float]:
+    """The numbers in the code of operators and functions, of moderate size."""
+    found = [float(value) for thing in things for value in _constants(thing) if type(value) in (int, float)]
+    return [x for x in dict.fromkeys(abs(x) for x in found) if 1e-3 <= x <= 1e3][:MOST]
+
+
+def strings_in(*things: Any) -> list[str]:
+    """The words in the code of functions; sentences are none."""
+    found = [value for thing in things for value in _constants(thing) if type(value) is str]
+    return [text for text in dict.fromkeys(found) if text.replace("-", "_").isidentifier() and len(text) < 20][:MOST]
+
+
+def _constants(thing: Any) -> Iterator[Any]:
+    if isinstance(thing, Operator):
+        for formula in thing.formulas:
+            yield from (node.value for node in ast.walk(ast.parse(formula.text)) if isinstance(node, ast.Constant))
+        thing = thing.forward
+    for code in _codes(thing, set(), DEPTH):
+        for value in code.co_consts:
+            if isinstance(value, tuple | frozenset):
+                yield from value
+            else:
+                yield value
+
+
+def _codes(thing: Any, seen: set[int], depth: int) -> Iterator[types.CodeType]:
+    """The code of a function or a custom `Function`, and of what it calls that is not of a library."""
+    if id(thing) in seen or depth == 0:
+        return
+    seen.add(id(thing))
+    if isinstance(thing, types.CodeType):
+        yield thing
+        for value in thing.co_consts:
+            if isinstance(value, types.CodeType):
+                yield from _codes(value, seen, depth)
+        return
+    if isinstance(thing, type):
+        if issubclass(thing, Function) and thing is not Function:
+            for member in vars(thing).values():
+                yield from _codes(getattr(member, "__func__", None), seen, depth)
+        return
+    owner = getattr(thing, "__self__", None)
+    if isinstance(owner, type):
+        yield from _codes(owner, seen, depth)
+    while isinstance(thing, types.FunctionType | types.MethodType) and hasattr(thing, "__wrapped__"):
+        yield from _codes(thing.__wrapped__, seen, depth)
+        break
+    function = getattr(thing, "__func__", thing)
+    if not isinstance(function, types.FunctionType) or (function.__module__ or "").split(".")[0] in LIBRARIES:
+        return
+    yield from _codes(function.__code__, seen, depth)
+    for name in function.__code__.co_names:
+        yield from _codes(function.__globals__.get(name), seen, depth - 1)
+    for cell in function.__closure__ or ():
+        try:
+            inside: Callable[..., Any] = cell.cell_contents
+        except ValueError:
+            continue
+        yield from _codes(inside, seen, depth - 1)
+
+
+LIBRARIES: Final = ("numpy", "viewgrad", "scipy", "builtins")

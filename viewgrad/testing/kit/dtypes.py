@@ -1,0 +1,157 @@
+"""The call in lower precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .arguments import Example
+from .plain import Plain, plain_results
+from .script import Script
+from .subject import Refused, Subject, quiet
+
+__all__ = ["in_lower_precision"]
+
+Array = np.ndarray[Any, Any]
+
+
+def in_lower_precision(plain: Plain, dtype: Any) -> int:
+    """In a lower precision, values and gradients are nearly those of double precision, and of that dtype."""
+    exact, subject = plain.example, plain.subject
+    if not plain.finite:
+        return 0
+    real = np.dtype(dtype)
+    if real == np.float16 and any(array.dtype.kind == "c" for array in exact.arrays):
+        return 0
+    with np.errstate(all="ignore"):
+        example = exact.with_arrays(
+            [
+                array.astype(_of_precision(real, array.dtype)) if array.dtype.kind in "fc" else array
+                for array in exact.arrays
+            ]
+        )
+    # What double precision gives for the rounded arguments.
+    rounded = exact.with_arrays(
+        [array.astype(before.dtype) for array, before in zip(example.arrays, exact.arrays, strict=True)]
+    )
+    try:
+        reference = plain_results(subject, rounded, "dtypes")
+    except Refused:
+        return 0
+    if not reference.finite or len(reference.values) != len(plain.values):
+        return 0
+    tolerance = {"float32": 2e-5, "float16": 5e-2}[real.name]
+    if any(
+        np.abs(array).max(initial=0.0) > (1e4 if real == np.float32 else 100)
+        for array in [*reference.values, *reference.gradients]
+        if array.dtype.kind in "fc"
+    ):
+        return 0
+    title = f"dtypes ({real.name})"
+    script = Script(subject, title, example)
+    script.leaves()
+    script.call(f"y = {script.expression()}")
+    for i, start in reference.starts.items():
+        script.let(f"u{i}", start.astype(_of_precision(real, start.dtype)))
+    sensitive = _condition(subject, rounded, reference, float(np.finfo(real).eps))
+    _expect_near_values(script, reference, real, tolerance, None if sensitive is None else sensitive[0])
+    if not reference.outputs:
+        return 1
+    starts = {i: script[f"y{plain.paths[i]}"].dtype for i in reference.outputs}
+    for i, kind in starts.items():
+        script.do(f"s{i} = vg.Tensor(u{i}.astype({kind.name!r}))")
+    script.do(reference.gradient_line(starts="s{}"))
+    for n, k in enumerate(example.wanted):
+        expected = reference.gradients[n]
+        if script[f"g[{n}]"] is not None:
+            script.require(
+                f"g[{n}].dtype == x{k}.dtype",
+                f"the gradient with respect to {example.named(k)} has another dtype than it",
+            )
+            script.do(f"v = g[{n}].numpy().astype({expected.dtype.name!r})")
+        else:
+            script.do("v = None")
+        size = float(np.abs(expected).max(initial=0.0))
+        slack = 0.0 if sensitive is None else 16 * sensitive[1][n]
+        if script["v"] is not None and not _mostly_wrong(script["v"], expected, 4 * tolerance, slack):
+            continue
+        script.expect(
+            "v",
+            expected,
+            f"in {real.name}, the gradient with respect to {example.named(k)}",
+            "double precision",
+            rtol=4 * tolerance,
+            atol=4 * tolerance * max(size, 1e-3) + slack,
+        )
+    return 1
+
+
+def _expect_near_values(
+    script: Script, reference: Plain, real: np.dtype[Any], tolerance: float, sensitive: list[Any] | None
+) -> None:
+    """Compare the results of the program with those of double precision, and look at their dtypes."""
+    for i, (path, value) in enumerate(zip(reference.paths, reference.values, strict=True)):
+        found = script[f"y{path}"]
+        if value.dtype.kind not in "fc":
+            continue
+        wanted = _of_precision(real, value.dtype)
+        if (
+            found.dtype != wanted
+            and found.dtype.kind in "fc"
+            and found.dtype.itemsize > wanted.itemsize
+            and not reference.subject.composed
+            and real != np.float16
+        ):
+            script.lines.append(f"assert y{path}.dtype == {wanted.name!r}, y{path}.dtype")
+            script.fail(f"result {i} of arguments of dtype {real.name} has dtype {found.dtype}, not {wanted}")
+        size = float(np.abs(value).max(initial=0.0))
+        slack = 0.0 if sensitive is None else 16 * sensitive[i]
+        script.do(f"v = y{path}.detach().numpy().astype({value.dtype.name!r})")
+        if not _mostly_wrong(script["v"], value, tolerance, slack):
+            continue
+        script.expect(
+            "v",
+            value,
+            f"in {real.name}, result {i}",
+            "double precision",
+            rtol=tolerance,
+            atol=tolerance * max(size, 1e-3) + slack,
+        )
+
+
+def _of_precision(real: np.dtype[Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the same kind in the precision of `real`."""
+    return real if dtype.kind == "f" else np.result_type(real, np.complex64)
+
+
+def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -> bool:
+    """Whether half of the elements are off: digits lost in some are the fate of low precision."""
+    size = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
+    if found.shape != expected.shape:
+        return True
+    off = ~(np.abs(found - expected) <= tolerance * np.abs(expected) + tolerance * size + slack)
+    return bool(2 * np.count_nonzero(off) >= max(off.size, 1) and off.any())
+
+
+def _condition(subject: Subject, example: Example, reference: Plain, eps: float) -> tuple[list[Any], list[Any]] | None:
+    """By how much values and gradients change where the arguments change by a rounding error of that precision."""
+    changes: tuple[list[Any], list[Any]] = ([0.0] * len(reference.values), [0.0] * len(reference.gradients))
+    for sign in (1.0, -1.0):
+        arrays = []
+        for array in example.arrays:
+            turns = np.where(np.arange(array.size) % 2, -0.7, 1.0).reshape(array.shape)
+            arrays.append((array * (1 + sign * eps * turns)).astype(array.dtype) if array.dtype.kind in "fc" else array)
+        try:
+            with quiet():
+                moved = plain_results(subject, example.with_arrays(arrays), "dtypes")
+        except (Refused, RuntimeError):
+            return None
+        for mine, theirs, sums in (
+            (moved.values, reference.values, changes[0]),
+            (moved.gradients, reference.gradients, changes[1]),
+        ):
+            for i, (one, other) in enumerate(zip(mine, theirs, strict=False)):
+                if one.shape == other.shape and one.dtype.kind in "fc":
+                    sums[i] = np.maximum(sums[i], np.nan_to_num(np.abs(one - other), nan=0.0, posinf=0.0))
+    return changes

@@ -1,0 +1,50 @@
+"""What is left of a call after everything was let go of."""
+
+from __future__ import annotations
+
+import gc
+from typing import Final
+
+from .plain import Plain
+
+__all__ = ["lifetime"]
+
+
+def lifetime(plain: Plain) -> int:
+    """After everything was let go of, nothing of a call is left: no cycle, no leak over many calls."""
+    script = plain.script("nothing is left of a call", called=False)
+    wanted = plain.example.wanted
+    names = [f"x{k}" for k in range(len(plain.example.arrays))]
+    body = [f"x{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})" for k in range(len(names))]
+    body += [f"y = {script.expression()}", plain.gradient_line("g", options="") if plain.outputs else "g = None"]
+    body += [f"return [weakref.ref(tensor) for tensor in [{', '.join(names)}]]"]
+    script.do("import gc, sys, weakref", "\n".join(["def once():", *(f"    {line}" for line in body)]), GROWTH)
+    was = gc.isenabled()
+    try:
+        script.do("once(); once(); gc.collect(); gc.disable()", "alive = [ref() is not None for ref in once()]")
+        script.require(
+            "not any(alive)",
+            "an argument of the call is still alive after the call, its results and its graph were let go of: "
+            "something keeps it, or it is part of a reference cycle",
+        )
+        script.do("growth(8)", "grown = min(growth(8), growth(8))")
+        if script["grown"] >= 8:  # it may be that caches are still being filled
+            script.do("growth(50)", "grown = min(growth(20) for _ in range(8))")
+            script.require(
+                "grown < 20", f"each call leaves memory behind: {script['grown']} more blocks after 20 calls"
+            )
+    finally:
+        if was:
+            gc.enable()
+    return 1
+
+
+GROWTH: Final = """
+def growth(calls):
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(calls):
+        once()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+""".strip()

@@ -1,0 +1,198 @@
+"""Calls derived from the user's: with other options, by keyword, with plain numbers in the place of tensors."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import typing
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .arguments import Example, Slot, mapped
+from .points import numbers_among
+from .subject import Subject
+
+__all__ = ["by_keyword", "with_numbers_for_tensors", "with_other_options", "with_tensors_for_none"]
+
+Array = np.ndarray[Any, Any]
+
+
+def with_other_options(subject: Subject, example: Example, most: int = 60) -> Iterator[Example]:
+    """The call with other values of its options: axes, flags, numbers; one changed at a time, and pairs of them."""
+    ndim = max((array.ndim for array in example.arrays), default=0)
+    choices: list[tuple[Any, list[Any]]] = []  # (where, values)
+    parameters = list(subject.parameters.values())
+    for i, value in enumerate(example.args):
+        name = parameters[i].name if i < len(parameters) else ""
+        annotation = parameters[i].annotation if i < len(parameters) else None
+        choices.append((i, _alternatives(subject, name, value, ndim, annotation)))
+    for name, value in example.kwargs.items():
+        annotation = next((p.annotation for p in parameters if p.name == name), None)
+        choices.append((name, _alternatives(subject, name, value, ndim, annotation)))
+    given = {p.name for p in parameters[: len(example.args)]} | set(example.kwargs)
+    for parameter in parameters:
+        if parameter.name in given or parameter.default is parameter.empty:
+            continue
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if subject.custom is not None and parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            continue
+        others = _alternatives(subject, parameter.name, parameter.default, ndim, parameter.annotation)
+        choices.append((parameter.name, others))
+    # Two options of the same value (the ends of an interval, say) are a case of its own, which nobody asked for.
+    numbers = numbers_among(example)
+    choices = [
+        (where, [value for value in values if type(value) is not float or value not in numbers])
+        for where, values in choices
+        if values
+    ]
+    count = 0
+    for where, values in choices:
+        for value in values:
+            yield _optioned(example, {where: value})
+            count += 1
+    for (a, values), (b, others) in itertools.combinations(choices, 2):
+        for value, other in itertools.product(values[:6], others[:3]):
+            if count >= most:
+                return
+            count += 1
+            yield _optioned(example, {a: value, b: other})
+
+
+def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
+    """The call with a plain number, or an array that is no tensor, in the place of one of several tensors."""
+    if len(example.wanted) < 2:
+        return
+    places: list[tuple[Any, Any]] = [*enumerate(example.args), *example.kwargs.items()]
+    for place, arg in places:
+        if not isinstance(arg, Slot) or arg.number not in example.wanted or not example.arrays[arg.number].size:
+            continue
+        array = example.arrays[arg.number]
+        rest = tuple(k for k in example.wanted if k != arg.number)
+        for told, value in (("a number", array.flat[-1].item()), ("an array", array.copy())):
+            args, kwargs = list(example.args), dict(example.kwargs)
+            if isinstance(place, int):
+                args[place] = value
+            else:
+                kwargs[place] = value
+            label = f"{told} as {example.named(arg.number)}"
+            yield attrs.evolve(
+                example, args=tuple(args), kwargs=kwargs, wanted=rest, label=label, family="options", lenient=True
+            )
+
+
+def by_keyword(subject: Subject, example: Example) -> Iterator[Example]:
+    """The call with its positional arguments given by keyword, all of them and all but the first."""
+    parameters = list(subject.parameters.values())[: len(example.args)]
+    if len(parameters) < len(example.args) or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
+        return
+    for start in dict.fromkeys((0, min(1, len(parameters)))):
+        named = {p.name: value for p, value in list(zip(parameters, example.args, strict=True))[start:]}
+        if named:
+            label = f"{', '.join(named)} by keyword"
+            yield attrs.evolve(
+                example, args=example.args[:start], kwargs=named | example.kwargs, label=label, family="options",
+                lenient=True,
+            )  # fmt: skip
+
+
+NO_TENSORS: Final = frozenset(
+    "out dtype rng seed generator random_state key name axis axes dim dims shape size device order mode where".split()
+)
+
+
+def with_tensors_for_none(subject: Subject, example: Example) -> Iterator[Example]:
+    """The call with a constant tensor for each argument that is None unless it is given."""
+    if not example.wanted:
+        return
+    given = {p.name for p in list(subject.parameters.values())[: len(example.args)]} | set(example.kwargs)
+    shape = example.arrays[example.wanted[0]].shape
+    for parameter in subject.parameters.values():
+        if parameter.default is not None or parameter.name in given or parameter.name.lower() in NO_TENSORS:
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            continue
+        if subject.custom is not None and parameter.kind is parameter.KEYWORD_ONLY:
+            continue
+        for told, wide in (("a tensor", shape), ("a vector", shape[-1:]), ("a number", ())):
+            number = len(example.arrays)
+            array = np.resize(0.3 + 0.55 * np.abs(np.cos(1.0 + np.arange(11.0))), wide)
+            changed = example.with_arrays([*example.arrays, array])
+            yield attrs.evolve(
+                changed, kwargs=example.kwargs | {parameter.name: Slot(number)}, label=f"{told} as {parameter.name}=",
+                family="options", lenient=True,
+            )  # fmt: skip
+
+
+def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
+    args, kwargs = list(example.args), dict(example.kwargs)
+    told = []
+    for where, value in changes.items():
+        if isinstance(where, int):
+            args[where] = value
+            told.append(f"argument {where} = {value!r}")
+        else:
+            kwargs[where] = value
+            told.append(f"{where}={value!r}")
+    return attrs.evolve(example, args=tuple(args), kwargs=kwargs, label=", ".join(told), family="options")
+
+
+def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
+    """Other values of an option, judged by its name, its value and its annotation."""
+    if _has_slot(value):
+        return []
+    told = _in_annotation(annotation)
+    if told:
+        return [other for other in told if other != value]
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, enum.Enum):
+        return [other for other in type(value) if other is not value]
+    if type(value) is str:
+        return [other for other in subject.strings if other != value] if value in subject.strings else []
+    axis = name.lower().strip("_") in AXES
+    if axis and (value is None or isinstance(value, int)):
+        return _other_axes(name, value, ndim)
+    if isinstance(value, tuple) and value and all(type(item) is int for item in value):
+        if axis or name in ("perm", "permutation"):
+            options = [value[::-1]]
+            if all(0 <= item < ndim for item in value):
+                options.append(tuple(item - ndim for item in value))
+            return [option for option in options if option != value]
+        return []
+    if type(value) is int:
+        return [other for other in dict.fromkeys([value + 1, 0, 1, -1, 2, 3, -2, value - 1, -value]) if other != value]
+    if type(value) is float:
+        return [other for other in dict.fromkeys([2 * value, 0.5 * value, 1.0, 2.0, 0.5, 0.0, 3.0]) if other != value]
+    return []
+
+
+def _in_annotation(annotation: Any) -> tuple[Any, ...]:
+    """The values that a `Literal` allows."""
+    if isinstance(annotation, str) and "Literal[" in annotation:
+        try:
+            annotation = eval(annotation, {"Literal": typing.Literal, "typing": typing})
+        except Exception:
+            return ()
+    return typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
+
+
+def _other_axes(name: str, value: int | None, ndim: int) -> list[Any]:
+    axes: list[Any] = [*range(-ndim, ndim)]
+    if value is None or name in ("axis", "dim"):
+        axes += [None]
+        if ndim > 1:
+            axes += [(0, -1), (-1, 0), (1,), tuple(range(ndim))]
+    return [other for other in axes if other != value or other is None is not value]
+
+
+AXES: Final = frozenset("axis dim axes dims axis1 axis2 dim1 dim2 source destination".split())
+
+
+def _has_slot(value: Any) -> bool:
+    found: list[Any] = []
+    mapped(lambda leaf: found.append(leaf) if isinstance(leaf, Slot) else None, value)
+    return bool(found)

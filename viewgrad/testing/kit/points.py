@@ -1,0 +1,221 @@
+"""Calls derived from the user's: at special points, with equal elements, with other indices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .arguments import Example, mapped
+from .subject import Subject
+
+__all__ = ["at_special_points", "in_double_precision", "numbers_among", "with_other_indices"]
+
+Array = np.ndarray[Any, Any]
+
+POINTS: Final = (
+    0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -2.0,
+    3.0,
+    -3.0,
+    10.0,
+    -10.0,
+    30.0,
+    -30.0,
+    800.0,
+    -800.0,
+    1e-4,
+    -1e-4,
+    1e5,
+    np.pi / 2,
+)
+
+
+def in_double_precision(example: Example) -> Example:
+    """The same call in double precision."""
+    return example.with_arrays(
+        [array.astype(np.result_type(array, float)) if array.dtype.kind in "fc" else array for array in example.arrays]
+    )
+
+
+def at_special_points(subject: Subject, example: Example) -> Iterator[Example]:
+    """The call with some elements, or all, at points where formulas go wrong."""
+    allowed = subject.domain
+    options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})
+    points = list(dict.fromkeys([*POINTS[:3], *options, *(-x for x in options), *POINTS[3:]]))
+    points += _between(points, subject.numbers)
+    for slot in example.wanted:
+        array = example.arrays[slot]
+        if not array.size or array.size > 400:
+            continue
+        for point in points:
+            if allowed is None or allowed[0] <= point <= allowed[1]:
+                changed = array.copy()
+                changed.flat[0] = point
+                yield _with(example, slot, changed, f"{point:g} in {example.named(slot)}", ((slot, 0),))
+        for point in (0.0, 1.0):
+            if array.size > 1 and (allowed is None or allowed[0] <= point <= allowed[1]):
+                changed = np.full_like(array, point)
+                yield _with(example, slot, changed, f"{point:g} everywhere in {example.named(slot)}")
+        if allowed is None:
+            yield from _other_sizes(example, slot, array)
+        if array.dtype.kind == "c":
+            yield _with(example, slot, array.real.astype(complex), f"real numbers in {example.named(slot)}")
+            yield _with(example, slot, 1j * array.imag, f"imaginary numbers in {example.named(slot)}")
+            yield _with(example, slot, array.conj(), f"{example.named(slot)} conjugated")
+    if len(example.wanted) > 1:
+        for values in itertools.islice(itertools.product((0.0, 1.0, -1.5), repeat=len(example.wanted)), 27):
+            if allowed is None or all(allowed[0] <= value <= allowed[1] for value in values):
+                arrays = list(example.arrays)
+                for slot, value in zip(example.wanted, values, strict=True):
+                    if arrays[slot].size:
+                        arrays[slot] = arrays[slot].copy()
+                        arrays[slot].flat[0] = value
+                told = ", ".join(f"{value:g}" for value in values)
+                yield example.with_arrays(arrays, label=f"{told} in the first elements", family="special points")
+    yield from _tied(example)
+
+
+def _other_sizes(example: Example, slot: int, array: Array) -> Iterator[Example]:
+    """The call with numbers of other sizes, and in another order."""
+    yield _with(example, slot, -array, f"{example.named(slot)} with the other sign")
+    yield _with(example, slot, np.round(3 * array), f"whole numbers in {example.named(slot)}")
+    yield _with(example, slot, 40 * array, f"large numbers in {example.named(slot)}")
+    yield _with(example, slot, 1e-3 * array, f"small numbers in {example.named(slot)}")
+    if array.size > 2:
+        changed = array.copy()
+        changed.flat[1:3] = 0.0
+        yield _with(example, slot, changed, f"two zeros in {example.named(slot)}")
+        ordered = np.sort(array, axis=None).reshape(array.shape)
+        yield _with(example, slot, ordered, f"{example.named(slot)} in rising order")
+        yield _with(
+            example,
+            slot,
+            ordered.reshape(-1)[::-1].reshape(array.shape),
+            f"{example.named(slot)} in falling order",
+        )
+    for sign in (1.0, -1.0):
+        changed = array.copy()
+        changed.flat[0] = sign * np.inf
+        yield _with(example, slot, changed, f"{sign * np.inf} in {example.named(slot)}")
+
+
+def _between(points: list[float], own: Sequence[float]) -> list[float]:
+    """The numbers in the operator's own code, and points between these and their neighbours."""
+    new = [x for x in dict.fromkeys([*own, *(-x for x in own)]) if x not in points]
+    known = sorted([*points, *new])
+    gaps = [(low + high) / 2 for low, high in itertools.pairwise(known) if low in new or high in new]
+    return [*new, *(x for x in gaps if abs(x) < 1e3)]
+
+
+def _tied(example: Example) -> Iterator[Example]:
+    """Equal elements: within each argument, and between them."""
+    real = [slot for slot in example.wanted if example.arrays[slot].dtype.kind == "f" and example.arrays[slot].size]
+    for slot in real:
+        array = example.arrays[slot]
+        if array.size < 2:
+            continue
+        for name, value in (("all", None), ("the two largest", -1), ("the two smallest", 0)):
+            changed = array.copy().reshape(-1)
+            if value is None:
+                changed[:] = changed[0]
+            else:
+                order = np.argsort(changed)
+                pair = order[-2:] if value else order[:2]
+                changed[pair] = changed[pair[0]]
+            yield attrs.evolve(
+                _with(example, slot, changed.reshape(array.shape), f"{name} elements of {example.named(slot)} equal"),
+                family="ties",
+            )
+        if array.ndim > 1:
+            changed = array.copy()
+            changed[..., -1] = changed[..., 0]
+            label = f"elements of {example.named(slot)} equal along the last axis"
+            yield attrs.evolve(_with(example, slot, changed, label), family="ties")
+            changed = array.copy()
+            changed[-1] = changed[0]
+            label = f"elements of {example.named(slot)} equal along the first axis"
+            yield attrs.evolve(_with(example, slot, changed, label), family="ties")
+    for a, b in itertools.combinations(real, 2):
+        one, other = example.arrays[a], example.arrays[b]
+        if np.broadcast_shapes(*_padded(one.shape, other.shape)) is None:
+            continue
+        for source, target in ((a, b), (b, a)):
+            try:
+                equal = np.broadcast_to(example.arrays[source], example.arrays[target].shape).copy()
+            except ValueError:
+                continue
+            label = f"{example.named(a)} and {example.named(b)} equal"
+            yield attrs.evolve(_with(example, target, equal, label), family="ties")
+            break
+
+
+def _padded(*shapes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return [()]
+    return list(shapes)
+
+
+def _with(example: Example, slot: int, array: Array, label: str, changed: tuple[tuple[int, int], ...] = ()) -> Example:
+    arrays = list(example.arrays)
+    arrays[slot] = np.asarray(array, dtype=example.arrays[slot].dtype)
+    return example.with_arrays(arrays, label=label, family="special points", changed=changed)
+
+
+def numbers_among(example: Example) -> list[float]:
+    """The numbers among the options."""
+    found: list[float] = []
+
+    def look(leaf: Any) -> Any:
+        if type(leaf) in (int, float):
+            found.append(leaf)
+        return leaf
+
+    mapped(look, (example.args, example.kwargs))
+    return found
+
+
+# -- indices -----------------------------------------------------------------------------------------------------------
+
+
+def with_other_indices(example: Example) -> Iterator[Example]:
+    """The call with repeated, negative and permuted numbers in its arguments of integers, and with other masks."""
+    for slot, array in enumerate(example.arrays):
+        if not array.size or array.dtype.kind not in "iub":
+            continue
+        named = example.named(slot)
+        flat = array.reshape(-1)
+        versions: list[tuple[str, Array]] = []
+        if array.dtype.kind == "b":
+            versions = [("inverted", ~array), ("all False", np.zeros_like(array)), ("all True", np.ones_like(array))]
+        else:
+            versions = [
+                ("all zero", np.zeros_like(array)),
+                ("one of them zero", np.where(np.arange(flat.size) == 0, 0, flat).reshape(array.shape)),
+                ("all the same", np.full_like(array, flat[0])),
+                ("all the largest", np.full_like(array, flat.max())),
+                ("in other order", flat[::-1].reshape(array.shape)),
+            ]
+            if array.size > 1:
+                repeated = flat.copy()
+                repeated[-1] = repeated[0]
+                versions.insert(0, ("repeated", repeated.reshape(array.shape)))
+            if array.dtype.kind == "i" and flat.min() >= 0:
+                versions += [
+                    ("counted from the end", -1 - array),
+                    ("one of them negative", np.where(np.arange(flat.size) == 0, -1, flat).reshape(array.shape)),
+                ]
+        for told, version in versions:
+            arrays = list(example.arrays)
+            arrays[slot] = version.astype(array.dtype)
+            yield example.with_arrays(arrays, label=f"{named} {told}", family="indices")

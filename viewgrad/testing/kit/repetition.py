@@ -1,0 +1,128 @@
+"""Calling again: a second call, calls with other values in between, a graph run twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tensor.modes import no_grad
+from ...tensor.tensor import Tensor
+from .arguments import outputs_of
+from .plain import Plain
+from .subject import Refused, quiet
+
+__all__ = ["repeatable", "run_twice"]
+
+Array = np.ndarray[Any, Any]
+
+
+def repeatable(plain: Plain) -> int:
+    """The same call gives the same again, also after calls with other values."""
+    title = "state between calls"
+    example = plain.example
+    script = plain.script(title)
+    script.do(plain.gradient_line())
+    script.call(f"again = {script.expression()}")
+    script.do(plain.gradient_line("h", "again"))
+    for i, path in enumerate(plain.paths):
+        script.expect(
+            f"again{path}",
+            script[f"y{path}"]._array.copy(),
+            f"result {i} of a second call",
+            "the first call",
+            rtol=plain.loose(1e-12),
+            atol=plain.loose(1e-12),
+        )
+    plain.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
+    script = plain.script(title, called=False)
+    for k, array in enumerate(example.arrays):
+        script.let(f"b{k}", _other(array) if k in example.wanted else array)
+        script.do(f"z{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")
+    script.call(f"y = {script.expression()}")
+    try:
+        script.call(f"other = {script.expression(_operand(plain, 'z{}'))}")
+    except Refused:
+        return 1
+    script.do(*(f"kept{i} = y{path}.detach().numpy().copy()" for i, path in enumerate(plain.paths)))
+    # Two calls before one backward pass, in both orders.
+    script.do(plain.gradient_line())
+    plain.expect_gradients(script, oracle="a call alone", what="after another call with other values, the gradient")
+    for i, path in enumerate(plain.paths):
+        script.expect(f"y{path}", plain.values[i], f"after a second call, result {i} of the first", "the first call")
+    script.call(f"once_more = {script.expression()}")
+    for i, path in enumerate(plain.paths):
+        script.expect(
+            f"once_more{path}",
+            plain.values[i],
+            f"after a call with other values, result {i}",
+            "a call alone",
+            rtol=plain.loose(1e-12),
+            atol=plain.loose(1e-12),
+        )
+    script.do(plain.gradient_line("h", "once_more"))
+    plain.expect_gradients(script, "h", oracle="a call alone", what="after calls with other values, the gradient")
+    if plain.outputs:
+        script.do(plain.gradient_line("of_other", "other", leaf="z{}"))
+        script.call(f"alone = {script.expression(_operand(plain, 'z{}'))}")
+        script.do(plain.gradient_line("of_alone", "alone", leaf="z{}"))
+        plain.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
+    return 2 + _as_if_first(plain, title)
+
+
+def _as_if_first(plain: Plain, title: str) -> int:
+    """A call with other values gives what a fresh copy of the operator gives, which has not been called before."""
+    fresh, other = plain.subject.fresh(), plain.subject.fresh()
+    if fresh is None or other is None:
+        return 0
+    try:  # the copy must be one: it gives what the operator gave at first
+        with quiet(), no_grad():
+            copied = plain.example.call(other, [Tensor(array) for array in plain.example.arrays])
+        values = [output._array for _, output in outputs_of(copied)]
+        if not all(np.array_equal(one, two, equal_nan=True) for one, two in zip(values, plain.values, strict=True)):
+            return 0
+    except Exception:
+        return 0
+    script = plain.script(title, ())
+    for k, array in enumerate(plain.example.arrays):
+        script.let(f"b{k}", _other(array) if k in plain.example.wanted else array)
+        script.do(f"z{k} = vg.Tensor(b{k})")
+    try:
+        with quiet(), no_grad():
+            expected = plain.example.call(fresh, [Tensor(script[f"b{k}"]) for k in range(len(plain.example.arrays))])
+    except Exception:
+        return 0
+    script.call(f"other = {script.expression('z{}')}")
+    values = [output._array for _, output in outputs_of(expected)]
+    if [value.shape for value in values] != [value.shape for value in plain.values]:
+        return 0
+    for i, (path, value) in enumerate(zip(plain.paths, values, strict=True)):
+        script.expect(
+            f"other{path}",
+            value,
+            f"after a call with other values, result {i}",
+            "the operator called for the first time",
+        )
+    return 1
+
+
+def _operand(plain: Plain, names: str) -> str:
+    return names + ".clone()" if plain.subject.written else names
+
+
+def _other(array: Array) -> Array:
+    """Other values between the same ends: in another order, moved towards each other and towards the first."""
+    if array.size < 2:
+        return (array * 0.875).astype(array.dtype)
+    turned = array.reshape(-1)[::-1].reshape(array.shape)
+    return np.asarray(0.55 * turned + 0.25 * array + 0.2 * array.reshape(-1)[0]).astype(array.dtype)
+
+
+def run_twice(plain: Plain) -> int:
+    """A graph that is kept can be run again."""
+    script = plain.script("a graph run twice")
+    script.do(plain.gradient_line("g"), plain.gradient_line("g"))
+    plain.expect_gradients(script, oracle="the first backward pass", what="in a second backward pass, the gradient")
+    script.do(plain.gradient_line("g", options=""))
+    plain.expect_gradients(script, oracle="the first backward pass", what="in the last backward pass, the gradient")
+    return 1

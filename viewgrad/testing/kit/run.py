@@ -1,0 +1,375 @@
+"""One check of an operator: its call in all circumstances, and the calls derived from it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...tensor.modes import enable_grad
+from ...tensor.tensor import Tensor
+from .arguments import Example, example_of, outputs_of
+from .circumstances import CIRCUMSTANCES
+from .dtypes import in_lower_precision
+from .failure import Failure
+from .forms import against_reference, inplace_form
+from .gradients import check_gradients
+from .higher import Absent, forward_mode, second_order
+from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
+from .plain import Plain, plain_results
+from .points import at_special_points, in_double_precision, with_other_indices
+from .report import Report
+from .script import Script
+from .shapes import of_other_shapes, with_other_lists
+from .shrinking import shrunk
+from .subject import Refused, Subject, patience, quiet, refusals, subject_of
+from .telling import definitions_of, fresh_source_of, tell
+
+__all__ = ["PROPERTIES", "Check"]
+
+Array = np.ndarray[Any, Any]
+
+# Those without which the others cannot be trusted.
+FIRST: Final = ("arguments are not modified", "state between calls", "a graph run twice")
+# The names of the properties, in the order in which they are looked at.
+PROPERTIES: Final[tuple[str, ...]] = (
+    "something to check",
+    *FIRST,
+    "gradients",
+    "values",
+    *(name for name in CIRCUMSTANCES if name not in FIRST),
+    "special points",
+    "ties",
+    "indices",
+    "options",
+    "shapes",
+    "complex numbers",
+    "dtypes",
+    "in-place form",
+    "forward mode",
+    "second derivatives",
+)
+# What is looked at in each of many calls.
+SHORT: Final = (
+    "gradients",
+    "values",
+    "arguments are not modified",
+    "state between calls",
+    "every subset of arguments that require grad",
+    "overwritten afterwards",
+    "layouts of arguments",
+    "in-place form",
+    "forward mode",
+    "second derivatives",
+)
+PATIENCE: Final = 6.0  # seconds for a call that the user did not ask for, which may have sent a loop astray
+
+
+@attrs.define(eq=False)
+class Check:
+    """One check of an operator, under way."""
+
+    subject: Subject
+    base: Example
+    given: Any
+    order: int
+    only: tuple[str, ...] | None
+    switched_off: dict[str, str]
+    progress: Callable[[str, int, int], None] | None
+    report: Report
+    again: Callable[[Example], Any] | None = None  # looks at the same of another call
+
+    @classmethod
+    def of(
+        cls,
+        operator: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        inplace: Any,
+        reference: Any,
+        domain: Any,
+        kinds: str | None,
+        order: int,
+        only: Any,
+        switched_off: Mapping[str, str] | None,
+        progress: Any,
+    ) -> Check:
+        """The check, after a look at what was given."""
+        example, _ = example_of(args, kwargs)
+        subject = subject_of(operator, inplace, reference, domain, None if kinds is None else "c" in kinds, example)
+        switched_off = switched_off or {}
+        names = (only,) if isinstance(only, str) else None if only is None else tuple(only)
+        unknown = [name for name in (*switched_off, *(names or ())) if name not in PROPERTIES]
+        if unknown:
+            raise ValueError(f"no property is called {unknown[0]!r}; there are {', '.join(PROPERTIES)}")
+        return cls(subject, example, operator, order, names, dict(switched_off), progress, Report(subject.name))
+
+    def in_short(self) -> None:
+        """Look only at what concerns this call itself."""
+        self.only = SHORT
+
+    def run(self) -> Report:
+        """Look at all properties in turn."""
+        definitions = definitions_of(self.subject, self.given)
+        self.subject.source = fresh_source_of(self.subject, self.given)
+        self.report.switched_off = dict(self.switched_off)
+        with enable_grad():
+            try:
+                self._run()
+            except Failure as failure:
+                told = failure if self.again is None else shrunk(failure, self.again)
+                told.entries = failure.entries
+                tell(told, failure, self.subject, definitions)
+                raise told from told.__cause__
+        return self.report
+
+    def wanted(self, name: str) -> bool:
+        """Whether a property is to be looked at."""
+        if self.progress is not None:
+            self.progress(name, PROPERTIES.index(name), len(PROPERTIES))
+        return name not in self.switched_off and (self.only is None or name in self.only)
+
+    def _run(self) -> None:
+        self._begin()
+        plain = self._plain(self.base, "gradients")
+        assert plain is not None
+        circumstances = [plain]
+        for name in FIRST:
+            if self.wanted(name):
+                self._count(name, CIRCUMSTANCES[name], plain)
+        if self.wanted("gradients"):
+            self._first(self.base)
+        if self.wanted("values"):
+            self._values(self.base, "values")
+        accepted = self._options(circumstances)
+        for name, check in CIRCUMSTANCES.items():
+            if self.wanted(name):
+                for results in circumstances[name in FIRST :]:
+                    self._count(name, check, results)
+        self._forms(circumstances)
+        self._family("special points", at_special_points(self.subject, self.base))
+        for variant in accepted[:3]:
+            self._family("special points", _some(at_special_points(self.subject, variant), 7))
+        self._family("indices", with_other_indices(self.base))
+        self._family("options", with_numbers_for_tensors(self.base))
+        self._family("options", by_keyword(self.subject, self.base))
+        self._family("options", with_tensors_for_none(self.subject, self.base))
+        self._shapes(accepted)
+        self._complex(plain)
+
+    def _forms(self, circumstances: list[Plain]) -> None:
+        """The in-place form, forward mode, second derivatives, and other dtypes."""
+        for name, check in (
+            ("in-place form", inplace_form),
+            ("forward mode", forward_mode),
+            ("second derivatives", second_order),
+        ):
+            if name == "second derivatives" and self.order < 2:
+                self.report.switched_off.setdefault(name, "order=1")
+                continue
+            if self.wanted(name):
+                for results in circumstances:
+                    try:
+                        self._count(name, check, results)
+                    except Absent as absent:
+                        self.report.absent[name] = str(absent)
+                        break
+        if self.wanted("dtypes"):
+            for results in circumstances[:2]:
+                for dtype in (np.float32, np.float16):
+                    self._count("dtypes", lambda of, dtype=dtype: in_lower_precision(of, dtype), results)  # type: ignore[misc]
+
+    def _begin(self) -> None:
+        """The call itself: what it takes, what it returns, what it writes to."""
+        title = "something to check"
+        subject, example = self.subject, self.base
+        if not example.wanted:
+            script = Script(subject, title, example)
+            script.leaves(())
+            tensors = ", ".join(f"x{k}" for k in range(len(example.arrays)))
+            script.lines.append(f"assert any(tensor.dtype.kind in 'fc' for tensor in [{tensors}])")
+            script.fail(
+                "nothing was checked: no tensor or array of floating-point or complex dtype is among the arguments"
+            )
+        subject.written = self._written(example)
+        double = in_double_precision(example)
+        try:
+            subject.values(double)
+            self.base = example = double
+        except Refused:
+            pass
+        script = Script(subject, title, example)
+        script.leaves()
+        try:
+            script.call(f"y = {script.expression()}")
+        except Refused as refused:
+            script.fail(f"the operator refuses the call that it is to be checked at: {refused}", refused.__cause__)
+        outputs = outputs_of(script["y"])
+        if not outputs:
+            script.lines.append("assert isinstance(y, vg.Tensor), y")
+            script.fail(f"nothing was checked: no tensor is among the results, which are {type(script['y']).__name__}")
+        if not any(output.requires_grad for _, output in outputs):
+            script.lines.append(f"assert {' or '.join(f'y{path}.requires_grad' for path, _ in outputs)}")
+            script.fail(
+                "nothing was checked: no result requires grad, though arguments do: no gradient comes back from it"
+            )
+        self.report.add(title, 1)
+
+    def _written(self, example: Example) -> tuple[int, ...]:
+        """The slots that an in-place operator writes to."""
+        subject = self.subject
+        tensors = [Tensor(array) for array in example.arrays]
+        with contextlib.suppress(Exception), quiet(), refusals():
+            result = example.call(subject.function, tensors)
+            changed = tuple(
+                k
+                for k, (tensor, array) in enumerate(zip(tensors, example.arrays, strict=True))
+                if tensor._version or not _same_bytes(tensor._array, array)
+            )
+            results = [output for _, output in outputs_of(result)]
+            if changed and all(any(tensors[k] is output for output in results) for k in changed):
+                return changed
+        return ()
+
+    def _plain(self, example: Example, family: str) -> Plain | None:
+        try:
+            return plain_results(self.subject, example, family)
+        except Refused:
+            self.report.refuse(family)
+            return None
+        except Failure:
+            if example.lenient:
+                self.report.refuse(family)
+                return None
+            raise
+
+    def _count(self, name: str, check: Callable[[Plain], int], plain: Plain) -> None:
+        if (not plain.finite or not sum(value.size for value in plain.values)) and name not in (
+            "arguments are not modified",
+            "nothing is left of a call",
+        ):
+            return
+        self.again = lambda example: check(plain_results(self.subject, example, name))
+        try:
+            self.report.add(name, check(plain))
+        except Refused:
+            self.report.refuse(name)
+
+    def _first(self, example: Example) -> bool:
+        """The gradients of one call against differences; whether it was accepted."""
+        self.again = lambda example: check_gradients(self.subject, example, example.family)
+        try:
+            with patience(PATIENCE if example.label else 0.0):
+                counted = check_gradients(self.subject, example, example.family)
+        except Refused:
+            self.report.refuse(example.family)
+            return False
+        except Failure as failure:
+            if example.lenient and failure.__cause__ is not None:  # an error, and no wrong number
+                self.report.refuse(example.family)
+                return False
+            raise
+        self.report.add(example.family, int(counted))
+        return counted
+
+    def _values(self, example: Example, family: str) -> None:
+        self.again = lambda example: against_reference(self.subject, example)
+        try:
+            self.report.add("values", against_reference(self.subject, example))
+        except Refused:
+            self.report.refuse("values")
+
+    def _family(self, name: str, examples: Iterator[Example]) -> list[Example]:
+        accepted = []
+        for example in examples:
+            if not self.wanted(example.family):
+                continue
+            if self._first(example):
+                accepted.append(example)
+            if self.subject.reference is not None and "values" not in self.switched_off:
+                self._values(example, name)
+        return accepted
+
+    def _options(self, circumstances: list[Plain]) -> list[Example]:
+        """Other options; those whose results differ most are looked at in all circumstances."""
+        if not self.wanted("options"):
+            return []
+        accepted = self._family("options", with_other_options(self.subject, self.base))
+        seen = {circumstances[0].values[0].shape}
+        for example in accepted:
+            if len(circumstances) >= 3:
+                break
+            plain = self._plain(example, "options")
+            if plain is None or not plain.outputs or not plain.finite:
+                continue
+            if len(circumstances) == 1 or plain.values[0].shape not in seen:
+                seen.add(plain.values[0].shape)
+                circumstances.append(plain)
+        return accepted
+
+    def _shapes(self, accepted: list[Example]) -> None:
+        if not self.wanted("shapes"):
+            return
+        shaped = self._family("shapes", of_other_shapes(self.base))
+        self._family("shapes", with_other_lists(self.base))
+        for variant in accepted[:6]:
+            more = (
+                attrs.evolve(example, label=f"{variant.label}, {example.label}") for example in of_other_shapes(variant)
+            )
+            self._family("shapes", _some(more, 3))
+        for example in shaped:
+            if "another dimension in front" in example.label or "no dimensions" in example.label:
+                for varied in with_other_options(self.subject, example, most=16):
+                    self._family(
+                        "shapes",
+                        iter([attrs.evolve(varied, label=f"{example.label}, {varied.label}", family="shapes")]),
+                    )
+                plain = self._plain(example, "shapes")
+                if plain is not None and plain.outputs:
+                    for name in ("layouts of arguments", "layouts of incoming gradients", "arguments are not modified"):
+                        if self.wanted(name):
+                            self._count(name, CIRCUMSTANCES[name], plain)
+
+    def _complex(self, plain: Plain) -> None:
+        """Complex numbers, where the operator takes them and is meant for them."""
+        if any(array.dtype.kind == "c" for array in self.base.arrays) or not self.wanted("complex numbers"):
+            return
+        examples = []
+        for label, chosen in [
+            ("complex arguments", self.base.wanted),
+            *((f"{self.base.named(k)} complex", (k,)) for k in self.base.wanted),
+        ]:
+            arrays = list(self.base.arrays)
+            for k in chosen:
+                array = arrays[k]
+                arrays[k] = array + 1j * (0.3 + 0.5 * np.roll(array.reshape(-1), 1).reshape(array.shape))
+            examples.append(self.base.with_arrays(arrays, label=label, family="complex numbers"))
+            if len(self.base.wanted) == 1:
+                break
+        try:
+            for example in examples:
+                if self._first(example):
+                    results = self._plain(example, "complex numbers")
+                    if results is not None and results.finite and results.outputs and example is examples[0]:
+                        self._count("complex numbers", CIRCUMSTANCES["linear in the incoming gradient"], results)
+                        self._count("complex numbers", CIRCUMSTANCES["layouts of arguments"], results)
+        except Failure as failure:
+            if self.subject.complex:
+                raise
+            self.report.notices.append(
+                "it takes complex numbers, for which its gradients are wrong; nothing in it says that it is meant for "
+                f"them. Refuse them, or check with kinds='fc' ({failure.reason.split(':')[0]})"
+            )
+
+
+def _some(examples: Iterator[Example], step: int) -> Iterator[Example]:
+    """Every few of them."""
+    return (example for number, example in enumerate(examples) if number % step == 0)
+
+
+def _same_bytes(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()

@@ -1,0 +1,71 @@
+"""A smaller call that fails in the same way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from .arguments import Example
+from .failure import Failure
+from .subject import Refused
+
+__all__ = ["shrunk"]
+
+PATIENCE: Final = 3.0  # seconds
+
+
+def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
+    """The failure of the smallest call that is found to fail so: shorter arrays first, then rounder numbers.
+
+    Arguments:
+        failure: what was found.
+        again: looks at the same property of another call, and raises `Failure` or `Refused`.
+    """
+    assert failure.script is not None
+    start = time.monotonic()
+    progress = True
+    while progress:
+        progress = False
+        assert failure.script is not None
+        for example in _smaller(failure.script.example):
+            if time.monotonic() - start > PATIENCE:
+                return failure
+            try:
+                again(example)
+            except Failure as other:
+                if other.property == failure.property and _kind(other) == _kind(failure):
+                    failure, progress = other, True
+                    break
+            except (Refused, RuntimeError, AssertionError):
+                continue
+    return failure
+
+
+def _kind(failure: Failure) -> tuple[bool, type[BaseException] | None]:
+    """What sort of fault it is: a wrong number, or an error."""
+    return failure.found is None, None if failure.__cause__ is None else type(failure.__cause__)
+
+
+def _smaller(example: Example) -> Iterator[Example]:
+    arrays = example.arrays
+    for length in sorted({n for array in arrays for n in array.shape if n > 1}, reverse=True):
+        for new in dict.fromkeys((1, 2, length // 2, length - 1)):
+            if 0 < new < length:
+                cut = [
+                    array[tuple(slice(new if n == length else None) for n in array.shape)].copy() for array in arrays
+                ]
+                yield example.with_arrays(cut, changed=())
+    for digits in (0, 1):
+        rounded = [
+            np.round(array, digits) if array.dtype.kind in "fc" and np.isfinite(array).all() else array
+            for array in arrays
+        ]
+        if any((one != other).any() for one, other in zip(rounded, arrays, strict=True)):
+            distinct = [
+                np.unique(one).size == np.unique(other).size for one, other in zip(rounded, arrays, strict=True)
+            ]
+            if all(distinct):  # equal elements are another matter
+                yield example.with_arrays(rounded)
