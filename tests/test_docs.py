@@ -2,7 +2,7 @@
 
 In a Markdown file, the blocks fenced as ```python are run in order, in one namespace. A block is either a console
 session with `>>>`, or plain code; what plain code prints is shown right after it in a block fenced as ```output, or as
-```mermaid where it is a drawing.
+```mermaid where it is a drawing. A comment `<!-- picture: ... -->` is an expression that makes a picture for the site.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import viewgrad
+from viewgrad.drawing import graph_svg, memory_strip
 from viewgrad.operators.codegen.compile import TENSOR_FUNCTIONS
 from viewgrad.operators.define import OPERATORS
 
@@ -37,6 +38,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n*^```(?:output|mermaid)\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
+# A picture that the site shows; see docs/building/blocks.py.
+PICTURE = re.compile(r"^<!-- picture: (?P<expression>.*?)(?: # .*?)? -->$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +74,12 @@ def test_page(path):
 
 def run_blocks(text, names, path, before=0):
     """Run the code of a text that has so many lines before it."""
-    for match in BLOCK.finditer(text):
+    names |= {"memory_strip": memory_strip, "graph_svg": graph_svg}
+    for match in sorted([*BLOCK.finditer(text), *PICTURE.finditer(text)], key=lambda match: match.start()):
+        if match.re is PICTURE:
+            picture = eval(match["expression"], names)
+            assert hasattr(picture, "_repr_svg_") or hasattr(picture, "savefig"), match[0]
+            continue
         line = before + text.count("\n", 0, match.start("code"))
         if ">>>" in match["code"]:
             run_session(match["code"], names, path, line)

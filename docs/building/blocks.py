@@ -1,10 +1,27 @@
-"""Blocks of code as the site shows them."""
+"""Blocks of code as the site shows them, and pictures that the code of a page makes.
+
+In the source of a page, a picture is a comment with an expression, as in `<!-- picture: memory_strip(b, row) -->`. Its
+names are those of the code above it. What follows a `#` is its caption. The code runs when the site is built.
+"""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import doctest
+import html
+import io
 import re
+from typing import Any
+
+import numpy as np
+
+from viewgrad.drawing import graph_svg, memory_strip
+
+__all__ = ["PICTURE", "drawn", "shown", "with_pictures"]
 
 PYTHON = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"^<!-- picture: (?P<expression>.*?)(?: # (?P<caption>.*?))? -->$", re.MULTILINE | re.DOTALL)
 
 
 def shown(markdown: str) -> str:
@@ -15,3 +32,48 @@ def shown(markdown: str) -> str:
 
 def _session(match: re.Match[str]) -> str:
     return f"```pycon\n{match['code']}```" if match["code"].startswith(">>>") else match[0]
+
+
+def with_pictures(markdown: str, page: str) -> str:
+    """The text of a page with its pictures, for which its code is run.
+
+    Arguments:
+        markdown: the text.
+        page: where it is, for messages.
+    """
+    if not PICTURE.search(markdown):
+        return markdown
+    names: dict[str, Any] = {"__name__": "__main__", "memory_strip": memory_strip, "graph_svg": graph_svg}
+    parts, end = [], 0
+    for match in sorted([*PYTHON.finditer(markdown), *PICTURE.finditer(markdown)], key=lambda match: match.start()):
+        if match.re is PYTHON:
+            _run(match["code"], names, page)
+        else:
+            figure = drawn(eval(match["expression"], names))
+            caption = f"<figcaption>{html.escape(match['caption'])}</figcaption>" if match["caption"] else ""
+            parts += [markdown[end : match.start()], f'<figure class="picture">{figure}{caption}</figure>']
+            end = match.end()
+    return "".join([*parts, markdown[end:]])
+
+
+def _run(code: str, names: dict[str, Any], page: str) -> None:
+    """Run a block; its output and its errors are looked at by the tests."""
+    sources = [example.source for example in doctest.DocTestParser().get_examples(code)] if ">>>" in code else [code]
+    for source in sources:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception), np.errstate(all="ignore"):
+            exec(compile(source, page, "exec"), names)
+
+
+def drawn(picture: Any) -> str:
+    """A picture as an element of a page: SVG of the library's own, or a figure of Matplotlib's.
+
+    Raises:
+        TypeError: for what is neither.
+    """
+    if hasattr(picture, "_repr_svg_"):
+        return str(picture._repr_svg_())
+    if hasattr(picture, "savefig"):
+        buffer = io.BytesIO()
+        picture.savefig(buffer, format="png", dpi=120, bbox_inches="tight")
+        return f'<img alt="" src="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}">'
+    raise TypeError(f"a picture is an SVG drawing or a figure of Matplotlib, not {type(picture).__name__}")

@@ -40,5 +40,6 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Let links lead where their targets are in the site, and show sessions and output as what they are."""
+    """Let links lead where their targets are in the site, and draw pictures."""
+    markdown = blocks.with_pictures(markdown, page.file.src_uri)
     return blocks.shown(links.in_site(markdown, page.file.src_uri))
