@@ -64,7 +64,7 @@ def array(
     if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
         given = _elements(object) if holds_tensor(object) else object
         return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]
-    made = object if isinstance(object, Tensor) else joined(object)
+    made = object if isinstance(object, Tensor) else joined(object).contiguous()
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = made.astype(np.dtype(dtype))
     elif copy and made is object:

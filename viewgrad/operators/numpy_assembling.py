@@ -63,8 +63,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         if not -extent <= place <= extent:
             raise IndexError(f"index {place} is out of bounds for axis {axis} with size {extent}")
         values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
-        if np.ndim(plain(obj)) == 0:  # one place: the values' first dimension is the new one, as NumPy has it
-            values = values.moveaxis(0, axis)
+        values = values.moveaxis(0, axis)  # the values' first dimension is the new one, as NumPy has it
         count = values.shape[axis]
         order = np.insert(np.arange(extent), place, np.arange(extent, extent + count))
     else:
@@ -74,6 +73,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         count = places.size
         order = np.insert(np.arange(extent), places.astype(np.intp), np.arange(extent, extent + count))
     shape = tuple(count if dim == axis else n for dim, n in enumerate(arr.shape))
+    while values.ndim > arr.ndim and values.shape[0] == 1:
+        values = values[0]
     return concatenate([arr, values.broadcast_to(shape)], axis).take(order, axis)
 
 
@@ -277,6 +278,7 @@ def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         places = places % self.size if mode == "wrap" else np.clip(places, 0, self.size - 1)
     values = as_operand(v).reshape(-1)
     if values.size and places.size:
+        self = self if self.ndim else self.reshape(1)
         self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values.take(
             np.arange(places.size) % values.size
         )

@@ -124,7 +124,7 @@ def meshgrid(*tensors: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     for i, vector in enumerate(vectors):
         place = 1 - i if swapped and i < 2 else i
         extents = tuple(-1 if dim == place else 1 for dim in range(len(shape)))
-        grids.append(vector.reshape(extents).broadcast_to(shape).clone())
+        grids.append(vector.reshape(extents).broadcast_to(shape).copy())
     return tuple(grids)
 
 
@@ -139,7 +139,7 @@ def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     result = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
         result = where(condition, choice, result)
-    return result
+    return result.contiguous()
 
 
 @composite(np.extract, method=False)
@@ -178,11 +178,15 @@ def fill_diagonal(self: Any, val: Any) -> None:
 
 @composite(np.putmask, method=False)
 def putmask(self: Any, mask: Any, values: Any) -> None:
-    """In place: write `values`, of the same shape or a number, where the mask is true."""
-    values = as_operand(values)
-    if values.ndim and values.shape != self.shape:
-        raise ValueError(f"putmask of a tensor of shape {self.shape} takes values of that shape, not {values.shape}")
-    self.copy_where_(values, plain(mask))
+    """In place: write `values`, repeated as often as that takes, where the mask is true."""
+    values, chosen = as_operand(values), np.asarray(plain(mask), bool)
+    if chosen.size != self.size:
+        raise ValueError(f"putmask of a tensor of shape {self.shape} takes a mask of that size, not {chosen.shape}")
+    if not values.size:
+        return
+    if values.size > 1 and values.shape != self.shape:
+        values = values.reshape(-1).take(np.arange(self.size) % values.size).reshape(self.shape)
+    self.copy_where_(values if values.size > 1 else values.reshape(()), chosen.reshape(self.shape))
 
 
 # -- what NumPy's functions mean ---------------------------------------------------------------------------------------
@@ -288,3 +292,13 @@ if hasattr(np, "astype"):  # NumPy 2.1
     FUNCTIONS[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy)
 UFUNCS[np.add, "at"] = _add_at
 UFUNCS[np.subtract, "at"] = _subtract_at
+
+
+def _convolve(a: Any, v: Any, *args: Any, **options: Any) -> Any:
+    """The convolution of two vectors, of which a number is one of a single element."""
+    a, v = as_operand(a), as_operand(v)
+    return convolution(a if a.ndim else a.reshape(1), v if v.ndim else v.reshape(1), *args, **options)
+
+
+convolution = FUNCTIONS[np.convolve]
+FUNCTIONS[np.convolve] = _convolve

@@ -61,11 +61,20 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return flatten(_reversed(self) if _in_columns(self, order) else self)
 
 
-def _copy(self: Any, order: Any = "K") -> Any:
-    """A copy with the same history."""
-    return copied(self)
+def _copy(self: Any, order: Any = "C") -> Any:
+    """A copy with the same history, laid out in row order unless said otherwise."""
+    flags = self._array.flags
+    if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
+        return copied(self) if flags.f_contiguous else contiguous_copy(self.transpose()).transpose()
+    return copied(self) if order == "K" or flags.c_contiguous else contiguous_copy(self)
 
 
+def _conj(self: Any) -> Any:
+    """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+    return conj(self) if self.dtype.kind == "c" else self
+
+
+conj, contiguous_copy = OPERATORS["conj"].function, OPERATORS["contiguous_copy"].function
 ravel, flatten, copied = Tensor.ravel, Tensor.flatten, Tensor.copy
 astyped: Any = Tensor.astype
 viewed = Tensor.view
@@ -95,9 +104,9 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
     if wanted == self.dtype:
         return self[...]
     if wanted.kind == "c" and self.dtype.kind == "f" and wanted.itemsize == 2 * self.itemsize:
-        return views.view_as_complex(self.reshape((*self.shape[:-1], -1, 2)))
+        return views.view_as_complex(self.reshape((*self.shape[:-1], self.shape[-1] // 2, 2)))
     if wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
-        return views.view_as_real(self).reshape((*self.shape[:-1], -1))
+        return views.view_as_real(self).reshape((*self.shape[:-1], 2 * self.shape[-1]))
     if _carries_history(self):
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
     return as_operand(np.array(self._array).view(wanted))
@@ -285,7 +294,8 @@ def _install() -> None:
         "argsort": _argsort,
         "searchsorted": _searchsorted,
         "__round__": _round,
-        "conjugate": OPERATORS["conj"].function,
+        "conj": _conj,
+        "conjugate": _conj,
         "to_device": _to_device,
         "setflags": _no_flags,
         "setfield": _no_flags,

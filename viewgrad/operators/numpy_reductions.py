@@ -185,8 +185,9 @@ def _extreme(
 
 
 def _least(dtype: np.dtype[Any], greatest_wanted: bool) -> Any:
-    if dtype.kind == "f":
-        return -math.inf if greatest_wanted else math.inf
+    if dtype.kind in "fc":  # complex numbers are ordered by their real parts, then by the imaginary ones
+        bound = -math.inf if greatest_wanted else math.inf
+        return complex(bound, bound) if dtype.kind == "c" else bound
     if dtype.kind == "b":
         return not greatest_wanted
     limits = np.iinfo(dtype)

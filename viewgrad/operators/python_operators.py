@@ -13,6 +13,7 @@ import numpy as np
 from ..tensor.tensor import UFUNCS, Tensor, is_scalar
 from . import OPERATORS
 from .codegen.compile import augmented, with_names
+from .numpy_dispatch import write_out
 from .operands import as_operand
 
 __all__: list[str] = []
@@ -71,6 +72,7 @@ pow_, square, square_ = OPERATORS["pow"], OPERATORS["square"].function, OPERATOR
 power, power_ = _as_method(pow_.function), _as_method(pow_.inplace_function)
 equal, not_equal = _as_method(OPERATORS["equal"].function), _as_method(OPERATORS["not_equal"].function)
 floor_divide = _as_method(OPERATORS["floor_divide"].function)
+matmul = _as_method(OPERATORS["matmul"].function)
 where = OPERATORS["where"].function
 NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 
@@ -83,6 +85,17 @@ def _ipow(self: Any, other: Any) -> Any:
     if is_scalar(self):
         return NotImplemented
     return square_(self) if type(other) is int and other == 2 else power_(self, other)
+
+
+def _imatmul(self: Any, other: Any) -> Any:
+    if is_scalar(self):
+        return NotImplemented
+    product = matmul(self, other)
+    if product is NotImplemented:
+        return product
+    if product.shape != self.shape:
+        raise ValueError(f"@= cannot write a product of shape {product.shape} to a tensor of shape {self.shape}")
+    return write_out(product, self, "@=")
 
 
 def _rpow(self: Any, other: Any) -> Any:
@@ -117,6 +130,7 @@ for _name, _function in {
     "__pow__": _pow,
     "__rpow__": _rpow,
     "__ipow__": _ipow,
+    "__imatmul__": _imatmul,
     "__divmod__": _divmod,
     "__rdivmod__": _rdivmod,
     "__eq__": _eq,

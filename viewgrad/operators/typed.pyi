@@ -1246,7 +1246,7 @@ def put_along_axis(self: _TensorLike, indices: Any, values: Any, axis: int = -1)
     """In place: put `values` at `indices` along `axis`."""
 
 def putmask(self: _TensorLike, mask: Any, values: Any) -> None:
-    """In place: write `values`, of the same shape or a number, where the mask is true."""
+    """In place: write `values`, repeated as often as that takes, where the mask is true."""
 
 def resized(a: _TensorLike, new_shape: Any) -> Tensor:
     """A copy in another shape, repeated as often as that takes."""

@@ -236,13 +236,13 @@ class OperatorMethods:
         """The slices along `axis` where the condition, which has one dimension, is true."""
 
     def conj(self) -> Tensor:
-        """The complex conjugate."""
+        """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
 
     def conj_(self) -> Tensor:
         """The complex conjugate."""
 
     def conjugate(self) -> Tensor:
-        """The complex conjugate."""
+        """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
 
     def contiguous(self) -> Tensor:
         """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
@@ -253,8 +253,8 @@ class OperatorMethods:
     def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
         """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
 
-    def copy(self, order: str = 'K') -> Tensor:
-        """A copy with the same history."""
+    def copy(self, order: str = 'C') -> Tensor:
+        """A copy with the same history, laid out in row order unless said otherwise."""
 
     def copy_(self, src: Any) -> Tensor:
         """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""

@@ -48,7 +48,7 @@ def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, do
 
 
 def conj_forward(a: Array) -> Any:
-    return np.conjugate(a) if a.dtype.kind == "c" else a.copy()
+    return np.conjugate(a) if a.dtype.kind == "c" else a.copy(order="K")
 
 
 def logaddexp_forward(a: Array, b: Array) -> Any:
@@ -215,7 +215,7 @@ binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other
 row(
     "where(condition, self, other)", np.where,
     {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
-    forward_derivative=LINEAR, elementwise=True, method=False, kinds="fc",
+    forward_derivative=LINEAR, elementwise=True, method=False, kinds="fc", gives_arrays=True,
     doc="The first value where the condition is true, the second elsewhere.",
 )
 row(

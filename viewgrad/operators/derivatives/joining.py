@@ -44,14 +44,14 @@ row(
 )
 row(
     "roll(self, shift, axis=None)", lambda self, shift, axis=None: np.roll(self, shift, axis),
-    {"self": "roll_back(grad, shift, axis)"}, forward_derivative=LINEAR, kinds="fc", numpy=[np.roll],
+    {"self": "roll_back(grad, shift, axis)"}, forward_derivative=LINEAR, kinds="fc", numpy=[np.roll], gives_arrays=True,
     doc="The elements moved along `axis`, or in row order, those that leave coming in at the other end.",
 )
 row(
     "pad(self, pad_width, mode='constant', constant_values=0)",
     lambda self, pad_width, mode="constant", constant_values=0: padded(self, pad_width, mode, constant_values),
     {"self": "pad_gradient(grad, self.shape, pad_width, mode)"},
-    forward_derivative="pad(self_t, pad_width, mode)", kinds="fc", numpy=[np.pad],
+    forward_derivative="pad(self_t, pad_width, mode)", kinds="fc", numpy=[np.pad], gives_arrays=True,
     doc="The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements.",
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.tensor import as_scalar, is_scalar
 from ..composites import composite
 from ..operands import as_operand
 from .statistics import counts_beside
@@ -80,7 +81,8 @@ def nanstd(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
 
 def root_of_variance(variance: Any) -> Any:
     """The square root, whose gradient is 0 where the variance is: all values are the same there."""
-    return np.where(variance == 0, variance, np.sqrt(variance))
+    root = np.where(variance == 0, variance, np.sqrt(variance))
+    return as_scalar(root) if is_scalar(variance) else root
 
 
 @composite(np.nanargmax)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.tensor import is_scalar
+from ...tensor.tensor import as_scalar, is_scalar
 from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
@@ -45,11 +45,12 @@ row(
 )
 cast = row(
     "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
-    forward_derivative=LINEAR, method=False, kinds="fc",
+    forward_derivative=LINEAR, method=False, kinds="fc", gives_arrays=True,
     doc="The values in another floating-point or complex dtype.",
 ).function
 cast_exactly = row(
     "cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
+    gives_arrays=True,
     doc="The values as integers or bools.",
 ).function
 
@@ -71,7 +72,8 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
     dtype = np.dtype(dtype)
     if not copy and self.dtype == dtype:
         return self
-    return cast(self, dtype) if dtype.kind in "fc" else cast_exactly(self, dtype)
+    result = cast(self, dtype) if dtype.kind in "fc" else cast_exactly(self, dtype)
+    return as_scalar(result) if is_scalar(self) else result
 
 
 @composite()
@@ -138,7 +140,8 @@ def scatter_add_forward(self: Array, axis: int, index: Array, source: Array) -> 
 
 def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) -> Array:
     out = np.zeros(shape, self.dtype)
-    np.add.at(out, index, self)
+    if self.size:  # of nothing NumPy takes also from places that are not there
+        np.add.at(out, index, self)
     return out
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar
 from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
@@ -52,7 +52,7 @@ tensordot = row(
     "tensordot(self, other, axes=2)", lambda self, other, axes=2: np.tensordot(self, other, axes),
     {"self": "tensordot_left(grad, other, self.ndim, axes)", "other": "tensordot_right(grad, self, other.ndim, axes)"},
     forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)",
-    kinds="fc", numpy=[np.tensordot],
+    kinds="fc", numpy=[np.tensordot], gives_arrays=True,
     doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
 ).function
 einsum_single = row(
@@ -163,7 +163,10 @@ def summed_products(subscripts: str, operands: tuple[Any, ...]) -> Any:
 def inner(self: Any, other: Any) -> Any:
     """The sum of products over the last dimension of both."""
     self, other = as_operand(self), as_operand(other)
-    return tensordot(self, other, (-1, -1)) if self.ndim and other.ndim else self * other
+    if not (self.ndim and other.ndim):
+        return self * other
+    result = tensordot(self, other, (-1, -1))
+    return result if result.ndim else as_scalar(result)
 
 
 @composite(np.vdot)
