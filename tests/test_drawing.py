@@ -43,8 +43,18 @@ def test_a_strip_before_and_after_a_write():
     )
     assert len([r for r in shapes(after, "rect") if r.get("fill") == "#e8590c"]) == 2  # the cells that were written
     assert not [r for r in shapes(before, "rect") if r.get("fill") == "#e8590c"]
+    assert "copied" not in str(memory_strip(b, row=row, z=z))  # nobody knows any longer of what it was a window
     row.grad_fn  # asked for its history, a view makes it anew
-    assert "row          |~~~~~~~|          AsStridedBackward" in str(memory_strip(b, row=row, z=z))
+    assert str(memory_strip(b, row=row)).endswith("|~~~~~~~|          AsStridedBackward")
+
+
+def test_what_other_tensors_saved_of_other_memory_is_not_shown():
+    x = matrix()
+    y = x * x  # which saves x, of the same shape as y
+    z = y * y
+    before = memory_strip(y, z=z)
+    y *= 0.0
+    assert [window.kind for window in memory_strip(y, z=z, since=before).windows] == ["copy"]
 
 
 def test_drawing_does_not_ask_for_histories():

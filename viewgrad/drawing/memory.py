@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import attrs
 import numpy as np
@@ -53,10 +54,12 @@ class MemoryStrip(Drawing):
         svg, text: as of any drawing.
         cells: the values in the buffer, as they are written.
         windows: what is shown below it.
+        saved: the saved values among them, and the cells that they were windows of.
     """
 
     cells: tuple[str, ...] = ()
     windows: tuple[Window, ...] = ()
+    saved: Mapping[SavedTensor, tuple[int, ...]] = attrs.field(factory=dict, eq=False)
 
 
 def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None, **named: Tensor) -> MemoryStrip:
@@ -64,12 +67,14 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
 
     Windows are brackets under the cells that they cover. Behind each stands its history, which is *stale* while a view
     has not been asked for it since the last write: the picture does not ask. Values that a graph has saved are shown as
-    windows of their own, or with their numbers where a write had to copy them.
+    windows of their own. Those that were windows in an earlier picture, and that a write had to copy since then, are
+    shown with their numbers.
 
     Arguments:
         base: the tensor whose memory is drawn; of a view, that of its base.
         views: views of it. They are named by the index that takes them.
-        since: an earlier picture of the same memory; cells that have another value since then are marked.
+        since: an earlier picture of the same memory; cells that have another value since then are marked, and values
+            that were copied since then are shown.
         named: further tensors by name. Those that are no views of the base are searched for values saved from it.
 
     Returns:
@@ -92,13 +97,15 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
     order = np.argsort(places, axis=None, kind="stable")
     values = tuple(_number(value) for value in np.asarray(root._array).reshape(-1)[order])
     windows = [_of_view(view, root, cells, name) for name, view in _shown_views(root, views, named)]
-    searched = [root, *views, *named.values()]
-    windows += _saved_windows(searched, root, cells)
+    earlier = {} if since is None else since.saved
+    saved = list(_saved_windows([root, *views, *named.values()], root, cells, earlier))
+    windows += [window for _, window in saved]
     history = _chain(root._edge)
     head = f"{shape_text(root.shape, root.dtype)}, version {root._version}" + (f": {history}" if history else "")
     marks = () if since is None else tuple(i for i, (a, b) in enumerate(zip(since.cells, values)) if a != b)
+    known = WeakKeyDictionary({value: window.cells for value, window in saved})
     return MemoryStrip(
-        _svg(head, values, windows, marks), _text(head, values, windows), cells=values, windows=tuple(windows)
+        _svg(head, values, windows, marks), _text(head, values, windows), values, tuple(windows), known
     )
 
 
@@ -152,40 +159,34 @@ def _chain(edge: Any, most: int = 4) -> str:
     return " -> ".join(names)
 
 
-def _saved_windows(tensors: list[Tensor], root: Tensor, cells: Array) -> list[Window]:
-    """What the graphs of some tensors have saved of the buffer."""
-    windows = []
-    storage = root._storage
-    copied = storage is not None and storage.preserved
+def _saved_windows(
+    tensors: list[Tensor], root: Tensor, cells: Array, earlier: Mapping[SavedTensor, tuple[int, ...]]
+) -> Iterator[tuple[SavedTensor, Window]]:
+    """What the graphs of some tensors have saved of the buffer, and what they had at the time of an earlier picture."""
     for node in nodes_from([tensor._edge for tensor in tensors]):
-        for array, name in _arrays_saved(node):
-            what = f"saved by {node.name()}"
+        what = f"saved by {node.name()}"
+        for saved, name in _values_saved(node):
+            array = saved.array
             if np.may_share_memory(array, root._array) and np.shares_memory(array, root._array):
-                windows.append(Window(name, _covered(array, root, cells), what, "saved"))
-            elif copied and storage is not None and any(_same(array, window) for window, _ in storage.preserved or ()):
-                window = next(window for window, _ in storage.preserved or () if _same(array, window))
+                yield saved, Window(name, _covered(array, root, cells), what, "saved")
+            elif saved in earlier:
                 numbers = tuple(_number(value) for value in array.reshape(-1))
-                windows.append(Window(name, _covered(window, root, cells), f"copied, {what}", "copy", values=numbers))
-    return windows
+                yield saved, Window(name, earlier[saved], f"copied, {what}", "copy", values=numbers)
 
 
-def _same(array: Array, window: Array) -> bool:
-    return bool(array.shape == window.shape and array.dtype == window.dtype)
-
-
-def _arrays_saved(node: Node) -> list[tuple[Array, str]]:
+def _values_saved(node: Node) -> list[tuple[SavedTensor, str]]:
     """What a node has saved, and as what."""
     wrapped = node.fn if isinstance(node, CopySlices) else node
-    found: list[tuple[Array, str]] = []
+    found: list[tuple[SavedTensor, str]] = []
     for name in wrapped.saved_names:
         saved = getattr(wrapped, f"saved_{name}", None)
         lost = LostTensor | Released | SavedConstant
         if not isinstance(saved, SavedTensor) or isinstance(saved, lost) or not np.ndim(saved.array):
             continue
-        if found and np.array_equal(_place(found[-1][0]), _place(saved.array)):
-            found[-1] = (saved.array, f"{found[-1][1]}, {name}")
+        if found and _place(found[-1][0].array) == _place(saved.array):
+            found[-1] = (found[-1][0], f"{found[-1][1]}, {name}")
         else:
-            found.append((saved.array, name))
+            found.append((saved, name))
     return found
 
 
