@@ -24,6 +24,7 @@ from .program import (
     Add,
     Base,
     Block,
+    Call,
     Choose,
     Compute,
     Item,
@@ -220,6 +221,9 @@ class _Differentiation:
                 )
             )
             return
+        if isinstance(step, Call):
+            self._reverse_call(block, items, contributions, step, total)
+            return
         assert isinstance(step, Compute)
         self._reverse_compute(block, items, contributions, step, total)
 
@@ -256,6 +260,18 @@ class _Differentiation:
             out = Compute(self._name("g"), step.sizes, step.location, "", expression, tuple(taken), value.labels)
             items.append(out)
             self._contribute(block, items, contributions, value.step, _operand(out))
+
+    def _reverse_call(
+        self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Call, total: Value
+    ) -> None:
+        numbers = [number for number, kind in enumerate(step.operation.operands) if kind is not None]
+        for number, value in zip(numbers, step.taken):
+            if not isinstance(value, Operand) or value.step not in self.active:
+                continue
+            taken = (total, *[self._restored_value(each) for each in step.taken])
+            out = Call(self._name("g"), out_sizes(value.step), step.location, step.operation, taken, number)
+            items.append(out)
+            self._contribute(block, items, contributions, value.step, Operand(out, tuple(range(len(out.sizes)))))
 
     def _contribute(
         self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Step, value: Value
@@ -343,6 +359,9 @@ def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
                     bases.add(step.base.name)
             elif isinstance(step, Read):
                 if step.base.name in bases and step.base.dtype.kind == "f":
+                    active.add(step)
+            elif isinstance(step, Call) and step.dtype.kind == "f":
+                if any(isinstance(value, Operand) and value.step in active for value in step.taken):
                     active.add(step)
             elif isinstance(step, Compute) and step.dtype.kind == "f":
                 for number, value in enumerate(step.taken):

@@ -34,7 +34,6 @@ __all__ = ["Compiled", "compile"]
 Function = Callable[..., Any]
 OPERATIONS: Final = 20_000_000  # so many are recorded, at most
 RECORDS: Final = 8  # so often a function is recorded anew for arguments of one kind
-PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
 
 
 @attrs.define(eq=False)
@@ -269,13 +268,7 @@ class Compiled:
                 entry.refusal = str(error)
                 entry.graph = None
                 return self.function(*args, **keywords)
-        try:
-            failed, outputs, run = program.run([tensor._array for tensor in tensors])
-        except PYTHON_ERRORS as error:
-            if program.executor.name != "python":
-                raise
-            entry.reasons.append(f"{type(error).__name__} where NumPy gives inf or nan")
-            return self.function(*args, **keywords)
+        failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
             where = "{}:{}".format(*graph.locations[failed]) if failed < len(graph.locations) else "an unknown line"
             return self._again(entry, structure, leaves, f"a value that steers the program at {where} is another")

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import NotCompiledError
-from .choices import Choice, with_choices
+from ..errors import NotCompiledError, RecordTooLongError
+from .choices import Choice, program_size, with_choices
 from .integers import ONE, ZERO, Integer, constant, variable
 from .loops import Instruction, Loop, structure_of
 from .program import (
     Base,
     Block,
+    Call,
     Check,
     Choose,
     Compute,
@@ -96,6 +97,13 @@ class Builder:
         terms: list[Any] = self.stream.roller.terms
         if self.choices:
             terms = with_choices(terms)
+        left = sum(program_size(term) for term in terms)
+        if left > self.stream.limit:
+            raise RecordTooLongError(
+                f"of {self.stream.roller.taken} operations, {left} are left that belong to no loop; at most "
+                f"{self.stream.limit} are compiled. Use rows and matrices in place of single numbers, or compile a "
+                "part of it"
+            )
         ints = [() if type(term) is Choice else tuple([constant(n) for n in term.ints]) for term in terms]
         block = self.block(terms, ints)
         for place, base in self.kept.items():
@@ -192,6 +200,11 @@ class Builder:
             sizes, ages = numbers[:labels], iter(numbers[labels:])
             taken = tuple([self.value(block, operand, ages, constants) for operand in operands])
             return Compute(self._name("v"), sizes, location, name, expression, taken, out, np.dtype(dtype), options)
+        if kind == "call":
+            _, operation, location, operands = structure
+            ages = iter(numbers)
+            taken = tuple([self.value(block, operand, ages, constants) for operand in operands])
+            return Call(self._name("v"), tuple([constant(n) for n in operation.shape]), location, operation, taken)
         if kind == "read":
             _, base, location, ndim = structure
             sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]

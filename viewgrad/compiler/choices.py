@@ -17,7 +17,7 @@ import numpy as np
 
 from .loops import Instruction, Ints, Loop, Term, append_constants, size, with_ints
 
-__all__ = ["Choice", "with_choices"]
+__all__ = ["Choice", "program_size", "with_choices"]
 
 LONG: Final = 40  # terms; a shorter row is left as it is
 FEWEST: Final = 6  # iterations
@@ -52,6 +52,11 @@ class Choice:
 
     kinds: Array
     bodies: list[Body]
+
+
+def program_size(term: Term | Choice) -> int:
+    """How many instructions and loops a term has, the inner ones included."""
+    return 1 + sum(size(body.terms) for body in term.bodies) if isinstance(term, Choice) else size([term])
 
 
 def with_choices(terms: list[Term]) -> list[Term | Choice]:

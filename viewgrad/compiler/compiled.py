@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -11,15 +11,18 @@ import numpy as np
 from ..symbolic.graph import Graph
 from .adjoint import Adjoint, differentiated
 from .building import build
+from .calls import raise_failure
 from .executions import Executions
-from .executors import Executor
-from .kernels import Kernel
+from .executors import Executor, careful_executor
+from .kernels import RAISED, Kernel
 from .lowering import lowered
 from .program import Base, Write, steps_of
+from .tidying import tidied
 
 __all__ = ["CompiledProgram", "Run"]
 
 Array = np.ndarray[Any, Any]
+PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
 
 
 @attrs.define(eq=False)
@@ -44,7 +47,7 @@ class CompiledProgram:
 
     def __init__(self, graph: Graph, wanted: Sequence[int], executor: Executor, limit: int = 3000) -> None:
         self.executor = executor
-        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled))
+        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, executor.name == "numba"))
         self.recorded = stream.roller.taken
         executions = Executions(self.program)
         self.inputs: list[Base] = sorted(
@@ -54,15 +57,12 @@ class CompiledProgram:
         self.adjoint: Adjoint | None = None
         if wanted:
             self.adjoint = differentiated(self.program, [base.name for base in self.wanted], executions)
+            tidied(self.adjoint.backward)
+        tidied(self.program)
         self.written = {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
-        self.forward_kernel: Kernel = executor.write(self.program, executions)
-        self.forward = executor.compiled(self.forward_kernel.source)
-        self.backward_kernel: Kernel | None = None
-        kernels = [self.forward_kernel]
-        if self.adjoint is not None:
-            self.backward_kernel = executor.write(self.adjoint.backward, executions, down=True)
-            self.backward = executor.compiled(self.backward_kernel.source)
-            kernels.append(self.backward_kernel)
+        self.executions = executions
+        self._write_down()
+        kernels = [kernel for kernel in (self.forward_kernel, self.backward_kernel) if kernel is not None]
         self.arrays = {name for kernel in kernels for name in kernel.arrays}
         tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
         self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
@@ -72,6 +72,23 @@ class CompiledProgram:
         if self.backward_kernel is not None:
             self.read_backward = {base.name for base in self.inputs if base.name in self.backward_kernel.parameters}
             self.read_backward -= self.written
+
+    def _write_down(self) -> None:
+        executor, executions = self.executor, self.executions
+        self.forward_kernel: Kernel = executor.write(self.program, executions)
+        self.forward = executor.compiled(self.forward_kernel)
+        self.backward_kernel: Kernel | None = None
+        if self.adjoint is not None:
+            self.backward_kernel = executor.write(self.adjoint.backward, executions, down=True)
+            self.backward = executor.compiled(self.backward_kernel)
+
+    def _be_careful(self) -> None:
+        """From now on give inf and nan where NumPy does; whoever runs it by Python's numbers has raised there."""
+        executor = careful_executor(self.executor)
+        if executor is None:
+            raise  # the exception that is being handled
+        self.executor = executor
+        self._write_down()
 
     @property
     def tape_bytes(self) -> int:
@@ -92,6 +109,13 @@ class CompiledProgram:
             -1, or the number of the line where a value was another than when it was recorded; the results; what the
             gradient needs.
         """
+        try:
+            return self._run(arrays)
+        except PYTHON_ERRORS:
+            self._be_careful()
+        return self._run(arrays)
+
+    def _run(self, arrays: Sequence[Array]) -> tuple[int, list[Array], Run]:
         executor = self.executor
         program = self.program
         buffers: dict[str, Any] = {}
@@ -122,6 +146,13 @@ class CompiledProgram:
             seeds: the gradients of its results; None for zeros.
             inputs: the inputs as they were then, where their memory may have been written to since.
         """
+        try:
+            return self._gradients(run, seeds, inputs)
+        except PYTHON_ERRORS:
+            self._be_careful()
+        return self._gradients(run, seeds, inputs)
+
+    def _gradients(self, run: Run, seeds: Sequence[Array | None], inputs: Sequence[Array]) -> list[Array | None]:
         adjoint = self.adjoint
         assert adjoint is not None and self.backward_kernel is not None
         executor = self.executor
@@ -147,7 +178,10 @@ class CompiledProgram:
         arguments = [
             self.tables[name] if name in self.tables else buffers[name] for name in kernel.parameters
         ]
-        return int(function(*arguments))
+        failed = int(function(*arguments))
+        if failed == RAISED:
+            raise_failure()
+        return failed
 
     def _flat(self, array: Array, base: Base) -> Array:
         flat = np.ascontiguousarray(array).reshape(-1)

@@ -29,6 +29,7 @@ class Executions:
         self.counts: dict[Block, int] = {}
         self._loops: dict[Repeat, Array] = {}
         self._named: dict[str, Block] = {}
+        self._items: dict[Block, list[Any]] = {}  # as they were when the times were found
         self._enter(program.block, {}, 1)
         self._starts: dict[Block, Array] = {}
         self._durations: dict[Block, Array] = {}
@@ -155,7 +156,7 @@ class Executions:
     def times(self, block: Block, step: Step) -> Array:
         """When a step is executed, in all executions of its block."""
         time = self._starts[block].copy()
-        for item in block.items:
+        for item in self._items[block]:
             if item is step:
                 break
             if isinstance(item, Repeat):
@@ -170,6 +171,7 @@ class Executions:
 
     def _enter(self, block: Block, variables: dict[str, Array], count: int) -> None:
         self._named[block.name] = block
+        self._items[block] = list(block.items)
         self.variables[block] = variables
         self.counts[block] = count
         for item in block.items:

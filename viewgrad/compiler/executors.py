@@ -14,9 +14,9 @@ import numpy as np
 
 from .functions import FUNCTIONS, MATH
 from .kernels import Kernel, write_kernel
-from .vectors import VECTOR_FUNCTIONS, write_vectors
+from .vectors import CAREFUL, VECTOR_FUNCTIONS, write_vectors
 
-__all__ = ["Executor", "chosen_executor"]
+__all__ = ["Executor", "careful_executor", "chosen_executor"]
 
 Array = np.ndarray[Any, Any]
 _numbers: Final = itertools.count()
@@ -26,9 +26,12 @@ class Executor(Protocol):
     """What runs a program."""
 
     name: str
-    write: Callable[..., Kernel]  # a program as source
 
-    def compiled(self, source: str) -> Callable[..., int]:
+    @property
+    def write(self) -> Callable[..., Kernel]:
+        """What writes a program as source."""
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
 
     def buffer(self, array: Array, as_array: bool) -> Any:
@@ -44,16 +47,29 @@ class Executor(Protocol):
 
 
 class PythonExecutor:
-    """Runs programs over lists of Python's floats. Where NumPy would give inf or nan, it raises."""
+    """Runs programs over lists of Python's floats.
+
+    Arguments:
+        careful: whether it gives inf and nan where NumPy does; otherwise it is faster and raises there.
+    """
 
     name = "python"
-    write = staticmethod(write_vectors)
 
-    def compiled(self, source: str) -> Callable[..., int]:
+    def __init__(self, careful: bool = False) -> None:
+        self.careful = careful
+
+    @property
+    def write(self) -> Callable[..., Kernel]:
+        """What writes a program as source."""
+        return functools.partial(write_vectors, careful=self.careful)
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
         space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, "zeros": lambda n: [0.0] * n, "array_zeros": np.zeros}
         space.update({function.__name__: function for function in FUNCTIONS})
-        return _executed(source, space)
+        if self.careful:
+            space.update(CAREFUL)
+        return _executed(kernel.source, space | kernel.functions)
 
     def buffer(self, array: Array, as_array: bool) -> Any:
         """The array itself, or a list of its elements."""
@@ -68,13 +84,17 @@ class NumbaExecutor:
     """Runs programs over arrays, compiled by Numba."""
 
     name = "numba"
-    write = staticmethod(write_kernel)
 
-    def compiled(self, source: str) -> Callable[..., int]:
+    @property
+    def write(self) -> Callable[..., Kernel]:
+        """What writes a program as source."""
+        return write_kernel
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
         from_numba = _numba()
         space: dict[str, Any] = {**MATH, **_compiled_functions(), "empty": np.empty, "zeros": np.zeros}
-        function = _executed(source, space)
+        function = _executed(kernel.source, space | kernel.functions)
         return from_numba.njit(nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
 
     def buffer(self, array: Array, as_array: bool) -> Any:
@@ -103,6 +123,11 @@ def chosen_executor(name: str | None) -> Executor:
             raise ModuleNotFoundError("executor='numba' needs Numba: pip install 'viewgrad[compile]'")
         return NumbaExecutor()
     raise ValueError(f"there is no executor {name!r}; there are 'python' and 'numba'")
+
+
+def careful_executor(executor: Executor) -> Executor | None:
+    """One that gives inf and nan where this one raises; None where it does not raise there."""
+    return PythonExecutor(careful=True) if isinstance(executor, PythonExecutor) and not executor.careful else None
 
 
 def _executed(source: str, space: dict[str, Any]) -> Callable[..., int]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
 
-__all__ = ["FORWARD", "LOGICAL", "STEPLESS", "derivative"]
+__all__ = ["FORWARD", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
 
 # Of operators whose operands are broadcast against each other.
 FORWARD: Final[dict[str, str]] = {
@@ -31,33 +31,61 @@ FORWARD: Final[dict[str, str]] = {
     "exp2": "exp2({0})", "rint": "rint({0})", "copysign": "copysign({0}, {1})",
     "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "fmax": "fmax({0}, {1})", "fmin": "fmin({0}, {1})",
+    "erf": "erf({0})", "erfc": "erfc({0})", "ndtr": "0.5 * erfc({0} * -0.7071067811865476)", "expit": "sigmoid({0})",
+    "log_expit": "minimum({0}, 0.0) - log1p(exp(-abs({0})))", "silu": "{0} / (1.0 + exp(-{0}))",
+    "logsigmoid": "minimum({0}, 0.0) - log1p(exp(-abs({0})))", "gammaln": "lgamma({0})",
+    "relu6": "minimum(maximum({0}, 0.0), 6.0)", "remainder": "remainder({0}, {1})",
+    "floor_divide": "floor_divide({0}, {1})",
     "where": "{1} if {0} else {2}", "masked_fill": "{2} if {1} else {0}",
     "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
     "greater": "{0} > {1}", "greater_equal": "{0} >= {1}", "logical_and": "{0} and {1}", "logical_or": "{0} or {1}",
     "logical_xor": "bool({0}) != bool({1})", "logical_not": "not {0}", "isnan": "{0} != {0}",
+    "isfinite": "{0} - {0} == 0.0",
 }
 # Of these the result is a bool.
 LOGICAL: Final = frozenset({
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
-    "logical_not", "isnan",
+    "logical_not", "isnan", "isfinite",
 })
 # Of these the operands must be bools.
 OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 # Functions of formulas that are functions of the generated source too.
 KNOWN: Final = frozenset({
     "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",
-    "flowing", "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1", "abs", "exp2",
+    "digamma", "flowing", "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1",
+    "abs", "exp2",
 })
-STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "rint", "sign"})  # their derivative is 0
-# The derivatives, for one element, of what is no operator by itself.
-OTHERS: Final[dict[str, str]] = {"sum": "{grad}", "greatest": "", "finite_or_zero": "", "detach": "", "": ""}
+STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "rint", "sign", "floor_divide"})  # their derivative is 0
+# What is no operator by itself.
+MORE: Final[dict[str, str]] = {
+    "sum": "{0}", "greatest": "{0}", "least": "{0}", "finite_or_zero": "finite_or_zero({0})", "detach": "{0}",
+    "spread": "{0}", "as_float": "as_float({0})", "root": "sqrt({0})",
+    "tie_hit": "1.0 if {0} == {1} or {0} != {0} else 0.0", "tied": "{1}",
+    "clip_low_high": "minimum(maximum({0}, {1}), {2})", "clip_low": "maximum({0}, {1})",
+    "clip_high": "minimum({0}, {1})",
+}
+# The derivatives of these, for one element, with respect to each operand; {} where all are 0.
+OTHERS: Final[dict[str, dict[int, str]]] = {
+    "sum": {0: "{grad}"}, "greatest": {}, "least": {}, "finite_or_zero": {}, "detach": {}, "spread": {0: "{grad}"},
+    "as_float": {}, "": {}, "tie_hit": {},
+    "root": {0: "0.0 if {result} == 0.0 else {grad} * 0.5 / nonzero_or_one({result})"},
+    "tied": {0: "{grad} * (1.0 / {2}) if {0} == {1} or {0} != {0} else 0.0"},
+    "clip_low_high": {
+        0: "0.0 if {0} < {1} or {0} > {2} else {grad}", 1: "0.0 if {0} >= {1} or {1} >= {2} else {grad}",
+        2: "0.0 if {0} <= {2} and {1} <= {2} else {grad}",
+    },
+    "clip_low": {0: "0.0 if {0} < {1} else {grad}", 1: "0.0 if {0} >= {1} else {grad}"},
+    "clip_high": {0: "0.0 if {0} > {1} else {grad}", 1: "0.0 if {0} <= {1} else {grad}"},
+    "fmax": {0: "{grad} if {0} >= {1} or {1} != {1} else 0.0", 1: "0.0 if {0} >= {1} or {1} != {1} else {grad}"},
+    "fmin": {0: "{grad} if {0} <= {1} or {1} != {1} else 0.0", 1: "0.0 if {0} <= {1} or {1} != {1} else {grad}"},
+}
 
 
 @functools.cache
 def derivative(name: str, number: int) -> str | None:
     """The gradient of operand `number` of an operator, "" where it is 0, and None where it is not known here."""
     if name in OTHERS:
-        return OTHERS[name]
+        return OTHERS[name].get(number, "")
     name = "neg" if name == "neg_" else name
     operator = OPERATORS.get(name)
     if operator is None or name not in FORWARD:
@@ -113,6 +141,7 @@ class _Rewritten(ast.NodeTransformer):
             if isinstance(arguments[0], ast.Name):
                 return ast.BinOp(arguments[0], ast.Mult(), arguments[0])
             return ast.Call(ast.Name("square", ast.Load()), arguments, [])
+        name = {"expit": "sigmoid"}.get(name, name)
         if name == "where":
             return ast.IfExp(*arguments)
         if name == "masked_fill":

@@ -12,7 +12,7 @@ MATH: Final = {
     name: getattr(math, name)
     for name in (
         "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-        "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "inf", "nan",
+        "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "inf", "nan", "erf", "erfc", "lgamma",
     )
 }
 BLOCK: Final = 128  # so many numbers are summed up by eight running sums, as NumPy does it
@@ -32,6 +32,10 @@ def trunc(a: float) -> float:
 
 def rint(a: float) -> float:
     return float(round(a))
+
+
+def as_float(a: float) -> float:
+    return a * 1.0
 
 
 def square(a: float) -> float:
@@ -88,6 +92,25 @@ def sigmoid(a: float) -> float:
 
 def floor_divide(a: float, b: float) -> float:
     return float(a // b)
+
+
+def remainder(a: float, b: float) -> float:
+    return a % b
+
+
+def digamma(a: float) -> float:
+    if a != a or (a <= 0.0 and a == math.floor(a)):
+        return math.nan
+    total = 0.0
+    if a < 0.0:
+        total = -math.pi / math.tan(math.pi * a)
+        a = 1.0 - a
+    while a < 10.0:
+        total -= 1.0 / a
+        a += 1.0
+    b = 1.0 / (a * a)
+    series = b * (1 / 12 - b * (1 / 120 - b * (1 / 252 - b * (1 / 240 - b * (1 / 132 - b * (691 / 32760 - b / 12))))))
+    return total + math.log(a) - 0.5 / a - series
 
 
 def nonzero_or_one(a: float) -> float:
@@ -149,6 +172,7 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
-    floor, ceil, trunc, rint, square, sign, maximum, minimum, fmax, fmin, power, exp2, logaddexp, sigmoid, floor_divide,
+    floor, ceil, trunc, rint, as_float, square, sign, maximum, minimum, fmax, fmin, power, exp2,
+    logaddexp, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, flowing, over_square, power_slope, power_log, pairwise_sum,
 )

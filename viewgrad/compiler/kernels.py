@@ -7,19 +7,21 @@ written that was to be read before, or the other way round. What is used outside
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from .building import out_sizes
+from .calls import backward_of, forward_of, native_caller
 from .executions import Executions
 from .integers import ONE, Integer
 from .program import (
     Add,
     Base,
     Block,
+    Call,
     Check,
     Choose,
     Compute,
@@ -39,9 +41,12 @@ from .program import (
     steps_of,
 )
 
-__all__ = ["Kernel", "Writer", "flat", "parenthesised", "plus", "write_kernel"]
+__all__ = ["EXTREMA", "RAISED", "Kernel", "Writer", "flat", "parenthesised", "plus", "write_kernel"]
 
 SUM_IN_PAIRS: Final = "pairwise_sum"
+EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
+CONVERTED: Final = {"f": "{}", "b": "{} != 0.0", "i": "int({})"}
+RAISED: Final = -2  # what a kernel returns after an exception
 
 
 @attrs.define(eq=False)
@@ -49,11 +54,12 @@ class Kernel:
     """The source of a program.
 
     Arguments:
-        source: a function `kernel(...)`, which returns -1, or the number of the line where a check failed.
+        source: a function `kernel(...)`, which returns -1, `RAISED`, or the number of the line where a check failed.
         parameters: the names of its parameters.
         arrays: the bases among them that are arrays, where others may be lists.
         tables: the arrays among these that are known.
         tapes: those that are tapes.
+        functions: what it calls besides the functions of numbers, by name.
     """
 
     source: str
@@ -61,6 +67,7 @@ class Kernel:
     arrays: Any
     tables: dict[str, np.ndarray[Any, Any]]
     tapes: list[str]
+    functions: dict[str, Callable[..., Any]]
 
 
 def write_kernel(program: Program, executions: Executions, *, down: bool = False) -> Kernel:
@@ -93,6 +100,7 @@ class Writer:
         self.down = down
         self.lines: list[str] = []
         self.tables: dict[str, Any] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
         self.tapes: list[str] = []
         self.buffers: dict[str, int] = {}
         self.owner = {step: block for block, step in steps_of(program.block)}
@@ -133,7 +141,7 @@ class Writer:
                         head.append(f"    o{item.tape} = {total}")
         parameters += [*(table for table in self.tables if table in names), *self.tapes]
         source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
-        return Kernel(source, parameters, self.arrays, self.tables, self.tapes)
+        return Kernel(source, parameters, self.arrays, self.tables, self.tapes, self.functions)
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
@@ -164,6 +172,11 @@ class Writer:
             self.lines += [f"{indent}{name} -= {size}" for name, size in self._moves(block)]
         nest: Nest | None = None
         for item in block.items:
+            if isinstance(item, Call):
+                self._nest(nest, indent)
+                nest = None
+                self.lines += [indent + line for line in self._called(item)]
+                continue
             if isinstance(item, Step) and item.sizes:
                 if self._dimensional(block, item, indent):
                     continue
@@ -191,10 +204,39 @@ class Writer:
                 self._scalar(block, item, indent)
         self._nest(nest, indent)
         if block in self.counted and not self.down:
-            self.lines.append(f"{indent}{block.name} += 1")
             self.lines += [f"{indent}{name} += {size}" for name, size in self._moves(block)]
+            self.lines.append(f"{indent}{block.name} += 1")
         if len(self.lines) == before:
             self.lines.append(f"{indent}pass")
+
+    def _called(self, step: Call) -> list[str]:
+        """The lines of a call of what has no kernel: by the interpreter, over buffers."""
+        shapes = step.shapes
+        arguments = [
+            f"{self._buffer(value)}.ctypes.data" if shape else f"float({self._value(value, {})})"
+            for value, shape in zip(step.taken, shapes)
+        ]
+        name = self._function(step, native_caller(self._callable(step), shapes, int(np.prod(step.shape))))
+        result = self._buffered(step, ["0"] * len(step.sizes))
+        lines = [f"if {name}({', '.join([*arguments, f'b{step.name}.ctypes.data'])}): return {RAISED}"]
+        if not step.sizes:
+            lines.append(f"{step.name} = {CONVERTED[step.dtype.kind].format(result)}")
+        return lines
+
+    def _buffer(self, value: Value) -> str:
+        """The name of the buffer of a value that has dimensions."""
+        assert isinstance(value, Operand)
+        self._buffered(value.step, ["0"] * len(out_sizes(value.step)))
+        return f"b{value.step.name}"
+
+    def _callable(self, step: Call) -> Callable[..., Any]:
+        return forward_of(step.operation) if step.of is None else backward_of(step.operation, step.of)
+
+    def _function(self, step: Call, function: Callable[..., Any]) -> str:
+        """The name by which the source calls a function."""
+        name = f"call_{step.operation.name}{len(self.functions)}"
+        self.functions[name] = function
+        return name
 
     def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
         """Write a step that has dimensions by itself; whether that was done."""
@@ -330,6 +372,8 @@ class Writer:
     def _is_inlined(self, block: Block, read: Read) -> bool:
         """Whether a window can be read by its users: it is not written between here and there."""
         users = self.users.get(read, [])
+        if any(isinstance(user, Call) for user in users):
+            return False
         at = self._positions(block)
         last = max([self._position_in(block, user) for user in users], default=-1)
         for item in block.items[at[read] + 1 : last]:
@@ -441,6 +485,8 @@ class Writer:
         self.current = frozenset()
 
     def _is_direct(self, user: Step, step: Step) -> bool:
+        if isinstance(user, Call):
+            return False
         identity = tuple(range(len(user.sizes)))
         return all(
             value.labels == identity for value in user.operands if isinstance(value, Operand) and value.step is step
@@ -452,8 +498,8 @@ class Writer:
     ) -> None:
         """A sum, at the end of the nest."""
         expression = self._expression(step, at)
-        if step.operator == "greatest":
-            self._greatest(step, at, indent, deep, before, body, expression)
+        if step.operator in EXTREMA:
+            self._extremum(step, at, indent, deep, before, body, expression)
             return
         if not step.out:
             if step.operator == "sum" or step.operator == "":
@@ -492,21 +538,22 @@ class Writer:
             size = size * n
         after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({rows}, 0, {size})")
 
-    def _greatest(
+    def _extremum(
         self, step: Compute, at: dict[int, str], indent: str, deep: str, before: list[str], body: list[str],
         expression: str,
     ) -> None:
-        """A maximum, at the end of the nest."""
+        """A maximum or minimum, at the end of the nest."""
+        first, function = EXTREMA[step.operator]
         if not step.out:
-            before.append(f"{indent}{step.name} = -inf")
-            body.append(f"{deep}{step.name} = maximum({step.name}, {expression})")
+            before.append(f"{indent}{step.name} = {first}")
+            body.append(f"{deep}{step.name} = {function}({step.name}, {expression})")
             return
         size = ONE
         for n in out_sizes(step):
             size = size * n
         target = self._buffered(step, ["0" if label < 0 else at[label] for label in step.out])
-        before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = -inf"]
-        body.append(f"{deep}{target} = maximum({target}, {expression})")
+        before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = {first}"]
+        body.append(f"{deep}{target} = {function}({target}, {expression})")
 
 
 def steps_in(item: Item) -> list[Step]:

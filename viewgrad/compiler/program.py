@@ -16,12 +16,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from .calls import Operation
 from .integers import Integer
 
 __all__ = [
     "Add",
     "Base",
     "Block",
+    "Call",
     "Check",
     "Choose",
     "Compute",
@@ -150,6 +152,43 @@ class Compute(Step):
     def summed(self) -> Labels:
         """The labels that are summed over."""
         return tuple([label for label in range(len(self.sizes)) if label not in self.out])
+
+
+@attrs.define(eq=False)
+class Call(Step):
+    """What a function of arrays gives, which has no kernel.
+
+    Arguments:
+        operation: the operator.
+        taken: its operands, all of each.
+        of: the number of the operand whose gradient it gives, from that of the result and the operands; None where it
+            gives the result.
+    """
+
+    operation: Operation
+    taken: tuple[Value, ...]
+    of: int | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values it takes."""
+        return self.taken
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what it gives."""
+        return self.operation.shape if self.of is None else self.operation.operands[self.of][0]  # type: ignore[index]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of what it gives."""
+        return self.operation.dtype if self.of is None else FLOAT
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of what it takes."""
+        given = [kind[0] for kind in self.operation.operands if kind is not None]
+        return given if self.of is None else [self.operation.shape, *given]
 
 
 @attrs.frozen(eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .program import Base, Places
 __all__ = ["Result", "Stream", "Named"]
 
 Shape = tuple[int, ...]
+ROLLED: Final = 200_000  # terms that may be left before loops of iterations that are not all alike are found
 
 
 class Named(NamedTuple):
@@ -51,7 +52,8 @@ class Stream:
         self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: frozenset[Any] = frozenset()
     ) -> None:
         self.locations = locations
-        self.roller = Roller(limit)
+        self.roller = Roller(max(limit, ROLLED))
+        self.limit = limit
         self.bases: list[Base] = []
         self.results: list[Result] = []
         self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
@@ -102,6 +104,26 @@ class Stream:
         )
         self._by_structure[structure] = place
         self.roller.take(structure, (*sizes, *ages), tuple(constants))
+        return self._new(place, shape, location)
+
+    def call(self, operation: Any, location: int, operands: Sequence[Named | float | int | bool | None]) -> Named:
+        """What an operator without a kernel gives; operands that are not given are None."""
+        ages: list[int] = []
+        constants: list[Any] = []
+        taken: list[tuple[Any, Any]] = []
+        for operand in operands:
+            operand = self._fetched(operand, location)
+            if type(operand) is Named:
+                taken.append((operand.place, tuple(range(len(operand.shape)))))
+                ages.append(self._counts[operand.place] - 1 - operand.number)
+            elif operand is not None:
+                taken.append(("c", type(operand) is bool))
+                constants.append(operand)
+        shape, dtype = operation.shape, operation.dtype.char
+        place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
+        structure = interned(("call", operation, location, tuple(taken)))
+        self._by_structure[structure] = place
+        self.roller.take(structure, tuple(ages), tuple(constants))
         return self._new(place, shape, location)
 
     def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> Named:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ..operators.codegen.compile import ARRAY_FUNCTIONS
 from .building import out_sizes
 from .executions import Executions
+from .functions import FUNCTIONS, MATH
 from .integers import ONE, Integer
-from .kernels import Kernel, Writer, flat, parenthesised, plus
-from .program import Add, Block, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
+from .kernels import EXTREMA, Kernel, Writer, flat, parenthesised, plus
+from .program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
 
 __all__ = ["VECTOR_FUNCTIONS", "write_vectors"]
 
@@ -28,21 +31,51 @@ IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
 }
 ALIASES: Final = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-    "atan2": "arctan2",
+    "atan2": "arctan2", "lgamma": "gammaln",
 }
+# Functions that formulas call, or that SciPy has.
+OF_FORMULAS: Final = (
+    "flowing", "sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log", "erf", "erfc", "lgamma",
+    "digamma",
+)
 
 
-def write_vectors(program: Program, executions: Executions, *, down: bool = False) -> Kernel:
-    """A program as the source of one Python function; see `write_kernel`."""
-    return VectorWriter(program, executions, down).kernel()
+def write_vectors(
+    program: Program, executions: Executions, *, down: bool = False, careful: bool = False
+) -> Kernel:
+    """A program as the source of one Python function; see `write_kernel`.
+
+    Arguments:
+        program, executions, down: as there.
+        careful: whether it divides by 0 as NumPy does.
+    """
+    writer = VectorWriter(program, executions, down)
+    writer.careful = careful
+    return writer.kernel()
 
 
 class VectorWriter(Writer):
     """Writes a program with NumPy's calls for what has dimensions."""
 
+    careful = False  # whether numbers are divided as NumPy divides them
+
     def __init__(self, program: Program, executions: Executions, down: bool) -> None:
         super().__init__(program, executions, down)
         self.arrays = array_bases(program)
+
+    def _expression(self, step: Compute, at: dict[int, str]) -> str:
+        if self.careful:
+            step = attrs.evolve(step, expression=dividing(step.expression))
+        return super()._expression(step, at)
+
+    def _called(self, step: Call) -> list[str]:
+        """A call of what has no kernel."""
+        name = self._function(step, self._callable(step))
+        arguments = [
+            value.step.name if isinstance(value, Operand) else super(VectorWriter, self)._value(value, {})
+            for value in step.taken
+        ]
+        return [f"{step.name} = {name}({', '.join(arguments)})"]
 
     def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
         """Write a step that has dimensions."""
@@ -86,11 +119,11 @@ class VectorWriter(Writer):
                 and self.owner.get(other) is block and self.users.get(other) == [step] and other.dtype == step.dtype
                 and sum(1 for each in step.taken if isinstance(each, Operand) and each.step is other) == 1
             ):
-                operator = IN_PLACE[step.expression][0]
+                symbol = IN_PLACE[step.expression][0]
                 if len(step.taken) == 1:
-                    return [f"{step.name} = {operator}({other.name}, {other.name})"]
+                    return [f"{step.name} = {symbol}({other.name}, {other.name})"]
                 rest = self._aligned(step.taken[1 - place], len(step.sizes))
-                return [f"{other.name} {operator} {rest}", f"{step.name} = {other.name}"]
+                return [f"{other.name} {symbol} {rest}", f"{step.name} = {other.name}"]
         return None
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
@@ -188,7 +221,7 @@ class VectorWriter(Writer):
             expression += ".copy()"
         kept = [label for label in range(count) if label in step.out]
         if step.summed:
-            function = "greatest" if step.operator == "greatest" else "add_reduce"
+            function = step.operator if step.operator in EXTREMA else "add_reduce"
             axes = f"({', '.join(map(str, step.summed))},)"
             expression = f"{function}({expression}, {axes})"
             if not step.out:
@@ -245,11 +278,31 @@ def array_bases(program: Program) -> set[str]:
 @functools.cache
 def vectorised(expression: str) -> str:
     """An expression of numbers as one of arrays."""
+    return _translated(expression, _Vectorised())
+
+
+@functools.cache
+def dividing(expression: str) -> str:
+    """An expression of numbers that divides them as NumPy does."""
+    return _translated(expression, _Dividing())
+
+
+def _translated(expression: str, transformer: ast.NodeTransformer) -> str:
     marked = expression.replace("{", "_place_").replace("}", "_")
-    tree = _Vectorised().visit(ast.parse(marked, mode="eval").body)
-    text = ast.unparse(tree)
+    text = ast.unparse(transformer.visit(ast.parse(marked, mode="eval").body))
     parts = text.split("_place_")
     return parts[0] + "".join("{" + part.replace("_", "}", 1) for part in parts[1:])
+
+
+class _Dividing(ast.NodeTransformer):
+    """Puts a function in the place of divisions."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """An operation on two numbers."""
+        left, right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.op, ast.Div):
+            return ast.Call(ast.Name("divide", ast.Load()), [left, right], [])
+        return ast.BinOp(left, node.op, right)
 
 
 class _Vectorised(ast.NodeTransformer):
@@ -332,18 +385,43 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
         "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
         "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "abs", "floor", "ceil", "trunc",
         "rint", "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide",
-        "where", "logical_and", "logical_or", "logical_not",
+        "where", "logical_and", "logical_or", "logical_not", "remainder",
     ):
         found[name] = getattr(np, ALIASES.get(name, name))
-    for name in ("flowing", "sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log"):
-        found[name] = getattr(ARRAY_FUNCTIONS, name)
+    for name in OF_FORMULAS:
+        found[name] = functools.partial(_called_with_arrays, ALIASES.get(name, name))
     found["finite_or_zero"] = lambda a: np.where(np.isfinite(a), a, 0.0)
     found["negative"] = np.negative
     found["bool"] = lambda a: np.asarray(a, bool)
+    found["as_float"] = lambda a: np.asarray(a, float)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": np.add.at, "add_reduce": np.add.reduce,
-        "greatest": np.maximum.reduce, "broadcast_to": np.broadcast_to,
+        "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
     }
 
 
+def _called_with_arrays(name: str, *given: Any) -> Any:
+    """A function of formulas, of arrays and of numbers."""
+    return getattr(ARRAY_FUNCTIONS, name)(*[np.asarray(each) for each in given])
+
+
 VECTOR_FUNCTIONS: Final = _vector_functions()
+
+
+def _careful(function: Callable[..., Any], of_arrays: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numbers that gives inf or nan where NumPy does."""
+
+    def careful(*given: float) -> Any:
+        try:
+            return function(*given)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            return float(of_arrays(*[np.float64(each) for each in given]))
+
+    return careful
+
+
+CAREFUL: Final = {"divide": _careful(operator.truediv, np.divide)} | {
+    name: _careful(function, VECTOR_FUNCTIONS[PREFIX + name])
+    for name, function in [*MATH.items(), *[(function.__name__, function) for function in FUNCTIONS]]
+    if PREFIX + name in VECTOR_FUNCTIONS
+}

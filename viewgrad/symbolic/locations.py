@@ -14,10 +14,10 @@ GENERATED: Final = "<viewgrad generated"
 
 
 class Locations:
-    """Numbers for source lines.
+    """Numbers for places in the source: each instruction of the interpreter has one of its own.
 
     Attributes:
-        lines: by number, the file and the line.
+        lines: by number, the file and the line; several numbers may be on one line.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Locations:
         self._ours: dict[CodeType, bool] = {}
 
     def here(self) -> int:
-        """The number of the line that is being run, outside of the library."""
+        """The number of the place that is being run, outside of the library."""
         frame = sys._getframe(2)
         ours = self._ours
         while True:
@@ -44,13 +44,8 @@ class Locations:
         key = (code, frame.f_lasti)
         number = self._numbers.get(key)
         if number is None:
-            line = (code.co_filename, frame.f_lineno)
-            try:
-                number = self.lines.index(line)
-            except ValueError:
-                number = len(self.lines)
-                self.lines.append(line)
-            self._numbers[key] = number
+            number = self._numbers[key] = len(self.lines)
+            self.lines.append((code.co_filename, frame.f_lineno))
         return number
 
     def told(self, number: int) -> str:

@@ -1,0 +1,157 @@
+"""What compiled programs compute: each operator that has a kernel, and those that are called, against eager."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+
+NUMBA = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
+EXECUTORS = ["python", pytest.param("numba", marks=[NUMBA, pytest.mark.slow])]
+
+
+def gauss_seidel(x):
+    a = x + 20 * np.eye(len(x))
+    y = vg.zeros(len(x))
+    for _ in range(4):
+        for i in range(len(x)):
+            y[i] = (a[0, i] - a[i, :i] @ y[:i] - a[i, i + 1 :] @ y[i + 1 :]) / a[i, i]
+    return (y * y).sum()
+
+
+def triangular_slices(x):
+    a = x @ x.T + 9 * np.eye(len(x))
+    for j in range(len(x)):
+        a[j, j] = np.sqrt(a[j, j] - (a[j, :j] ** 2).sum())
+        for i in range(j + 1, len(x)):
+            a[i, j] = (a[i, j] - (a[i, :j] * a[j, :j]).sum()) / a[j, j]
+    return sum(np.log(a[i, i]) for i in range(len(x)))
+
+
+def irregular_rows(x):
+    symbols = np.random.default_rng(0).integers(0, 6, 60)
+    level, total = x[0], 0.0
+    for t in range(60):
+        level = np.tanh(level @ x) * x[:, int(symbols[t])]
+        total = total + level.sum()
+    return total
+
+
+def shrinking_arrays(x):
+    u = vg.maximum(x[0], 0.0)
+    for i in range(len(x) - 1, 0, -1):
+        u = vg.maximum(u[:i] * 0.4 + u[1 : i + 1] * 0.6, x[i, :i] * np.arange(i))
+    return u[0]
+
+
+def steps_by_max(x):
+    best = x[0].clone()
+    for t in range(1, len(x)):
+        for k in range(len(x)):
+            best[k] = vg.stack([best[k], best[k - 1] + x[t, k], x[t, 0]]).max()
+    return best.max()
+
+
+def walk_in_sorted_order(x):
+    level = x[0]
+    for i in range(len(x)):
+        level = np.sort(level * x[i]) + np.linalg.solve(x + 20 * np.eye(len(x)), level)
+    return level.sum()
+
+
+PROGRAMS = {
+    "shrinking arrays": shrinking_arrays,
+    "max": lambda x: x.max() * 2.0,
+    "max with ties": lambda x: (np.round(x).max(1) ** 2).sum() + np.round(x).max(axis=(0, 1), keepdims=True).sum(),
+    "shares of ties": lambda x: ((x * 0).max(0) * x[0]).sum() + (x * 0).min(),
+    "min": lambda x: (x.min(0, keepdims=True) * x).sum(),
+    "max of nan": lambda x: (x * vg.where(x > 1, np.nan, x).max()).sum(),
+    "clip": lambda x: vg.clip(x, -0.5, 0.5).sum() + vg.clip(x, max=0.1).sum() + (vg.clip(x, x[0], 1.0) ** 2).sum(),
+    "cumsum": lambda x: (x.cumsum(0) * x.cumsum(1)).sum() + (vg.cumsum(x) ** 2).sum(),
+    "products with zeros": lambda x: sum([
+        (vg.cumprod(np.round(x), 0) * vg.cumprod(x, 1)).sum(), vg.prod(np.round(x)), (vg.prod(x, 0) * x).sum(),
+        (vg.prod(np.round(x), 1, keepdims=True) * x).sum(),
+    ]),
+    "softmax": lambda x: (vg.softmax(x) * x).sum() + (vg.log_softmax(x, 0) * x * x).sum() + vg.logsumexp(x),
+    "deviations": lambda x: x.var() + (x.var(1, ddof=1) * x[:, 0]).sum() + vg.vector_norm(x) + x.std(),
+    "norm of zeros": lambda x: vg.vector_norm(x * 0) + x.sum(),
+    "special functions": lambda x: sum([
+        (vg.erf(x) * vg.erfc(x)).sum(), vg.gammaln(x * x + 0.3).sum(), vg.gammaln(x * 3 + 0.1).sum(),
+        vg.logsigmoid(x).sum(), vg.expit(x).sum(), vg.relu6(x).sum(), vg.silu(x).sum(), np.log1p(x * x).sum(),
+        np.expm1(x).sum(), np.logaddexp(x, 1.0).sum(), vg.sigmoid(x).sum(), np.tanh(x).sum(), vg.ndtr(x).sum(),
+    ]),
+    "choices": lambda x: sum([
+        vg.where(x > 0, x * x, -x).sum(), vg.maximum(np.round(x), 0.0).sum(), vg.fmax(x, x[0]).sum(),
+        vg.fmin(x, 0.5).sum(), vg.minimum(x, x * x).sum(),
+    ]),
+    "stacks of matrices": lambda x: ((x[:, None, :] @ x[:, :, None]) ** 2).sum() + (x[:, 0] @ x @ x[0]).sum(),
+    "calls": lambda x: (vg.linalg.det(x[:3, :3]) * vg.linalg.inv(x)).sum() + (vg.sort(x, 1) * x).sum(),
+    "calls with several results": lambda x: vg.linalg.svd(x)[1].sum() + vg.linalg.slogdet(x)[1],
+    "index arrays": lambda x: x[[0, 2, 2], [1, 1, 3]].sum() * x[np.array([1, 0])].prod() + vg.take(x, [1, 2], 1).sum(),
+}  # fmt: skip
+LOOPS = [gauss_seidel, triangular_slices, irregular_rows, steps_by_max, walk_in_sorted_order]
+
+
+def check(f, executor, size=6):
+    compiled = vg.compile(f, executor=executor)
+    for number in range(4):
+        numbers = np.random.default_rng(number).normal(size=(size, size))
+        x, y = vg.Tensor(numbers, requires_grad=True), vg.Tensor(numbers, requires_grad=True)
+        found, wanted = compiled(x), f(y)
+        np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-10)
+        (mine,), (theirs,) = vg.autograd.grad(found, x), vg.autograd.grad(wanted, y)
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-11)
+    assert found.grad_fn.name() == "CompiledBackward", compiled.explain()
+    return compiled
+
+
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_operators_give_what_they_give_eagerly(name, executor):
+    check(PROGRAMS[name], executor)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
+def test_loops_of_them_are_found_and_give_what_they_give_eagerly(f, executor):
+    compiled = check(f, executor, 12)
+    assert "times" in compiled.explain()
+
+
+def test_a_fresh_program_of_many_kinds_of_elements_goes_through_one_kernel():
+    def f(x):
+        return sum([vg.softmax(x * x).max(), vg.clip(x, 0.0, 1.0).sum(), vg.linalg.det(x)])
+
+    compiled = check(f, "python")
+    assert "call_det" in compiled.source()
+    assert "call_clip" not in compiled.source()
+
+
+@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
+def test_where_numpy_gives_inf_the_program_does_from_then_on():
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            total = total + np.exp(x[i]) / (1 + np.exp(x[i]))
+        return total
+
+    compiled = vg.compile(f, executor="python")
+    for numbers in ([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [1.0, -2.0, 3.0], [1.0, 800.0, 3.0], [1.0, 2.0, 3.0]):
+        x, y = vg.Tensor(numbers, requires_grad=True), vg.Tensor(numbers, requires_grad=True)
+        found, wanted = compiled(x), f(y)
+        np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy())
+        np.testing.assert_allclose(vg.autograd.grad(found, x)[0].numpy(), vg.autograd.grad(wanted, y)[0].numpy())
+    assert found.grad_fn.name() == "CompiledBackward"
+
+
+@NUMBA
+def test_an_error_in_a_call_from_a_kernel_is_raised():
+    compiled = vg.compile(lambda x: vg.linalg.inv(x).sum(), executor="numba")
+    for _ in range(3):
+        compiled(vg.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        compiled(vg.zeros((2, 2)))
