@@ -53,7 +53,7 @@ OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logica
 KNOWN: Final = frozenset({
     "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",
     "digamma", "flowing", "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1",
-    "abs", "exp2",
+    "abs", "exp2", "less_exponent",
 })
 STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "rint", "sign", "floor_divide"})  # their derivative is 0
 # What is no operator by itself.

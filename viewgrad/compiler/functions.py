@@ -86,6 +86,10 @@ def logaddexp(a: float, b: float) -> float:
     return a + b
 
 
+def less_exponent(a: float, b: float) -> float:
+    return -math.inf if a == -math.inf and b == -math.inf else a - b
+
+
 def sigmoid(a: float) -> float:
     return 1.0 / (1.0 + math.exp(-a))
 
@@ -173,6 +177,6 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, square, sign, maximum, minimum, fmax, fmin, power, exp2,
-    logaddexp, sigmoid, floor_divide, remainder, digamma,
+    logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, flowing, over_square, power_slope, power_log, pairwise_sum,
 )

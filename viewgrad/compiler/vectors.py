@@ -36,7 +36,7 @@ ALIASES: Final = {
 # Functions that formulas call, or that SciPy has.
 OF_FORMULAS: Final = (
     "flowing", "sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log", "erf", "erfc", "lgamma",
-    "digamma",
+    "digamma", "less_exponent",
 )
 
 
