@@ -1,4 +1,7 @@
-"""`compile`: an ordinary function of tensors, recorded once and compiled, gradient included."""
+"""`compile`: an ordinary function of tensors, recorded once and compiled, gradient included.
+
+It is long because the public functions have their docstrings, with examples, beside them.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class CompiledBackward(Node):
         return tuple(gradients)
 
     def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same from a replay of the record, which can be differentiated in turn."""
+        """The gradients from a replay of the record, which can be differentiated in turn."""
         if self.run is None:
             raise self._freed()
         tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]

@@ -65,11 +65,11 @@ class Executions:
         return self.counts[self._named[name]]
 
     def largest_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
-        """The same as `largest`, for the block with a name."""
+        """What `largest` gives for the block with a name."""
         return self.largest(self._named[name], sizes)
 
     def elements_named(self, name: str, sizes: tuple[Integer, ...]) -> int:
-        """The same as `elements`, for the block with a name."""
+        """What `elements` gives for the block with a name."""
         return self.elements(self._named[name], sizes)
 
     def are_apart(self, first: tuple[str, Read | Write], second: tuple[str, Read | Write]) -> bool:

@@ -2,6 +2,8 @@
 
 The steps of a block that run over the same ranges become one loop nest, as long as no element is read after it was
 written that was to be read before, or the other way round. What is used outside of its nest goes to a buffer.
+
+It is long because one writer holds what all nests of a program share.
 """
 
 from __future__ import annotations

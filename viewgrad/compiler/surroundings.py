@@ -96,7 +96,7 @@ class Surroundings:
         return all(_same(self.kept[number], value) for number, value in self.contents)
 
     def _equal(self) -> bool:
-        """The same by looking everything up anew."""
+        """Whether all is as it was, found by looking everything up anew."""
         now = self._values()
         for each, kept in zip(self.seen, self.kept):
             found = next(now, None)
@@ -148,10 +148,8 @@ def _function(function: Any, path: str, visited: set[int], budget: list[int], de
     if wrapped is not None:
         yield from _function(wrapped, path + ".__wrapped__", visited, budget, depth)
     if isinstance(function, functools.partial):
-        for number, argument in enumerate(function.args):
-            yield from _value(Seen(f"{path}({number})", argument), visited, budget, depth)
-        for name, argument in function.keywords.items():
-            yield from _value(Seen(f"{path}({name})", argument), visited, budget, depth)
+        for place, argument in (*enumerate(function.args), *function.keywords.items()):
+            yield from _value(Seen(f"{path}({place})", argument), visited, budget, depth)
         yield from _function(function.func, path + ".func", visited, budget, depth)
         return
     code = getattr(function, "__code__", None)

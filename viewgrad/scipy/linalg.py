@@ -1,4 +1,7 @@
-"""`scipy.linalg` for tensors."""
+"""`scipy.linalg` for tensors.
+
+It is long because it is a collection: each function stands beside its derivative.
+"""
 
 from __future__ import annotations
 

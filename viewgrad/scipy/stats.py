@@ -2,6 +2,8 @@
 
 A density is differentiable with respect to the value and all parameters, a distribution function with respect to the
 value, the location and the scale, and the parameters that its formula differentiates.
+
+It is long because it is a collection: a few lines for each distribution.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from ..errors import GraphError
 from ..views.gather import last_writers
 from .attributes import Frozen, Given, thawed
 from .graph import Block, Node, Value
-from .kinds import operator_of
-from .requirements import types_with_grad
+from .kinds import operator_of, types_with_grad
 from .steps import VjpStep
 from .templates import template_for
 from .types import TensorType, Window, row_strides, whole

@@ -4,6 +4,8 @@ A node takes values and gives values; each value is given by one node, once. The
 from guards, which raise: a write is a node that gives a new version of its base. A graph of a million nodes fits into a
 few hundred megabytes, which is why nodes and values are what they are: slots, tuples, and one object where there is one
 output.
+
+It is long because values, nodes, blocks and graphs hold links to each other, which one file keeps right.
 """
 
 from __future__ import annotations
@@ -461,7 +463,7 @@ class Graph:
         return "{}:{}".format(*self.locations[node.location])
 
     def clone(self) -> Graph:
-        """The same graph anew."""
+        """A copy of the graph."""
         copied = Graph(list(self.locations))
         values: dict[Value, Value | None] = {}
         for value in self.inputs:

@@ -1,13 +1,18 @@
-"""The kinds of nodes, and the operators that some of them are."""
+"""The kinds of nodes, the operators that some of them are, and which outputs of each a gradient can flow to."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
+from .types import TensorType
 
-__all__ = ["ATTRIBUTES", "attribute_names", "input_places", "kind_of", "operator_of"]
+if TYPE_CHECKING:
+    from .graph import Value
+
+__all__ = ["ATTRIBUTES", "attribute_names", "input_places", "kind_of", "operator_of", "types_with_grad"]
 
 # The kinds that are no operators, each with the names of its attributes.
 ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
@@ -76,3 +81,30 @@ def input_places(operator: Operator, count: int) -> dict[str, list[int]]:
         places[argument.name] = list(range(start, start + length))
         start += length
     return places
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+NEVER: Final = frozenset({"detach", "winners_at", "guard", "constant", "full"})
+OF_BASE: Final = frozenset({"read", "overwrite", "gather_at", "put_at_silent", "add_at_silent"})
+
+
+def types_with_grad(kind: str, inputs: Sequence[Value | None], types: Sequence[Any]) -> list[Any]:
+    """The types of a node's outputs, with and without gradients as follows from its inputs."""
+    required = [value is not None and value.type.requires_grad for value in inputs]
+    if kind in NEVER:
+        required = [False]
+    elif kind in OF_BASE:
+        required = required[:1]
+    silent: tuple[int, ...] = ()
+    operator = operator_of(kind)
+    if operator is not None and any(required):
+        places = input_places(operator, len(inputs))
+        required = [required[number] for name in operator.differentiable for number in places[name]]
+        outputs = operator.signature.outputs
+        silent = tuple([outputs.index(name) for name in operator.nondifferentiable_outputs])
+    some = any(required)
+    return [
+        each.with_grad(some and number not in silent and each.dtype.kind in "fc") if type(each) is TensorType else each
+        for number, each in enumerate(types)
+    ]

@@ -291,7 +291,7 @@ def named(name: str) -> str:
 
 
 def gathered_lists(given: dict[str, Any]) -> dict[str, Any]:
-    """The same with the items of lists, which are called `name[0]`, `name[1]`, ..., in lists."""
+    """The values by name, with the items `name[0]`, `name[1]`, ... of lists in lists."""
     result: dict[str, Any] = {}
     for name, value in given.items():
         if name.endswith("]") and not name.startswith("grads["):

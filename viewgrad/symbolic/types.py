@@ -36,7 +36,7 @@ class Type:
     requires_grad: bool = False
 
     def with_grad(self, requires_grad: bool) -> Type:
-        """The same with or without a gradient, where that makes a difference."""
+        """This type with or without a gradient, where that makes a difference."""
         return self
 
 
@@ -68,7 +68,7 @@ class TensorType(Type):
         return found
 
     def with_grad(self, requires_grad: bool) -> TensorType:
-        """The same with or without a gradient."""
+        """This type with or without a gradient."""
         return self if self.requires_grad is requires_grad else TensorType.of(self.dtype, self.shape, requires_grad)
 
     @property

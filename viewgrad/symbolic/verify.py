@@ -35,17 +35,7 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         if id(node) in seen:
             raise _error(graph, node, "stands in two places")
         seen.add(id(node))
-        for number, value in enumerate(node.inputs):
-            if value is None:
-                continue
-            if value not in known:
-                raise _error(graph, node, f"takes a value as input {number} that is not given before it")
-            if node not in value.users:
-                raise _error(graph, node, f"is no user of its input {number}")
-            uses[value] = uses.get(value, 0) + 1
-        for number, value in enumerate(node.outputs):
-            if value.node is not node:
-                raise _error(graph, node, f"is not the node of its output {number}")
+        _verify_values(graph, node, known, uses)
         if node is block.returns:
             break
         for each in node.blocks:
@@ -65,6 +55,20 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         if len(value.users) != uses.get(value, 0):
             raise _error(graph, value.node, f"has {uses.get(value, 0)} uses, and knows of {len(value.users)}")
     known.difference_update(given)  # nothing outside may take them
+
+
+def _verify_values(graph: Graph, node: Node, known: set[Value], uses: dict[Value, int]) -> None:
+    for number, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        if value not in known:
+            raise _error(graph, node, f"takes a value as input {number} that is not given before it")
+        if node not in value.users:
+            raise _error(graph, node, f"is no user of its input {number}")
+        uses[value] = uses.get(value, 0) + 1
+    for number, value in enumerate(node.outputs):
+        if value.node is not node:
+            raise _error(graph, node, f"is not the node of its output {number}")
 
 
 def _error(graph: Graph, node: Node, what: str) -> GraphError:

@@ -9,35 +9,21 @@ import attrs
 import numpy as np
 from hypothesis import strategies as st
 
-from ..tensor.windows import address_of
 from . import steps as s
+from .drawn_leaves import leaves
 from .functions import ELEMENTWISE, LARGEST, OTHERS, ProgramFunction, ViewOp, view_of_array
 from .indices import Index, Named, index_value
 from .program import Program
+from .shapes import are_operands, broadcastable, fits_into, is_index, same_window
 from .sketch import Sketch
 from .view_strategies import LARGEST_SIZE, array_indices, basic_indices, unpack_ops, view_ops
 
-__all__ = ["Writer", "leaves"]
+__all__ = ["Writer"]
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
 
-LENGTHS = st.sampled_from([2, 3, 1, 4, 2, 3, 2, 3, 2, 4, 3, 2, 1, 3, 2, 0])
 NUMBERS = (2.0, 0.5, -1.0, 1.5, -0.25, 1, 3)
-
-
-@st.composite
-def leaves(draw: Draw, name: str, *, complex: bool = True) -> s.Leaf:
-    """A leaf of any layout."""
-    kind = draw(st.sampled_from(["f", "f", "f", "c", "i"] if complex else ["f", "f", "f", "i"]))
-    ndim = draw(st.sampled_from([1, 2, 3, 2, 1, 2, 0]))
-    shape = tuple(draw(LENGTHS) for _ in range(ndim))
-    if np.prod(shape) > LARGEST_SIZE:
-        shape = shape[:-1]
-    layout = draw(st.sampled_from(["C", "F", "strided", "reversed", "foreign"] if shape else ["C", "foreign"]))
-    requires_grad = kind != "i" and draw(st.sampled_from([True, True, True, False]))
-    single = kind != "i" and draw(st.sampled_from([False] * 7 + [True]))
-    return s.Leaf(name, shape, kind, layout, draw(st.integers(1, 6)), requires_grad, single)
 
 
 class Writer:
@@ -204,7 +190,7 @@ class Writer:
         function = self.choose(self._functions(self.array(first), several=True))
         operands: tuple[Any, ...] = (first,)
         if function.arity == 2:
-            second = self.draw_operand(lambda shape: _broadcastable(shape, self.array(first).shape), function)
+            second = self.draw_operand(lambda shape: broadcastable(shape, self.array(first).shape), function)
             operands = (first, second)
             if isinstance(second, str | s.Table) and self.draw(st.booleans()):
                 operands = (second, first)
@@ -273,7 +259,8 @@ class Writer:
                 return None
         elif function.arity == 2:
             shape, others = array.shape, self.names(self.differentiable)
-            second = self.choose([other for other in others if _pair(function.name, shape, self.array(other).shape)])
+            fits = [other for other in others if are_operands(function.name, shape, self.array(other).shape)]
+            second = self.choose(fits)
             if second is None:
                 return None
             operands = (name, second)
@@ -302,14 +289,14 @@ class Writer:
         """An index with an array in it; None where there is nothing to index."""
         if 0 in shape or not shape:
             return None
-        numbers = [Named(name) for name in self.names(lambda name: _is_index(self.array(name), shape[0]))]
+        numbers = [Named(name) for name in self.names(lambda name: is_index(self.array(name), shape[0]))]
         return self.draw(array_indices(shape, numbers))  # type: ignore[no-any-return]
 
     def draw_detach(self) -> Any:
         return s.Detach(self.new_name("d"), self.choose(self.names(self.differentiable)))
 
     def draw_detach_in_place(self) -> Any:
-        """Of a base; with views only where nothing was written to before, so that these have their own histories."""
+        """A base detached in place, with views only where nothing was written to before."""
 
         def can_be(name: str) -> bool:
             facts = self.sketch.facts[name]
@@ -347,7 +334,7 @@ class Writer:
         function = self.choose(functions)
         operands: tuple[Any, ...] = ()
         if function.arity == 2:
-            operands = (self.draw_operand(lambda shape: _fits_into(shape, array.shape), function),)
+            operands = (self.draw_operand(lambda shape: fits_into(shape, array.shape), function),)
         if not self._tame(function, (target, *operands), array):
             return None
         return s.Write(target, function, operands, self.choose(["method", "operator", "numpy"]))
@@ -361,11 +348,11 @@ class Writer:
 
     def draw_value(self, target: str, window: Array) -> s.Operand:
         """Something to write over a window of `target`."""
-        value = self.draw_operand(lambda shape: _fits_into(shape, window.shape))
+        value = self.draw_operand(lambda shape: fits_into(shape, window.shape))
         array = np.asarray(self.sketch.value(value))
         if array.dtype.kind == "c" and window.dtype.kind != "c":
             return 0.5
-        if isinstance(value, str) and _same_window(array, window):
+        if isinstance(value, str) and same_window(array, window):
             return 0.5
         return value
 
@@ -397,7 +384,7 @@ class Writer:
         if array.dtype.kind == "i":
             symbols = [f for f in symbols if f.name in ("mul", "add")]
         function = self.choose(symbols)
-        value = self.draw_operand(lambda shape: _fits_into(shape, window.shape), function)
+        value = self.draw_operand(lambda shape: fits_into(shape, window.shape), function)
         values = [window, self.sketch.value(value)]
         if not function.tame(values):
             return None
@@ -413,12 +400,12 @@ class Writer:
         array = self.array(target)
         functions = [f for f in self._functions(array) if f.ufunc]
         function = self.choose(functions)
-        fits = [name for name in self.names(self.differentiable) if _fits_into(self.array(name).shape, array.shape)]
+        fits = [name for name in self.names(self.differentiable) if fits_into(self.array(name).shape, array.shape)]
         if not fits or function is None:
             return None
         operands: tuple[Any, ...] = (self.choose(fits),)
         if function.arity == 2:
-            operands = (*operands, self.draw_operand(lambda shape: _fits_into(shape, array.shape), function))
+            operands = (*operands, self.draw_operand(lambda shape: fits_into(shape, array.shape), function))
         values = [self.sketch.value(operand) for operand in operands]
         if any(np.asarray(value).dtype.kind == "c" for value in values) and not function.complex:
             return None
@@ -452,43 +439,3 @@ class Writer:
             return None if write is None else s.NoGrad((write,))
         finally:
             self.sketch.recording = True
-
-
-# -- shapes ------------------------------------------------------------------------------------------------------------
-
-
-def _broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    try:
-        np.broadcast_shapes(shape, other)
-    except ValueError:
-        return False
-    return True
-
-
-def _fits_into(shape: tuple[int, ...], window: tuple[int, ...]) -> bool:
-    return _broadcastable(shape, window) and np.broadcast_shapes(shape, window) == window
-
-
-def _pair(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether tensors of these shapes can be the operands of a function that takes two."""
-    if name == "outer":
-        return len(shape) == len(other) == 1
-    if name == "stack":
-        return shape == other
-    if name == "concatenate":
-        return len(shape) == len(other) > 0 and shape[1:] == other[1:]
-    return 0 < len(shape) and 0 < len(other) and _matrices_fit(shape, other)
-
-
-def _matrices_fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    if len(a) > 2 or len(b) > 2:
-        return False
-    return a[-1] == b[-2 if len(b) > 1 else 0]
-
-
-def _same_window(a: Array, b: Array) -> bool:
-    return address_of(a) == address_of(b) and a.shape == b.shape and a.strides == b.strides
-
-
-def _is_index(array: Array, extent: int) -> bool:
-    return array.dtype.kind == "i" and 0 < array.ndim <= 1 and bool((array < extent).all() and (array >= -extent).all())

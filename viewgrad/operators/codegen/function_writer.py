@@ -6,7 +6,7 @@ import numpy as np
 
 from ..language.declaration import Argument, Formula, Operator
 from .kind_writer import guarded_forward, kind_check
-from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_likes
+from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_input_specs
 from .scalars import scalar_path
 
 __all__ = ["FunctionWriter", "may_write_reals"]
@@ -316,7 +316,7 @@ class FunctionWriter:
         return [f"{indent}if {test}:", *(f"{indent}    {line}" for line in body)]
 
     def _likes(self, indent: str, *, inplace: bool = False) -> list[str]:
-        if not needs_likes(self.operator):
+        if not needs_input_specs(self.operator):
             return []
         if self.listed is not None:
             return [f"{indent}node.input_specs = [(array.shape, array.dtype) for array in a0]"]

@@ -19,7 +19,7 @@ __all__ = [
     "edge_slots",
     "grads_are_several",
     "keeps_precision",
-    "needs_likes",
+    "needs_input_specs",
 ]
 
 
@@ -36,6 +36,7 @@ class NodeWriter:
         self.class_name = class_name
         self.arguments = operator.signature.tensors
         self.listed = next((argument for argument in self.arguments if argument.kind == "tensors"), None)
+        self.order = {argument.name: i for i, argument in enumerate(self.arguments)} if self.listed is None else {}
         self.several = grads_are_several(operator)
         self.saved = tuple(
             dict.fromkeys(read for formula in operator.formulas for read in (*formula.reads, *formula.results))
@@ -48,7 +49,7 @@ class NodeWriter:
         """The source of the class."""
         operator = self.operator
         slots = [*edge_slots(operator), *[f"saved_{name}" for name in (*self.saved, *self.kept)]]
-        if needs_likes(operator):
+        if needs_input_specs(operator):
             slots.append("input_specs")
         if self.several:
             slots.append("output_specs")
@@ -113,7 +114,7 @@ class NodeWriter:
             for name in self.saved
         ]
 
-    def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:  # noqa: C901 - in the order of the text
+    def apply(self, name: str, *, recorded: bool, release: bool) -> list[str]:
         """One of the functions that compute gradients."""
         operator = self.operator
         grad = "grads" if self.several else "grad"
@@ -122,63 +123,76 @@ class NodeWriter:
             lines.append(f"        grads = ops.materialized(grads, node.output_specs, {recorded})")
         if self.listed is not None:
             return lines + self._apply_to_list(recorded, release)
-        order = {argument.name: i for i, argument in enumerate(self.arguments)}
-        one = self.one
-        loaded: set[str] = set()
-        if not one:
+        if not self.one:
             targets = ", ".join(f"e{i}" for i in range(len(self.arguments)))
             lines.append(f"        {targets}{',' if len(self.arguments) == 1 else ''} = edges")
             lines.append("        " + " = ".join(f"g{i}" for i in range(len(self.arguments))) + " = None")
+        loaded: set[str] = set()
         for formula in operator.formulas:
             indent = "        "
-            if not one:
-                needed = " or ".join(f"e{order[name]} is not None" for name in formula.inputs)
-                if release and self.symmetric and formula is operator.formulas[1]:
-                    lines += [
-                        f"        if e0 is not None and {self._of_one_value()}:",
-                        "            g0 = np_add(g0, g0, g0) if type(g0) is ndarray else g0 + g0",
-                        f"        elif {needed}:",
-                    ]
-                else:
-                    lines.append(f"        if {needed}:")
+            if not self.one:
+                lines += self._if_needed(formula, release)
                 indent += "    "
                 loaded = set()
             for read in (*formula.reads, *formula.results, *formula.kept):
                 if read not in loaded:
                     loaded.add(read)
-                    if not recorded and self._may_be_number(read):
-                        lines += [
-                            f"{indent}{read} = node.saved_{read}",
-                            f"{indent}if type({read}) is not float64:",
-                            f"{indent}    {read} = {read}.array",
-                        ]
-                    else:
-                        lines.append(f"{indent}{read} = {self._load(read, recorded, order)}")
-            targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
-            product = self._formula(product_of(formula.tree), recorded)
-            written = self._in_place(formula) if release else None
-            if written is None:
-                lines += self._assigned(formula, targets, product, recorded, indent)
-            else:
-                later = operator.formulas[operator.formulas.index(formula) + 1 :]
-                others = [f"e{order[name]} is None" for other in later for name in other.inputs]
-                if self.symmetric and later:
-                    others = [f"(e1 is None or {self._of_one_value()})"]
-                lines += self._reused(formula, targets, product, written, others, indent)
+                    lines += [indent + line for line in self._loading(read, recorded)]
+            lines += self._evaluated(formula, recorded, release, indent)
         if release:
             lines += self.releases()
-        if operator.user_defined:
-            for i, argument in enumerate(self.arguments):
-                if argument.name in operator.differentiable:
-                    checked = f"checked_gradient(g{i}, node.input_specs[{i}], {operator.name!r}, {argument.name!r})"
-                    lines.append(f"        g{i} = {checked}")
-        elif needs_likes(operator):
-            lines.append("        if node.input_specs is not None:")
-            for i in range(len(self.arguments)):
-                lines.append(f"            g{i} = match_spec(g{i}, node.input_specs[{i}])")
+        lines += self._matched()
         results = ", ".join(f"g{i}" for i in range(len(self.arguments)))
-        lines += [f"        return {results}", ""]
-        return lines
+        return [*lines, f"        return {results}", ""]
+
+    def _if_needed(self, formula: Formula, release: bool) -> list[str]:
+        """The line that asks whether a gradient is wanted that the formula gives."""
+        needed = " or ".join(f"e{self.order[name]} is not None" for name in formula.inputs)
+        if release and self.symmetric and formula is self.operator.formulas[1]:
+            return [
+                f"        if e0 is not None and {self._of_one_value()}:",
+                "            g0 = np_add(g0, g0, g0) if type(g0) is ndarray else g0 + g0",
+                f"        elif {needed}:",
+            ]
+        return [f"        if {needed}:"]
+
+    def _loading(self, read: str, recorded: bool) -> list[str]:
+        """What gives a local name to something that was saved."""
+        if not recorded and self._may_be_number(read):
+            return [
+                f"{read} = node.saved_{read}",
+                f"if type({read}) is not float64:",
+                f"    {read} = {read}.array",
+            ]
+        return [f"{read} = {self._load(read, recorded)}"]
+
+    def _evaluated(self, formula: Formula, recorded: bool, release: bool, indent: str) -> list[str]:
+        """What computes the gradients of a formula: over the incoming gradient where that can be reused."""
+        operator, order = self.operator, self.order
+        targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
+        product = self._formula(product_of(formula.tree), recorded)
+        written = self._in_place(formula) if release else None
+        if written is None:
+            return self._assigned(formula, targets, product, recorded, indent)
+        later = operator.formulas[operator.formulas.index(formula) + 1 :]
+        others = [f"e{order[name]} is None" for other in later for name in other.inputs]
+        if self.symmetric and later:
+            others = [f"(e1 is None or {self._of_one_value()})"]
+        return self._reused(formula, targets, product, written, others, indent)
+
+    def _matched(self) -> list[str]:
+        """What checks gradients, or brings them to the shape and dtype of what they belong to."""
+        operator = self.operator
+        if operator.user_defined:
+            return [
+                f"        g{i} = checked_gradient(g{i}, node.input_specs[{i}], {operator.name!r}, {argument.name!r})"
+                for i, argument in enumerate(self.arguments)
+                if argument.name in operator.differentiable
+            ]
+        if not needs_input_specs(operator):
+            return []
+        matched = [f"            g{i} = match_spec(g{i}, node.input_specs[{i}])" for i in range(len(self.arguments))]
+        return ["        if node.input_specs is not None:", *matched]
 
     def _assigned(self, formula: Formula, targets: str, product: str, recorded: bool, indent: str) -> list[str]:
         """The assignment of what a formula gives, and of zeros where nothing flows, if the formula says so.
@@ -290,15 +304,15 @@ class NodeWriter:
             return name in self.saved and (in_place or isinstance(self.operator.forward, np.ufunc))
         return name in self.saved and not self.operator.signature.argument(name).optional
 
-    def _load(self, name: str, recorded: bool, order: dict[str, int]) -> str:
+    def _load(self, name: str, recorded: bool) -> str:
         if name not in self.saved:
             return f"node.saved_{name}"
         if not recorded:
-            if name in order and self.operator.signature.argument(name).optional:
+            if name in self.order and self.operator.signature.argument(name).optional:
                 return f"None if node.saved_{name} is None else node.saved_{name}.array"
             return f"node.saved_{name}.array"
-        if name in order:
-            number = order[name]
+        if name in self.order:
+            number = self.order[name]
             slots = edge_slots(self.operator)
             edge = f"node.edges[{number}]" if slots == ["edges"] else f"node.{slots[number]}"
             if self.operator.signature.argument(name).optional:
@@ -323,7 +337,7 @@ class NodeWriter:
                     else f"[saved.array for saved in node.saved_{read}]"
                 )
             else:
-                value = self._load(read, recorded, {})
+                value = self._load(read, recorded)
             lines.append(f"        {read} = {value}")
         lines.append(f"        grads_of_list = {self._formula(formula.tree, recorded)}  # {operator.row}")
         if release:
@@ -353,7 +367,7 @@ def grads_are_several(operator: Operator) -> bool:
     return len(operator.signature.outputs) - len(operator.nondifferentiable_outputs) > 1
 
 
-def needs_likes(operator: Operator) -> bool:
+def needs_input_specs(operator: Operator) -> bool:
     """Whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion."""
     tensors = operator.signature.tensors
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):

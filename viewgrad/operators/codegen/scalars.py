@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..language.declaration import Operator
-from .node_writer import backward_name, edge_slots, needs_likes
+from .node_writer import backward_name, edge_slots, needs_input_specs
 
 __all__ = ["EXPRESSIONS", "scalar_path"]
 
@@ -113,7 +113,7 @@ def scalar_path(operator: Operator) -> list[str]:
     ]
     for name in dict.fromkeys(read for formula in formulas for read in (*formula.reads, *formula.results)):
         body.append(f"    node.saved_{name} = {f'n{names.index(name)}' if name in names else 'r0'}")
-    if needs_likes(operator):
+    if needs_input_specs(operator):
         body.append("    node.input_specs = None")
     body += ["    out0._edge = node", "else:", "    out0._edge = None", "return out0"]
     return [*tests, *(indent + line for line in body)]

@@ -274,24 +274,8 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
     differentiable = [output for output in outputs if output not in nondifferentiable]
     implemented = [formula for formula in formulas if formula.is_implemented]
     first: dict[str, tuple[Use, Place]] = {}
-    indexed: set[int] = set()
     for formula in implemented:
-        place = Place(name, formula.text, formula.inputs)
-        if not any(use.kind in ("grad", "grads", "grads[i]", "grad_NAME") for use in formula.uses):
-            raise place.error(
-                1,
-                "no incoming gradient is used, so what follows the operator would be ignored; multiply the derivative "
-                f"by grad, or, where it is zero, write 'zeros_like(grad)' or {NOT_DIFFERENTIABLE!r}",
-            )
-        for use in formula.uses:
-            if use.kind in ("grad", "grads", "grads[i]", "grad_NAME"):
-                first.setdefault("grads" if use.kind == "grads[i]" else use.kind, (use, place))
-                if use.kind == "grads[i]":
-                    indexed.add(use.detail)
-                    if outputs[use.detail] in nondifferentiable:
-                        raise no_gradient(outputs[use.detail], use, place)
-                if use.kind == "grad_NAME" and outputs[use.detail] in nondifferentiable:
-                    raise no_gradient(outputs[use.detail], use, place)
+        _note_gradients(signature, formula, nondifferentiable, first)
     if "grad_NAME" in first and len(first) > 1:
         use, place = first["grad_NAME"]
         other = "grad" if "grad" in first else "grads"
@@ -299,8 +283,9 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
     if "grad" in first and "grads" in first:
         use, place = first["grad"]
         raise place.error(use.position, "grad is mixed with grads; write grads[0] for it, or name the gradients")
-    whole = any(use.kind == "grads" for formula in implemented for use in formula.uses)
-    if "grads" in first and not whole and indexed == {0}:
+    all_uses = [use for formula in implemented for use in formula.uses]
+    whole = any(use.kind == "grads" for use in all_uses)
+    if "grads" in first and not whole and {use.detail for use in all_uses if use.kind == "grads[i]"} == {0}:
         use, place = first["grads"]
         raise place.error(
             use.position,
@@ -323,6 +308,27 @@ def _check_gradients(signature: Signature, formulas: Sequence[Formula], nondiffe
                 raise declaration_error(
                     name, f"no formula reads the gradient of {output!r}; put that into nondifferentiable_outputs"
                 )
+
+
+def _note_gradients(
+    signature: Signature,
+    formula: Formula,
+    nondifferentiable: Sequence[str],
+    first: dict[str, tuple[Use, Place]],
+) -> None:
+    """Note where each way to name an incoming gradient is used first; and check that one is, and can be."""
+    place = Place(signature.name, formula.text, formula.inputs)
+    uses = [use for use in formula.uses if use.kind in ("grad", "grads", "grads[i]", "grad_NAME")]
+    if not uses:
+        raise place.error(
+            1,
+            "no incoming gradient is used, so what follows the operator would be ignored; multiply the derivative "
+            f"by grad, or, where it is zero, write 'zeros_like(grad)' or {NOT_DIFFERENTIABLE!r}",
+        )
+    for use in uses:
+        first.setdefault("grads" if use.kind == "grads[i]" else use.kind, (use, place))
+        if use.kind in ("grads[i]", "grad_NAME") and signature.outputs[use.detail] in nondifferentiable:
+            raise no_gradient(signature.outputs[use.detail], use, place)
 
 
 # -- names that may be defined later -----------------------------------------------------------------------------------

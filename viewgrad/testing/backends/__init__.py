@@ -1,4 +1,4 @@
-"""The same program on several libraries, and what comes back."""
+"""Programs run on several libraries, and what comes back."""
 
 from __future__ import annotations
 

@@ -1,0 +1,55 @@
+"""Which arrays fit together: as operands, as what is written to a window, as an index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tensor.windows import address_of
+
+__all__ = ["are_operands", "broadcastable", "fits_into", "is_index", "same_window"]
+
+Array = np.ndarray[Any, Any]
+
+
+def broadcastable(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether arrays of these shapes can be broadcast against each other."""
+    try:
+        np.broadcast_shapes(shape, other)
+    except ValueError:
+        return False
+    return True
+
+
+def fits_into(shape: tuple[int, ...], window: tuple[int, ...]) -> bool:
+    """Whether a value of this shape can be written to a window of that one."""
+    return broadcastable(shape, window) and np.broadcast_shapes(shape, window) == window
+
+
+def are_operands(name: str, shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether tensors of these shapes can be the operands of a function that takes two."""
+    if name == "outer":
+        return len(shape) == len(other) == 1
+    if name == "stack":
+        return shape == other
+    if name == "concatenate":
+        return len(shape) == len(other) > 0 and shape[1:] == other[1:]
+    return 0 < len(shape) and 0 < len(other) and matrices_fit(shape, other)
+
+
+def matrices_fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether matrices or vectors of these shapes can be multiplied."""
+    if len(a) > 2 or len(b) > 2:
+        return False
+    return a[-1] == b[-2 if len(b) > 1 else 0]
+
+
+def same_window(a: Array, b: Array) -> bool:
+    """Whether two arrays look at the same elements in the same order."""
+    return address_of(a) == address_of(b) and a.shape == b.shape and a.strides == b.strides
+
+
+def is_index(array: Array, extent: int) -> bool:
+    """Whether an array can index a dimension of this length."""
+    return array.dtype.kind == "i" and 0 < array.ndim <= 1 and bool((array < extent).all() and (array >= -extent).all())
