@@ -3,6 +3,7 @@ SciPy."""
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 from collections.abc import Callable
@@ -12,7 +13,8 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
-from ..language.declaration import Operator
+from . import elementwise
+from .elementwise import binary
 from .scattering import in_precision_of
 
 special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
@@ -24,36 +26,8 @@ Array = np.ndarray[Any, Any]
 AUTO: Final = "auto_element_wise"
 
 
-def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
-    """A row of one tensor, element by element, with an in-place form."""
-    if isinstance(forward, np.ufunc):
-        options.setdefault("numpy", [forward])
-    return row(
-        name if "(" in name else f"{name}(self)",
-        forward,
-        {"self": gradient},
-        forward_derivative=tangent,
-        elementwise=True,
-        inplace=True,
-        doc=doc,
-        **options,
-    )
-
-
-def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
-    """A row of two tensors that are broadcast against each other, with an in-place form."""
-    return row(
-        f"{name}(self, other)",
-        forward,
-        {"self": gradients[0], "other": gradients[1]},
-        forward_derivative=tangent,
-        elementwise=True,
-        inplace=True,
-        numpy=[forward],
-        doc=doc,
-        **options,
-    )
-
+# Only some of these functions are defined for complex numbers: their rows say so.
+unary: Final = functools.partial(elementwise.unary, kinds="f")
 
 # -- without SciPy -----------------------------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ class Example:
         return mapped(put, self.args), mapped(put, self.kwargs)
 
     def with_arrays(self, arrays: Sequence[Array], **changes: Any) -> Example:
-        """The same call with other values."""
+        """This call with other values."""
         return attrs.evolve(self, arrays=tuple(np.asarray(array) for array in arrays), **changes)
 
     def named(self, number: int) -> str:
@@ -105,7 +105,7 @@ class Example:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """The same nested structure with `function` of each leaf; lists, tuples, named ones and dicts are taken apart."""
+    """The nested structure with `function` of each leaf; lists, tuples, named ones and dicts are taken apart."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(mapped(function, item) for item in value))
     if isinstance(value, tuple | list) and type(value) in (tuple, list):

@@ -191,7 +191,7 @@ class Columns:
         return Disagreement(row, direction, float(mine[row]), low, high, allowed)
 
     def narrowed(self, wrong: Disagreement) -> Disagreement:
-        """The same in fewer places, where it can be found in a part of them."""
+        """This in fewer places, where it can be found in a part of them."""
         places = np.flatnonzero(wrong.direction)
         if len(np.unique(wrong.direction[places])) == 1:
             return wrong  # equal elements, which are moved together on purpose, or one element
@@ -288,7 +288,7 @@ def _weighted(estimate: Estimate, rows: Array) -> Estimate:
 
 
 def _sensitivity(again: Callable[[Array], Array | None], x: Array, found: Array, lenient: bool) -> Array | None:
-    """By how much the derivatives change where the arguments change by a rounding error.
+    """How much the derivatives change where the arguments change by a rounding error.
 
     With `lenient` also how rough they are over a wider range, which shows digits that were cancelled.
     """

@@ -135,7 +135,7 @@ def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -
 
 
 def _condition(subject: Subject, example: Example, reference: Plain, eps: float) -> tuple[list[Any], list[Any]] | None:
-    """By how much values and gradients change where the arguments change by a rounding error of that precision."""
+    """How much values and gradients change where the arguments change by a rounding error of that precision."""
     changes: tuple[list[Any], list[Any]] = ([0.0] * len(reference.values), [0.0] * len(reference.gradients))
     for sign in (1.0, -1.0):
         arrays = []

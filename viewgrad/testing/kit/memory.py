@@ -177,7 +177,7 @@ def _calls_apart(plain: Plain, title: str, views: Sequence[tuple[int, int]]) -> 
 
 
 def _writes_go_both_ways(plain: Plain, title: str, i: int, k: int) -> int:
-    """Of a result that is a view: a write to it is one to the argument, and the other way round, gradients included."""
+    """A write to a view is one to the argument, and the other way round, gradients included."""
     example, path = plain.example, plain.paths[i]
     count = 0
     names = "v{}"

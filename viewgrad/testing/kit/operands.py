@@ -81,7 +81,7 @@ def used_elsewhere(plain: Plain) -> int:
 
 
 def same_twice(plain: Plain) -> int:
-    """The same tensor for several arguments, and overlapping views of one: gradients add up."""
+    """Where several arguments are one tensor, or overlapping views of one, gradients add up."""
     example = plain.example
     title = "the same tensor twice"
     count = 0

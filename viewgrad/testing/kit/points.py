@@ -40,7 +40,7 @@ POINTS: Final = (
 
 
 def in_double_precision(example: Example) -> Example:
-    """The same call in double precision."""
+    """The call in double precision."""
     return example.with_arrays(
         [array.astype(np.result_type(array, float)) if array.dtype.kind in "fc" else array for array in example.arrays]
     )

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def repeatable(plain: Plain) -> int:
-    """The same call gives the same again, also after calls with other values."""
+    """A call gives the same again, also after calls with other values."""
     title = "state between calls"
     example = plain.example
     script = plain.script(title)

@@ -13,10 +13,9 @@ import numpy as np
 
 from ...codegen.compile import formula_function
 from ...define import row
-from ..elementwise import unary
 from ..formulas import call, conjugated
 from ..scattering import in_precision_of
-from ..special_functions import ndtr_forward
+from ..special_functions import ndtr_forward, unary
 
 __all__: list[str] = []
 
