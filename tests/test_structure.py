@@ -14,6 +14,7 @@ MOVERS = {
     "autograd/modes/functional_writes.py",  # what would be written to gets a new value
     "func/functionalize.py",  # and what it was is put back
     "numpy/index_tricks.py",
+    "operators/numpy_methods.py",  # x.shape = ..., of a tensor whose memory nobody else sees
     "symbolic/memory.py",  # a scalar gets a number by which it is known again
     "tensor/tangents.py",  # the root of a dual tensor, which is no tensor
 }

@@ -116,3 +116,20 @@ def test_variance_of_one_element_is_not_a_number():
     with pytest.warns(RuntimeWarning):
         (g,) = gradients_of(lambda x: x.var(ddof=1), [1.0])
     assert np.isnan(g).all()
+
+
+@pytest.mark.parametrize("direction", [0.0, 1.0])
+def test_the_tangent_of_a_power_depends_on_the_direction(direction):
+    def tangent(v):
+        return vg.func.jvp(lambda y: 2.0**y, (vg.Tensor(1.5),), (v,))[1]
+
+    slope = vg.func.grad(tangent)(vg.Tensor(direction))
+    assert math.isclose(slope.item(), 2**1.5 * math.log(2))
+
+
+def test_second_derivatives_of_a_power_of_0_by_the_exponent():
+    def tangent(y, v):
+        return vg.func.jvp(lambda y: vg.Tensor(0.0) ** y, (y,), (v,))[1]
+
+    _, pull = vg.func.vjp(tangent, vg.Tensor(0.14), vg.Tensor(0.3))
+    assert [each.item() for each in pull(vg.Tensor(1.0))] == [0.0, 0.0]

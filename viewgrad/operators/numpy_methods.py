@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from ..errors import UnknownFunctionError
+from ..errors import AutogradError, UnknownFunctionError
 from ..tensor.creation import as_operand
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import AccumulateGrad
+from ..tensor.ownership import ALONE_IN_SLOT, getrefcount
 from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent
 from ..views import ops as views
 from . import OPERATORS
@@ -130,9 +134,35 @@ def _fill(self: Tensor, value: Any) -> None:
     self.fill_(value)
 
 
+def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
+    """Give a tensor another shape in place, where nobody else sees its memory: no view, no other name for it."""
+    alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
+    if self._view is not None or not alone or type(self._edge) is AccumulateGrad or current_mode() > GRAD:
+        raise AutogradError(
+            f"{what} in place needs a tensor that is no leaf and no view, and that has no views; {way_out}"
+        )
+    made = make(self.clone()).clone()
+    self._array, self._edge, self._storage = np.asarray(made._array), made._edge, None
+    self._saved = None  # whoever saved the value keeps the memory that it had
+
+
 def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
-    """Refused: the shape of a tensor does not change in place."""
-    raise TypeError("a tensor cannot change its shape in place; use np.resize(x, shape), or reshape()")
+    """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""
+    sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    count = math.prod(sizes)
+
+    def resized(tensor: Any) -> Any:
+        flat = tensor.reshape(-1)[:count]
+        missing = count - flat.size
+        return (np.concatenate([flat, np.zeros(missing, tensor.dtype)]) if missing else flat).reshape(sizes)
+
+    _become(self, resized, "resize()", "use np.resize(x, shape), or reshape()")
+
+
+def _set_shape(self: Tensor, shape: Any) -> None:
+    if not self._array.flags.contiguous:
+        raise AttributeError("incompatible shape for in-place modification; use reshape(), which may copy")
+    _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
 
 
 sorted_copy = OPERATORS["sort"].function
@@ -310,6 +340,7 @@ def _install() -> None:
         "flat": property(FlatElements, _set_flat, doc="The elements in row order, to be read and written."),
         "flags": property(lambda self: np.asarray(self._array).flags, doc="How the elements lie in memory."),
         "base": property(lambda self: self._base, doc="The tensor whose memory a view looks at, or None."),
+        "shape": property(Tensor.__dict__["shape"].fget, _set_shape, doc="The lengths of the dimensions."),
         "device": property(lambda self: "cpu", doc="Where the memory is."),
         "ctypes": property(_no_flags, doc="Refused: the memory is not handed to C."),
     }

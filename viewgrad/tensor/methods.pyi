@@ -1100,7 +1100,7 @@ class OperatorMethods:
         """A copy of the elements in row order in another shape."""
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
-        """Refused: the shape of a tensor does not change in place."""
+        """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""
 
     def retain_grad(self) -> None:
         """Have backward passes add to this tensor's `grad` although it is no leaf.

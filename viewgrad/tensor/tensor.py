@@ -335,6 +335,8 @@ class Tensor(OperatorMethods):
         return window
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if dtype is not None and np.dtype(dtype) == object:
+            return self._objects()
         traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
             raise AutogradError(conversion_refused("requires grad" if self.requires_grad else "has a tangent"))
@@ -344,6 +346,13 @@ class Tensor(OperatorMethods):
                 raise ValueError(f"a copy is needed to convert {window.dtype} to {np.dtype(dtype)}")
             return window.astype(dtype)
         return window.copy() if copy else window
+
+    def _objects(self) -> Array:
+        """An array of objects: the elements, each a tensor with its history."""
+        objects = np.empty(self.shape, object)
+        for place in np.ndindex(self.shape):
+            objects[place] = self[place] if place else self
+        return objects
 
     def item(self, *args: Any) -> Any:
         """The only element (or the one at the given index) as a Python number; warns where a history is lost."""

@@ -301,9 +301,16 @@ def power_log(base: Any, exponent: Any) -> Any:
 
 @formula_function
 def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, exponent_tangent: Any) -> Any:
-    """The tangent of a power; a constant exponent adds nothing, whatever the logarithm of the base may be."""
-    log = np.where(exponent_tangent == 0, 0, power_log(np.where(exponent_tangent == 0, 1, base), exponent))
-    of_base = flowing(base_tangent * power_slope(base, exponent), base_tangent)
+    """The tangent of a power.
+
+    An input whose tangent is 0 adds nothing, also where the slope is infinite or no number. Only there is the base
+    replaced: elsewhere the tangent must go on depending on the tangents of the inputs, which may be differentiated.
+    """
+    real = base.dtype.kind != "c"
+    steep = (base_tangent == 0) & (base == 0) & (exponent.real < 1) & (exponent != 0)
+    undefined = (exponent_tangent == 0) & ((base <= 0) if real else (base == 0))
+    log = power_log(np.where(undefined, 1, base), exponent)
+    of_base = flowing(base_tangent * power_slope(np.where(steep, 1, base), exponent), base_tangent)
     return of_base + flowing(exponent_tangent * result * log, exponent_tangent)
 
 

@@ -75,6 +75,7 @@ row(
     {"self": "eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, self.dtype)"},
     forward_derivative={"eigenvalues, eigenvectors": "eig_tangents(self_t, eigenvalues, eigenvectors)"},
     numpy=[np.linalg.eig],
+    kinds="fc",
     doc="The eigenvalues and the eigenvectors, of length 1, of square matrices.",
 )
 row(
@@ -83,6 +84,7 @@ row(
     {"self": "eigvals_gradient(grad, self)"},
     forward_derivative="eigvals_tangent(self_t, self_p)",
     numpy=[np.linalg.eigvals],
+    kinds="fc",
     doc="The eigenvalues of square matrices.",
 )
 
