@@ -23,6 +23,7 @@ DOCS = PACKAGE.parent / "docs"
 # Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
 FLOORS = ["errors", "tensor", "views", "operators", "autograd", "func", "symbolic", "compiler", "testing"]
 CORE = FLOORS[:6]  # what does not print programs
+MOST_WORDS = 25  # of a sentence in a docstring
 MOST_LINES, MOST_FILES = 450, {"testing/kit": 40}
 # Functions of a complexity above 15, each of which says why beside its name.
 INTRICATE = {("autograd/fast_engine.py", "run"), ("views/indexing.py", "_setitem")}
@@ -172,9 +173,34 @@ DOCSTRINGS = [
 
 def test_docstrings_say_what_a_thing_is():
     for name, node in DOCSTRINGS:
-        first = ast.get_docstring(node)
-        where = f"{name}: {getattr(node, 'name', '')}: {first[:60]}"
-        assert not re.match(r"(Of|The same|By) ", first), where
+        text = ast.get_docstring(node)
+        where = f"{name}: {getattr(node, 'name', '')}: {text[:60]}"
+        assert not re.match(r"(Of|The same|By) ", text), where
+        assert not re.search(r"(derivatives?|gradients?|differentiated|Jacobians?) by (the|its|each) ", text), where
+
+
+def sentences(text):
+    """The sentences of a docstring, without its examples and tables. An entry of a list begins a sentence."""
+    found, paragraph, in_example = [], [], False
+    for line in [*text.splitlines(), ""]:
+        stripped = line.strip()
+        in_example = bool(stripped) and (in_example or stripped.startswith((">>>", "...")))
+        is_table = "   " in stripped
+        begins = re.match(r"- |(\w[\w, *]*|`[^`]*`): ", stripped)
+        if not stripped or in_example or is_table or begins:
+            found += re.split(r'(?<=[.!?:;])\s+(?=[A-Z`"(\[])', " ".join(paragraph))
+            paragraph = []
+        if stripped and not in_example and not is_table:
+            paragraph.append(stripped)
+    return found
+
+
+def test_sentences_are_short():
+    for name, node in DOCSTRINGS:
+        for sentence in sentences(ast.get_docstring(node)):
+            words = re.findall(r"\S*[A-Za-z]\S*", sentence)
+            if not sentence.startswith("Source"):  # the titles of books and papers
+                assert len(words) <= MOST_WORDS, f"{name}: {getattr(node, 'name', '')}: {sentence}"
 
 
 # -- the tables of derivatives -----------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import numpy as np
 class Library:
     """An array module under common names, and a way to a gradient.
 
-    `value_and_gradients(program, inputs)` returns the number that the program returns, and its gradient by each input.
+    `value_and_gradients(program, inputs)` returns the number that the program returns, and its gradient with respect
+    to each input.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Library:
 
 
 class NumPy(Library):
-    """The reference: what a program means, and its gradient by finite differences."""
+    """The reference: what a program means, and its gradient found by finite differences."""
 
     name = "NumPy"
     package = "numpy"

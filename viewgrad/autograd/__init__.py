@@ -44,7 +44,6 @@ __all__ = [
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_grad_enabled",
-    "named_results",
     "no_grad",
     "once_differentiable",
     "profile",

@@ -152,8 +152,8 @@ class GraphTask(HookedRun):
     def finish(self) -> None:
         """Let the leaves that were reached accumulate their gradients.
 
-        All hooks that come before have run when the first leaf accumulates, so that an error in one of them leaves
-        every leaf as it was.
+        All hooks that come before have run when the first leaf accumulates. So an error in one of them leaves every
+        leaf as it was.
         """
         reached = {}
         for leaf, grads in self.buffers.items():

@@ -13,7 +13,7 @@ on something else, `strict=True` has an `UnreachableInputError` raised instead o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,11 +24,12 @@ from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
 from .modes.forward_ad import dual_level
-from .primals import Transform, as_gradient
+from .primals import Transform, as_gradient, require_differentiable, the_real_number
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Function = Callable[..., Any]
+ADVICE: Final = "see jacobian, vjp and jvp for others"
 
 
 @in_own_context
@@ -164,7 +165,8 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
 
     def gradient(*given: Tensor) -> Any:
         run = Run(func, given, strict, True)
-        found = run.products([run.number()], [ones_like(run.outputs[0])], "the output")
+        number = the_real_number(run.outputs, "hessian", ADVICE)
+        found = run.products([number], [ones_like(number)], "the output")
         return tuple(found) if isinstance(inputs, tuple) else found[0]
 
     return jacobian(gradient, inputs, create_graph, strict)
@@ -269,11 +271,7 @@ class Run:
         self._several_inputs = isinstance(inputs, (tuple, list))
         given = []
         for i, tensor in enumerate(_as_tuple(inputs, "inputs")):
-            if tensor.dtype.kind not in "fc":
-                raise DifferentiabilityError(
-                    f"input {i} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and "
-                    "complex numbers only"
-                )
+            require_differentiable(tensor, f"input {i}")
             if prepare is not None:
                 tensor = self.transform.copy(tensor)
                 prepare(i, tensor)
@@ -299,16 +297,9 @@ class Run:
         """What belongs to the inputs, in a tuple if they were."""
         return tuple(parts) if self._several_inputs else parts[0]
 
-    def number(self) -> Tensor:
-        """The only output, which must be one real number."""
-        if len(self.outputs) != 1 or self.outputs[0].size != 1 or self.outputs[0].dtype.kind != "f":
-            told = ", ".join(f"{output.dtype}{list(output.shape)}" for output in self.outputs)
-            raise DifferentiabilityError(f"the function must return one real number, not {told}")
-        return self.outputs[0]
-
     def gradient(self) -> list[Tensor]:
         """The gradient of the only output, to be differentiated."""
-        number = self.number()
+        number = the_real_number(self.outputs, "a gradient", ADVICE)
         if self._strict:
             self.require_all_reached([number], "the output")
         found = self.transform.gradients([number], [ones_like(number)], record=True)
@@ -316,14 +307,14 @@ class Run:
             for i, grad in enumerate(found):
                 if grad is None or not self.transform.reached([grad]):
                     raise UnreachableInputError(f"the gradient with respect to input {i} is constant (strict=True)")
-        return self._materialized(found)
+        return self.transform.materialized(found)
 
     def products(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor], what: str) -> list[Tensor]:
         """Vectors times the derivative of `outputs`, which are called `what`."""
         if self._strict:
             self.require_all_reached(outputs, what)
         strictly = self._strict and self._create_graph
-        found = self._materialized(self.transform.gradients(outputs, vectors, record=strictly, retain=True))
+        found = self.transform.materialized(self.transform.gradients(outputs, vectors, record=strictly, retain=True))
         if strictly:
             self.require_dependent(found)
             found = [self.transform.result(grad) for grad in found]
@@ -344,10 +335,6 @@ class Run:
                     "create_graph=True)"
                 )
 
-    def _materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
-        pairs = zip(grads, self.transform.arrays, strict=True)
-        return [from_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
-
 
 def _recording(create_graph: bool) -> ModeSwitch:
     return ModeSwitch(on=GRAD) if create_graph else ModeSwitch(off=GRAD)
@@ -361,13 +348,13 @@ def _as_tuple(value: Any, what: str) -> tuple[Tensor, ...]:
     return tensors
 
 
-def _vectors(v: Any, likes: Sequence[Tensor], what: str, name: str) -> list[Tensor]:
+def _vectors(v: Any, tensors: Sequence[Tensor], what: str, name: str) -> list[Tensor]:
     """The vector supplied for tensors, as tensors; ones where it may be left out."""
     if v is None:
-        if len(likes) != 1 or likes[0].size != 1:
+        if len(tensors) != 1 or tensors[0].size != 1:
             raise DifferentiabilityError(f"{name} can be left out only where {what} is a single element")
-        return [ones_like(likes[0])]
+        return [ones_like(tensors[0])]
     vectors = tuple(v) if isinstance(v, (tuple, list)) else (v,)
-    if len(vectors) != len(likes):
-        raise DifferentiabilityError(f"{name} has {len(vectors)} tensors, but {what} has {len(likes)}")
-    return [as_gradient(vector, like, name) for vector, like in zip(vectors, likes, strict=True)]
+    if len(vectors) != len(tensors):
+        raise DifferentiabilityError(f"{name} has {len(vectors)} tensors, but {what} has {len(tensors)}")
+    return [as_gradient(vector, like, name) for vector, like in zip(vectors, tensors, strict=True)]

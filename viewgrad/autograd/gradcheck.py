@@ -1,9 +1,9 @@
 """`gradcheck` and `gradgradcheck`: gradients held against finite differences.
 
-Complex numbers are treated as pairs of real ones. A gradient `g` of a real `L` with respect to a complex `z = x + iy`
-is dL/dx + i dL/dy, so that dL is the real part of conj(g) dz. A gradient `v` given for a complex output `w` stands for
-the real function Re(conj(v) w). Real parts and imaginary parts of every output are checked against those of every
-input, which covers C to R, R to C and C to C.
+Complex numbers are treated as pairs of real ones. The gradient `g` of a real `L` with respect to a complex `z = x + iy`
+is dL/dx + i dL/dy. So dL is the real part of conj(g) dz. A gradient `v` given for a complex output `w` stands for the
+real function Re(conj(v) w). Real and imaginary parts of every output are checked against those of every input. This
+covers C to R, R to C and C to C.
 
 It is long because every way in which a check can fail has a message of its own.
 """
@@ -137,7 +137,7 @@ def gradgradcheck(
 
     Raises:
         GradcheckError: where a check fails. "Output k" is then the gradient with respect to the k-th of the inputs that
-            require grad, and the inputs are followed by the gradients of the outputs.
+            require grad. The inputs are followed by the gradients of the outputs.
         ValueError: as for `gradcheck`.
 
     Example:

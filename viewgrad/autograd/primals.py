@@ -16,11 +16,19 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, ModeSwitch, current_mode
-from ..tensor.node import ONE, ONE_EDGE, Node, new, next_sequence_nr, node_of
+from ..tensor.node import ONE, ONE_EDGE, Node, next_sequence_nr, node_of, numbered
 from ..tensor.tensor import Tensor, current_edge, from_array
 from .run import run_backward
 
-__all__ = ["PrimalBackward", "Transform", "as_gradient", "from_columns", "one_hot"]
+__all__ = [
+    "PrimalBackward",
+    "Transform",
+    "as_gradient",
+    "from_columns",
+    "one_hot",
+    "require_differentiable",
+    "the_real_number",
+]
 
 Array = np.ndarray[Any, Any]
 ROUNDING: Final = 0.5  # the power of the machine's precision below which a part is taken for zero
@@ -78,10 +86,8 @@ class Transform:
     def primal(self, tensor: Tensor) -> Tensor:
         """A copy of `tensor`, with its history if it has one, with respect to which gradients can be asked for."""
         out = self.copy(tensor)
-        node: PrimalBackward = new(PrimalBackward)
+        node = numbered(PrimalBackward)
         node.edge = out._edge
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
         node.over = False
         out._edge = node
         self.primals.append(node)
@@ -125,6 +131,11 @@ class Transform:
                 capture=True,
             )
         return [None if grad is None else self.result(grad) for grad in found] if recorded and not record else found
+
+    def materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
+        """Gradients with respect to the primals, with zeros in the place of None."""
+        pairs = zip(grads, self.arrays, strict=True)
+        return [from_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 
     def _recorded(self, edges: list[Any]) -> bool:
         """Whether the gradients of what these edges lead to may have to be differentiated in their turn."""
@@ -184,8 +195,8 @@ class Transform:
         rows: list[list[Tensor]] = [[] for _ in self.primals]
         for direction in one_hot(output._array):
             found = self.gradients([output], [direction], retain=True, record=record)
-            for row, grad, array in zip(rows, found, self.arrays, strict=True):
-                row.append(from_array(np.zeros_like(array)) if grad is None else grad)
+            for row, grad in zip(rows, self.materialized(found), strict=True):
+                row.append(grad)
         return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
 
 
@@ -270,3 +281,28 @@ def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
             )
         grad = grad.astype(like.dtype)
     return grad
+
+
+def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it") -> None:
+    """Refuse an input with respect to which there is no derivative."""
+    if tensor.dtype.kind not in "fc":
+        raise DifferentiabilityError(
+            f"{what} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and complex "
+            f"numbers only; {advice}"
+        )
+
+
+def the_real_number(outputs: Sequence[Tensor], name: str, advice: str) -> Tensor:
+    """The only output of a function, which must be one real number.
+
+    Arguments:
+        outputs: what it has returned.
+        name: what differentiates it.
+        advice: what else there is for other outputs.
+    """
+    if len(outputs) != 1 or outputs[0].size != 1 or outputs[0].dtype.kind != "f":
+        told = " and ".join(f"a tensor of shape {output.shape} and dtype {output.dtype}" for output in outputs)
+        raise DifferentiabilityError(
+            f"{name} needs a function that returns one real number, not {told or 'nothing'}; {advice}"
+        )
+    return outputs[0]

@@ -1,10 +1,17 @@
 """Programs that were run once, compiled: their loops found again, and written down with their gradients.
 
-A call goes through these files: `api` (what is compiled, and when), `recording` (a run recorded as a graph),
-`surroundings` (what a function sees besides its arguments), `lowering` and `stream` (the graph as a stream of
-instructions), `loops` (its loops found again), `building` and `program` (the program), `executions` (what it touches,
-and when), `adjoint` (its gradient), `kernels` and `executors` (its source, and what runs it), `call` (its place in
-the graph).
+A call goes through these files:
+
+    api                    what is compiled, and when
+    recording              a run recorded as a graph
+    surroundings           what a function sees besides its arguments
+    lowering, stream       the graph as a stream of instructions
+    loops                  its loops found again
+    building, program      the program
+    executions             what it touches, and when
+    adjoint                its gradient
+    kernels, executors     its source, and what runs it
+    call                   its place in the graph
 """
 
 from .api import Compiled, compile

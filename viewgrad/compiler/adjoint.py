@@ -1,6 +1,6 @@
 """The gradient of a program, as a program: its loops and steps in reverse.
 
-Each value has a gradient, the sum of what its uses contribute; each base has a base of gradients, which reads add to
+Each value has a gradient, the sum of what its uses contribute. Each base has a base of gradients, which reads add to
 and writes take from. Values of the program that its derivative needs are read again where they still are in memory,
 computed again where that is cheap, and otherwise kept on a tape: an array with one entry for each execution of the
 block.

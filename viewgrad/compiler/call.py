@@ -10,7 +10,7 @@ from ..errors import FreedGraphError
 from ..symbolic.graph import Graph
 from ..symbolic.signature import ResultSpec
 from ..tensor.modes import enable_grad
-from ..tensor.node import MANY, Node, new, next_sequence_nr
+from ..tensor.node import MANY, Node, numbered
 from ..tensor.storage import save
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from .compiled import CompiledProgram, Run
@@ -101,10 +101,8 @@ def called(
     outputs = [from_array(array) for array in arrays]
     if not program.wanted:
         return outputs
-    node: CompiledBackward = new(CompiledBackward)
+    node = numbered(CompiledBackward)
     node.edges = tuple([current_edge(tensor) for tensor in tensors])
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
     node.outputs = len(outputs)
     node.program = program
     node.graph = graph

@@ -1,8 +1,8 @@
 """Loops whose iterations are not all alike: which of a few bodies each of them runs is looked up in a table.
 
 Where data is missing here and there, say, what is left when all loops are found is a long row of short ones. It is
-taken apart again into iterations, each of which begins where a certain instruction comes, and those that do the same
-become one body, with integers from tables where they are not affine in the number of the iteration.
+taken apart again into iterations, each of which begins where a certain instruction comes. Those that do the same become
+one body. Its integers come from tables where they are not affine in the number of the iteration.
 """
 
 from __future__ import annotations

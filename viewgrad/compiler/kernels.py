@@ -1,7 +1,7 @@
 """Programs written down as one function of buffers, for Numba: single numbers and fused loops over elements.
 
-The steps of a block that run over the same ranges become one loop nest, as long as no element is read after it was
-written that was to be read before, or the other way round. What is used outside of its nest goes to a buffer.
+Steps of a block that run over the same ranges become one loop nest, if reads and writes of each element keep their
+order. What is used outside of its nest goes to a buffer.
 
 It is long because one writer holds what all nests of a program share.
 """

@@ -2,8 +2,8 @@
 
 An instruction is a structure (a number: what is done, and to what kind of operands), integers (offsets, sizes,
 distances) and constants (floats). Where the same structures come again and again with integers that change by constant
-steps, there was a loop. A loop is a term as an instruction is, with integers of its own, so that loops nest, and the
-number of iterations of an inner loop may change from one iteration of the outer one to the next.
+steps, there was a loop. A loop is a term as an instruction is, with integers of its own, so that loops nest. The number
+of iterations of an inner loop may change from one iteration of the outer one to the next.
 
 Source: Ketterlin, A., Clauss, P., 2008. Prediction and trace compression of data access addresses through nested loop
 recognition. CGO 2008.

@@ -1,7 +1,7 @@
 """From the graph of a run to a stream of instructions.
 
 A value of the graph is a number, a value of the stream, or the memory of a base. Bases that are made at one line lie
-one after the other in one buffer, so that what is made anew in each iteration of a loop is at a place that moves on.
+one after the other in one buffer. So what is made anew in each iteration of a loop is at a place that moves on.
 
 It is long because it is a table: what each kind of node becomes.
 """

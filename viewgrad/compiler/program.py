@@ -1,9 +1,9 @@
 """Programs: blocks of steps and loops, with integers that are known from the loops' variables.
 
-A step computes a value from values, reads a window of a base, or writes one. All is said by labels: a step runs over
-the product of ranges, one for each label; each of its operands, and its result, has a label for each of its
-dimensions (-1: a dimension of length 1, which does not take part). Where a label is not one of the result's, its
-range is summed over. So an elementwise operator, a sum and a product of matrices are one kind of step.
+A step computes a value from values, reads a window of a base, or writes one. All is said by labels. A step runs over
+the product of ranges, one for each label. Each of its operands, and its result, has a label for each of its dimensions
+(-1: a dimension of length 1, which does not take part). Where a label is not one of the result's, its range is summed
+over. So an elementwise operator, a sum and a product of matrices are one kind of step.
 
 What a step computes is an expression, in which `{0}`, `{1}`, ... stand for the operands.
 """
@@ -57,8 +57,8 @@ class Base:
         name: in the source.
         size: how many elements it has.
         dtype: of its elements.
-        kind: "input" (its content is handed in), "made" (it is made by the program), or "register" (a variable of the
-            program; with a size, a buffer for one).
+        kind: "input" (its content is handed in), "made" (the program makes it), or "register" (a variable; with a size,
+            a buffer for one).
         initial: what is in it at first: an array of its size, or one number; of an input, its number.
     """
 

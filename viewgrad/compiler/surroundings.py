@@ -1,7 +1,8 @@
 """What a function sees besides its arguments: variables of enclosing functions and of its module, and defaults.
 
-A recorded run holds what was found there. So before it is used again, all of it is compared with what it was: numbers,
-strings and arrays by value, functions by identity and by what they see in their turn. Tensors are looked up anew.
+A recorded run holds what was found there. So before it is used again, all of it is compared with what it was. Numbers,
+strings and arrays are compared by value, functions by identity and by what they see in their turn. Tensors are looked
+up anew.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
     Arguments:
         base: the tensor whose memory is drawn; of a view, that of its base.
         views: views of it. They are named by the index that takes them.
-        since: an earlier picture of the same memory; cells that have another value since then are marked, and values
+        since: an earlier picture of the same memory. Cells that have another value since then are marked, and values
             that were copied since then are shown.
         named: further tensors by name. Those that are no views of the base are searched for values saved from it.
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..autograd.primals import Transform
+from ..autograd.primals import Transform, require_differentiable, the_real_number
 from ..errors import DifferentiabilityError
 from ..tensor.tensor import Tensor
 from .tree import Leaf, Structure, flatten, map_leaves, paths, unflatten
@@ -92,11 +92,8 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
         raise DifferentiabilityError(f"{what} has no tensor, array or floating-point number in it to differentiate")
     tensors = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
     for i, tensor in enumerate(tensors):
-        if tensor.dtype.kind not in "fc":
-            raise DifferentiabilityError(
-                f"{what}{paths(structure)[i]} has dtype {tensor.dtype}, and derivatives exist with respect to "
-                "floating-point and complex numbers only; convert it, or pass it as an argument that argnums leaves out"
-            )
+        advice = "convert it, or pass it as an argument that argnums leaves out"
+        require_differentiable(tensor, f"{what}{paths(structure)[i]}", advice)
     return unflatten(structure, [make(tensor) for tensor in tensors]), structure
 
 
@@ -117,13 +114,7 @@ def scalar(output: Output, name: str) -> Tensor:
         raise DifferentiabilityError(
             f"{name} needs a function that returns one tensor; has_aux=True lets it return (output, aux)"
         )
-    (value,) = output.leaves
-    if value.size != 1 or value.dtype.kind != "f":
-        raise DifferentiabilityError(
-            f"{name} needs a function that returns one real number, not a tensor of shape {value.shape} and dtype "
-            f"{value.dtype}; see jacrev and vjp for others"
-        )
-    return value
+    return the_real_number(output.leaves, name, "see jacrev and vjp for others")
 
 
 def _position(number: int, count: int, name: str) -> int:

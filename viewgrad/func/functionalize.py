@@ -23,10 +23,10 @@ __all__ = ["functionalize"]
 def functionalize(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function that gives the results of `f`, and has their gradients, but makes no in-place write.
 
-    Where `f` writes to a tensor, a new value is computed instead, which the tensor and all others that look at the
-    same memory have from then on. No memory is written to, no `_version` changes, and the graph has no `CopySlices`:
-    it consists of operators that make new tensors. A write through a view costs what its base costs, and no longer
-    what the view costs.
+    Where `f` writes to a tensor, a new value is computed instead. The tensor and all others that look at the same
+    memory have it from then on. No memory is written to, no `_version` changes, and the graph has no `CopySlices`: it
+    consists of operators that make new tensors. A write through a view costs what its base costs, and no longer what
+    the view costs.
 
     Arguments:
         f: any function of the library's tensors, given as arguments of any nesting, or found elsewhere. Threads that it

@@ -24,8 +24,8 @@ from ..tensor.creation import ones_like, zeros_like
 from ..tensor.interruption import in_own_context
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
-from .arguments import Argnums, Output, copies, differentiated, scalar, split_output
-from .tree import Structure, leaves_like, map_leaves, unflatten
+from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
+from .tree import Structure, leaves_like, map_leaves
 
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
 
@@ -41,9 +41,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
         has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
 
     Returns:
-        A function of the same arguments. It returns a tree like the argument (a tuple of them where `argnums` is a
-        sequence) with the gradient in the place of each tensor, zeros where it was not used. With `has_aux` it returns
-        `(gradient, aux)`.
+        A function of the same arguments. It returns a tree like the argument, with the gradient in the place of each
+        tensor, zeros where it was not used. Where `argnums` is a sequence, it returns a tuple of them. With `has_aux`
+        it returns `(gradient, aux)`.
 
     Raises:
         DifferentiabilityError: by that function, for an argument of integer or bool dtype, or an output that is not one
@@ -98,7 +98,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         value = scalar(output, "grad")
         found = transform.gradients([value], [ones_like(value)])
         value = transform.result(value)
-        gradient = wanted.tree(_materialized(transform, found))
+        gradient = wanted.tree(transform.materialized(found))
         return ((value, _results(transform, output.aux)) if has_aux else value), gradient
 
     return value_and_gradient
@@ -139,7 +139,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     @in_own_context
     def vjp_fn(cotangents: Any) -> Any:
         pulled = transform.gradients(output.leaves, _gradients_like(output, cotangents, "the gradient"), retain=True)
-        return _by_argument(structures, _materialized(transform, pulled))
+        return Differentiated(structures, single=False).tree(transform.materialized(pulled))
 
     value = output.tree([transform.result(leaf) for leaf in output.leaves])
     return (value, vjp_fn, _results(transform, output.aux)) if has_aux else (value, vjp_fn)
@@ -239,13 +239,13 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         has_aux: whether `f` returns `(output, aux)`, of which only the output is differentiated.
 
     Returns:
-        A function of the same arguments. It returns a tree like the output with, in the place of each tensor, a tree
-        like the argument (a tuple of them where `argnums` is a sequence) of tensors of shape
-        `(*output.shape, *argument.shape)`; with `has_aux`, that and aux. Of a complex output, this is the complex
+        A function of the same arguments. It returns a tree like the output. In the place of each tensor is a tree like
+        the argument, of tensors of shape `(*output.shape, *argument.shape)`. Where `argnums` is a sequence, that is a
+        tuple of trees. With `has_aux`, it returns all that and aux. Of a complex output, this is the complex
         derivative; of a real output, with respect to a complex argument, the gradient as `grad` has it.
 
     Raises:
-        DifferentiabilityError: by that function, for an argument or output of integer or bool dtype, and where a
+        DifferentiabilityError: raised by that function for an argument or output of integer or bool dtype. Also where a
             complex output is not holomorphic in a complex argument.
 
     Example:
@@ -450,10 +450,6 @@ def _results(transform: Transform, tree: Any) -> Any:
     return map_leaves(lambda leaf: transform.result(leaf) if isinstance(leaf, Tensor) else leaf, tree)
 
 
-def _materialized(transform: Transform, grads: Sequence[Tensor | None]) -> list[Tensor]:
-    return [_or_zeros(grad, from_array(array)) for grad, array in zip(grads, transform.arrays, strict=True)]
-
-
 def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:
     return zeros_like(like) if grad is None else grad
 
@@ -464,15 +460,6 @@ def _differentiated(
     """All arguments, with `make(tensor)` in the place of each of their leaves, and their structures."""
     made = [differentiated(arg, f"{name}: argument {number}", make) for number, arg in enumerate(args)]
     return [tree for tree, _ in made], [structure for _, structure in made]
-
-
-def _by_argument(structures: Sequence[Structure], leaves: Sequence[Any]) -> tuple[Any, ...]:
-    trees = []
-    start = 0
-    for structure in structures:
-        trees.append(unflatten(structure, leaves[start : start + structure.count]))
-        start += structure.count
-    return tuple(trees)
 
 
 def _gradients_like(output: Output, tree: Any, what: str) -> list[Tensor]:

@@ -1,7 +1,7 @@
 """Python's operators on tensors: each is the code of the generated function itself, so that no call is added.
 
-It differs in one global name: of what cannot be made a tensor it returns NotImplemented, so that Python asks the other
-operand's class, instead of raising.
+It differs in one global name. Of what cannot be made a tensor it returns NotImplemented, so that Python asks the other
+operand's class.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`scipy.integrate` for tensors: sums of samples, integrals of functions, and differential equations.
 
 Differential equations are solved by SciPy's explicit methods of Runge and Kutta. Their steps are found on plain values,
-and taken again on tensors, so that the gradient is that of the steps that were taken, with respect to the start, the
-parameters, and whatever the right-hand side refers to.
+and taken again on tensors. So the gradient is that of the steps that were taken. It goes to the start, the parameters,
+and whatever the right-hand side refers to.
 """
 
 from __future__ import annotations

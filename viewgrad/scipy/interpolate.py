@@ -1,5 +1,5 @@
-"""`scipy.interpolate` for tensors: splines and interpolation in one dimension, differentiable in the values and in the
-places where they are evaluated; the knots have no gradient."""
+"""`scipy.interpolate` for tensors: splines and interpolation in one dimension. They are differentiable in the values
+and in the places where they are evaluated; the knots have no gradient."""
 
 from __future__ import annotations
 

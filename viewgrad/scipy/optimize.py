@@ -1,6 +1,6 @@
 """`scipy.optimize` for functions of tensors: gradients and Jacobians come from this library by themselves.
 
-What is found is a place, which has no history: a function that refers to tensors with one is refused, since the place
+What is found is a place, which has no history. A function that refers to tensors with one is refused, since the place
 depends on them.
 """
 

@@ -101,7 +101,7 @@ def convolve(
         in1, in2: the tensors.
         mode: "full", "same" (the middle, shaped like the first) or "valid" (where one lies inside of the other).
         method: without influence.
-        axes: two lists of the dimensions to convolve over, one for each tensor; the other dimensions are combined, all
+        axes: two lists of the dimensions to convolve over, one for each tensor. The other dimensions are combined, all
             with all, and come first in the result. As `autograd.scipy.signal.convolve` has it.
         dot_axes: two lists of dimensions that are multiplied element by element and summed.
     """

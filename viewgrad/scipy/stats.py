@@ -1,7 +1,7 @@
 """`scipy.stats` for tensors: densities and distribution functions by their formulas, everything else SciPy's own.
 
-A density is differentiable with respect to the value and all parameters, a distribution function with respect to the
-value, the location and the scale, and the parameters that its formula differentiates.
+A density is differentiable with respect to the value and all parameters. A distribution function is differentiable with
+respect to the value, the location, the scale, and the parameters that its formula differentiates.
 
 It is long because it is a collection: a few lines for each distribution.
 """

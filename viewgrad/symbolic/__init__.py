@@ -2,17 +2,17 @@
 
 The parts, each in a file:
 
-- `graph`, `types`: `Graph` has a `Block` of `Node`s, a linked list; a `Value` is what a node gives, and has a `type`,
-  `TensorType(dtype, shape, requires_grad)` for the most part. `node.kind` is the name of an operator of the table, with
-  an underscore for an in-place variant that its row states itself, or one of the kinds below. `node.inputs` are values:
-  None for an optional operand that is not given; the items of a list of tensors one after the other.
+- `graph`, `types`: `Graph` has a `Block` of `Node`s, a linked list. A `Value` is what a node gives, and has a `type`,
+  `TensorType(dtype, shape, requires_grad)` for the most part. `node.kind` is the name of an operator of the table, or
+  one of the kinds below. An underscore follows for an in-place variant that its row states itself. `node.inputs` are
+  values: None for an optional operand that is not given; the items of a list of tensors one after the other.
   `node.attributes` are the options in the order of the signature, arrays among them `Frozen`. `value.users` are the
   nodes that take it; the outputs of a block are the inputs of its node `return`. `graph.where(node)` is `file:line`.
 - `trace`: `trace(f, *example_inputs)` gives the graph; `record(f, args, keywords, escapes="guard", limit=n)` gives a
   `Record` with the graph and the result of the run. `graph.signature` says what inputs, results and mutations are.
 - `backward`: `backward_of(block, node, grads, wanted, totals)` writes the backward of one node into a block, and gives
-  the gradients of its inputs. `BackwardWriter` does it for many. Of a `read` and a `gather_at` the gradient that comes
-  back for input 0 includes the total so far (`includes_total`): it is that total with a window added to.
+  the gradients of its inputs. `BackwardWriter` does it for many. The gradient that comes back for input 0 of a `read`
+  or a `gather_at` includes the total so far (`includes_total`). It is that total with a window added to.
 - `differentiate`, `gradient`: `differentiate(graph)` gives a `Gradient`.
 - `passes`: what makes graphs smaller. `interpreter`, `source`: what runs them.
 
@@ -27,7 +27,7 @@ The kinds besides operators (attributes after the semicolon):
     gather_at(v, *given; pattern)         `v[pattern]` by arrays; `Given(i)` in it stands for the i-th of `given`
     put_at(base, v, *given; Window, pattern)       the base with `v` at these places of the window; the last value stays
     add_at(base, v, *given; Window, pattern)       the base with `v` added there, for each mention of a place
-    put_at_silent, add_at_silent          to these as `overwrite` is to `write`
+    put_at_unrecorded, add_at_unrecorded  to these as `overwrite` is to `write`
     winners_at(*given; shape, pattern)    for each value that `put_at` would put, whether it stays
     sum_to_size(v; shape)                 summed over the dimensions along which `shape` was broadcast
     detach(v)                             the value without its history

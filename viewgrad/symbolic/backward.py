@@ -1,6 +1,6 @@
 """The backward of one node, written into a graph: formulas of operators, and what reads and writes become.
 
-The derivative of a read adds to the window of a gradient; that of a write reads from it and writes zeros: so a
+The derivative of a read adds to the window of a gradient. That of a write reads from it and writes zeros. So a
 differentiated graph is as long as the graph, up to a factor.
 """
 
@@ -344,8 +344,8 @@ RULES: Final[dict[str, Any]] = {
     "gather_at": BackwardWriter._of_gather_at,
     "put_at": BackwardWriter._of_put_at,
     "add_at": BackwardWriter._of_add_at,
-    "put_at_silent": BackwardWriter._of_overwrite,
-    "add_at_silent": BackwardWriter._of_overwrite,
+    "put_at_unrecorded": BackwardWriter._of_overwrite,
+    "add_at_unrecorded": BackwardWriter._of_overwrite,
     "sum_to_size": BackwardWriter._of_sum_to_size,
     "AutogradAdd": BackwardWriter._of_add,
     "AutogradZero": BackwardWriter._of_nothing,

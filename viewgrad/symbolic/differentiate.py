@@ -22,7 +22,7 @@ __all__ = ["differentiate"]
 
 NAMED = 1000  # inputs; more need no names
 REMADE = frozenset({"constant", "full"})  # what is made again in the reverse, rather than captured
-WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_silent", "add_at_silent", "accumulate"})
+WRITES = frozenset({"write", "overwrite", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded", "accumulate"})
 
 
 def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:

@@ -114,8 +114,8 @@ class DifferentiableGraph(Function):
         with ModeSwitch(off=TRACE):
             outputs = function.run(program, inputs)
         types = [value.type.requires_grad if value is not None else False for value in gradient.f.outputs]
-        silent = [tensor for tensor, grad in zip(outputs, types, strict=True) if tensor is not None and not grad]
-        ctx.mark_non_differentiable(*silent)
+        constant = [tensor for tensor, grad in zip(outputs, types, strict=True) if tensor is not None and not grad]
+        ctx.mark_non_differentiable(*constant)
         ctx.save_for_backward(
             *[inputs[number] for number in gradient.df_input_captured_inputs],
             *[outputs[number] for number in gradient.df_input_captured_outputs],

@@ -17,7 +17,7 @@ class Gradient:
     """A graph and its reverse.
 
     The outputs of `f` are those of the graph that was differentiated, and then *temporaries*, which `df` needs. The
-    inputs of `df` are first gradients ("vjps") of outputs of `f`, temporaries among them, then captured values; its
+    inputs of `df` are first gradients ("vjps") of outputs of `f`, temporaries among them, then captured values. Its
     outputs are gradients of inputs of `f`. An undefined gradient, None, is known to be zero.
 
     Arguments:

@@ -25,7 +25,7 @@ ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "TupleUnpack": (),
     "accumulate": ("window",),
     "add_at": ("window", "pattern"),
-    "add_at_silent": ("window", "pattern"),
+    "add_at_unrecorded": ("window", "pattern"),
     "call": ("step",),
     "constant": ("value",),
     "detach": (),
@@ -35,7 +35,7 @@ ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "overwrite": ("window",),
     "param": (),
     "put_at": ("window", "pattern"),
-    "put_at_silent": ("window", "pattern"),
+    "put_at_unrecorded": ("window", "pattern"),
     "read": ("window",),
     "return": (),
     "sum_to_size": ("shape",),
@@ -86,7 +86,7 @@ def input_places(operator: Operator, count: int) -> dict[str, list[int]]:
 # -- gradients ---------------------------------------------------------------------------------------------------------
 
 NEVER: Final = frozenset({"detach", "winners_at", "guard", "constant", "full"})
-OF_BASE: Final = frozenset({"read", "overwrite", "gather_at", "put_at_silent", "add_at_silent"})
+OF_BASE: Final = frozenset({"read", "overwrite", "gather_at", "put_at_unrecorded", "add_at_unrecorded"})
 
 
 def types_with_grad(kind: str, inputs: Sequence[Value | None], types: Sequence[Any]) -> list[Any]:
@@ -96,15 +96,16 @@ def types_with_grad(kind: str, inputs: Sequence[Value | None], types: Sequence[A
         required = [False]
     elif kind in OF_BASE:
         required = required[:1]
-    silent: tuple[int, ...] = ()
+    nondifferentiable: tuple[int, ...] = ()
     operator = operator_of(kind)
     if operator is not None and any(required):
         places = input_places(operator, len(inputs))
         required = [required[number] for name in operator.differentiable for number in places[name]]
         outputs = operator.signature.outputs
-        silent = tuple([outputs.index(name) for name in operator.nondifferentiable_outputs])
+        nondifferentiable = tuple([outputs.index(name) for name in operator.nondifferentiable_outputs])
     some = any(required)
+    some_required = [some and number not in nondifferentiable for number in range(len(types))]
     return [
-        each.with_grad(some and number not in silent and each.dtype.kind in "fc") if type(each) is TensorType else each
-        for number, each in enumerate(types)
+        each.with_grad(flows and each.dtype.kind in "fc") if type(each) is TensorType else each
+        for each, flows in zip(types, some_required, strict=True)
     ]

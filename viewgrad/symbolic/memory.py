@@ -1,5 +1,4 @@
-"""What is known of the memory of a run while it is traced: which value each buffer holds, and which window of it an
-array is.
+"""The memory of a run while it is traced: which value each buffer holds, and which window of it an array is.
 
 Aliasing is decided by memory, and not by Python's objects: two arrays are windows of one base where they lie in one
 buffer. A buffer is known by the array that owns it. See Note [Aliasing by memory] in docs/notes/symbolic.md.

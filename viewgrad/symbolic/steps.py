@@ -1,6 +1,6 @@
 """Opaque steps: what cannot be written as operators of the table, kept as functions of arrays and of tensors.
 
-A step computes on arrays when a graph runs, and on tensors when it is differentiated: the derivative of a step is a
+A step computes on arrays when a graph runs, and on tensors when it is differentiated. The derivative of a step is a
 step again, which differentiates the other eagerly. So a graph with opaque steps has derivatives of any order.
 """
 

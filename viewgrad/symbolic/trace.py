@@ -42,7 +42,7 @@ class Record:
 def trace(f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", **keywords: Any) -> Graph:
     """The graph of a function, from one run of it.
 
-    The function runs as ever: what it writes to is written to. The graph is that of this run: it holds for arguments of
+    The function runs as ever: what it writes to is written to. The graph is that of this run. It holds for arguments of
     the same shapes and dtypes, of which the same require grad and share memory. Python's control flow is unrolled; the
     values that steered it are guards, which each run of the graph checks. Tensors that the function finds elsewhere are
     inputs, after those for its arguments.
@@ -57,7 +57,7 @@ def trace(f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", *
 
     Returns:
         The graph. Its inputs are the tensors among the arguments, in the order of `func.tree`, then those found
-        elsewhere; its outputs the tensors among the results, then the values of the inputs that were written to.
+        elsewhere. Its outputs are the tensors among the results, then the values of the inputs that were written to.
 
     Raises:
         EscapeError: for a value that leaves the library, with the file and line.

@@ -187,14 +187,14 @@ class Tracer:
                     each.value = value
                     continue
             grad = of.requires_grad or (known and new.requires_grad)
-            silent = differs and not known
+            unrecorded = differs and not known
             made = TensorType.of(of.dtype, of.shape, grad)
             if items is None:
                 each.value = self.node(
-                    "overwrite" if silent else "write", (base, value), window, (made,), location
+                    "overwrite" if unrecorded else "write", (base, value), window, (made,), location
                 ).output
             else:
-                name = f"{kind}_silent" if silent else kind
+                name = f"{kind}_unrecorded" if unrecorded else kind
                 each.value = self.node(name, (base, value, *inputs), attributes, (made,), location).output
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:

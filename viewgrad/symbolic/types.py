@@ -140,7 +140,7 @@ class Window(NamedTuple):
         sizes: the lengths of its dimensions.
         strides: the steps between neighbours, in elements; 0 in dimensions of length 1.
         offset: where it starts, in elements from the start of the base.
-        dtype: of its elements, where it is not that of the base (the real parts of complex numbers, say); strides and
+        dtype: of its elements, where it is not that of the base (the real parts of complex numbers, say). Strides and
             offset then count in the smaller of the two.
     """
 

@@ -1,8 +1,8 @@
 """What runs around a call while features are on that are off by default; see `tensor/modes.py`.
 
-A feature is one bit of the mode and a function that runs around a call: of an operator, or a read or write by index.
-Each lives in a file of its own and makes itself known by `@feature(BIT, KIND)`. This file only says in which order they
-lie around each other.
+A feature is one bit of the mode and a function. That runs around a call of an operator, or around a read or write by
+index. Each lives in a file of its own and makes itself known by `@feature(BIT, KIND)`. This file only says in which
+order they lie around each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Storages of which all tensors are known, so that another storage can take their place.
 
-That happens under `func.functionalize`. What would be written to a storage is written to a copy of it, which is then
-the storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
+That happens under `func.functionalize`. What would be written to a storage is written to a copy of it. That is then the
+storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import attrs
 
@@ -36,7 +36,7 @@ class Node:
     every edge leads to a smaller number.
 
     A node without `hooks` is that of a write in place which is not finished: see Note [Writes that are interrupted] in
-    docs/notes/interruption.md. Whoever asks for its hooks, as the engine does before it runs a node, waits if another
+    docs/notes/interruption.md. The engine asks for the hooks of a node before it runs it. Whoever asks waits if another
     thread is just making that write, and gets an error otherwise.
 
     A class of nodes has a slot `edges`. Where all its nodes have one edge or two, it has slots for these (`ONE_EDGE`
@@ -195,6 +195,17 @@ class AccumulateGrad(Node):
     def variable(self) -> Any:
         """The leaf, or None where nobody holds it any longer."""
         return self._variable()
+
+
+N = TypeVar("N", bound=Node)
+
+
+def numbered(node_class: type[N]) -> N:
+    """A new node without hooks, with the next number. Where every call counts, these lines are written out instead."""
+    node = new(node_class)
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    return node
 
 
 def node_of(edge: Any) -> Node:

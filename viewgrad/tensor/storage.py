@@ -84,8 +84,8 @@ class Storage(VersionCounter):
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
-        cut: where a tensor over it was detached in place: a number smaller than those of all nodes made since, and what
-            leads to the node that its history ended with.
+        cut: where a tensor over it was detached in place. It is a number smaller than those of all nodes made since,
+            and what leads to the node that its history ended with.
         layout: how a gradient of `root` is laid out, once that was asked for; see `views/nodes.py`.
     """
 

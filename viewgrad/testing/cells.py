@@ -4,8 +4,8 @@ Each buffer is a row of real cells, and a tensor is an array of cell numbers (tw
 writes and overlaps need no thought there, which is what makes it a reference.
 
 What gradients can know of a buffer is kept apart from its values, in histories. A base and its views have one; a
-detached tensor starts another over the same memory. A write under `no_grad`, or through a tensor of another
-history, changes values without the history's learning of it: to the derivative it is the addition of a constant.
+detached tensor starts another over the same memory. A write under `no_grad`, or through a tensor of another history,
+changes values without the history's learning of it. To the derivative it is the addition of a constant.
 """
 
 from __future__ import annotations

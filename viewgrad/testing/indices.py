@@ -1,7 +1,7 @@
 """Indices of programs: how they print, and what they are for arrays.
 
-An index is a tuple of ints, slices, None and `...`; of nested tuples, which stand for arrays of integers or bools;
-and of `Named`, which stands for a tensor of the program.
+An index is a tuple of ints, slices, None and `...`. Nested tuples in it stand for arrays of integers or bools, and
+`Named` stands for a tensor of the program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The steps that programs are made of, each with the Python line that it prints as.
 
-A step says what happens to which names. What that means for arrays, for tensors or for an oracle is the business of a
+A step says what happens to which names. What that means for arrays, for tensors or for an oracle is said by a
 `Machine`, which has a method for each kind of step.
 
 It is long because it is a table: a few lines for each kind of step.

@@ -15,7 +15,7 @@ from ..tensor.creation import as_operand
 from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
-from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of
+from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of, numbered
 from ..tensor.observers import array_of, array_of_index
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, from_array, method
@@ -202,10 +202,8 @@ def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
     out = from_array(self._array[index])
     edge = current_edge(self)
     if edge is not None and current_mode() & GRAD:
-        node: IndexBackward = new(IndexBackward)
+        node = numbered(IndexBackward)
         node.edge = edge
-        node.hooks = None
-        node.sequence_nr = next_sequence_nr()
         node.index = index
         node.once = _reads_once(index)
         node.layout = layout_for(self)

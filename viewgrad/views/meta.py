@@ -53,7 +53,7 @@ class DifferentiableViewMeta:
         index: the basic index that takes the view from the base, where one does.
         view_fn: the function that takes it where none does (None beside an index).
         creation: where the view was made.
-        made_from: the base's edge at the time when the view's edge was made: the view's history is current for as long
+        made_from: the base's edge at the time when the view's edge was made. The view's history is current for as long
             as the base still has that edge.
         strided: whether the view is a window of the base's own elements (not of their real parts, say).
         overlaps_itself: whether elements of the view share places in memory.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.indices import window_at
-from ..tensor.node import ONE_EDGE, SCATTER, Node, named_node, new, next_sequence_nr
+from ..tensor.node import ONE_EDGE, SCATTER, Node, named_node, numbered
 from ..tensor.tensor import Tensor
 from .specs import sum_to
 from .view_functions import ViewFunction
@@ -190,10 +190,8 @@ def node_of_view(
     overlaps: bool,
 ) -> ViewBackward:
     """The node of a view of `source`, with `edge` leading to the history of that."""
-    node: Any = new(node_class)
+    node: Any = numbered(node_class)
     node.edge = edge
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
     node.layout = layout_for(source)
     if view_fn is None:
         node.index = index

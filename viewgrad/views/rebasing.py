@@ -14,7 +14,18 @@ import numpy as np
 from ..errors import ConcurrentWriteError, InterruptedWriteError
 from ..tensor.interruption import is_refusal
 from ..tensor.modes import GRAD, current_mode
-from ..tensor.node import MANY, ONE_EDGE, AccumulateGrad, Node, NodeHooks, is_unfinished, new, next_sequence_nr, node_of
+from ..tensor.node import (
+    MANY,
+    ONE_EDGE,
+    AccumulateGrad,
+    Node,
+    NodeHooks,
+    is_unfinished,
+    new,
+    next_sequence_nr,
+    node_of,
+    numbered,
+)
 from ..tensor.tangents import interrupt_tangents
 from ..tensor.tensor import Tensor
 from .copy_slices import CopySlices, CopySlicesOfCopy
@@ -152,17 +163,11 @@ def abandon_write(tensor: Tensor, head: Node, old: Any, error: BaseException, wr
     if is_refusal(error):
         root._edge = old
         return
-    node: InterruptedWrite = new(InterruptedWrite)
-    node.edge = old
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.writer = writer
+    node = _interrupted(old, writer)
     end: Node = node
     if isinstance(head, CopySlices):
-        end = slices = new(CopySlices)
+        end = slices = numbered(CopySlices)
         slices.edges = (old,)
-        slices.hooks = None
-        slices.sequence_nr = next_sequence_nr()
         slices.fn = node
         slices.index = head.index
         slices.view_fn = head.view_fn
@@ -170,6 +175,14 @@ def abandon_write(tensor: Tensor, head: Node, old: Any, error: BaseException, wr
     root._edge = end
     if old is not None:
         move_retained(root, old, end)
+
+
+def _interrupted(old: Any, writer: str) -> InterruptedWrite:
+    """The node of a write that was interrupted, or made in vain; `old` leads to the history before it."""
+    node = numbered(InterruptedWrite)
+    node.edge = old
+    node.writer = writer
+    return node
 
 
 def rebase_history(tensor: Tensor, node: Node, own: Any) -> None:
@@ -188,11 +201,6 @@ def refuse_written(tensor: Tensor, writer: str) -> None:
     old = root._edge
     if old is None or type(old) is AccumulateGrad or not current_mode() & GRAD:
         return
-    node: InterruptedWrite = new(InterruptedWrite)
-    node.edge = old
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.writer = writer
-    root._edge = node
+    root._edge = node = _interrupted(old, writer)
     if not is_unfinished(node_of(old)):
         move_retained(root, old, node)

@@ -21,7 +21,7 @@ from ...errors import FunctionError
 from ...tensor.features import Call, run_with_features
 from ...tensor.interruption import isolated
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, MODE, NOTING, PACK, PROFILE, TRACE, ModeSwitch, current_mode
-from ...tensor.node import named_node, new, next_sequence_nr, node_of
+from ...tensor.node import named_node, new, node_of, numbered
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
@@ -32,7 +32,7 @@ from ...views.ops import SliceBackward
 from ...views.rebasing import rebase_history, refuse_written
 from ..modes.functional_writes import rebase
 from ..modes.saved_hooks import packed
-from .attributes import kept_attributes
+from .attributes import saved_attributes
 from .node import UNKNOWN, FunctionCtx, FunctionNode, SavedEntry, SaveRequest, delayed_error, is_in, version_of
 from .tangents import push_forward, tangents_of
 
@@ -75,8 +75,8 @@ class Function:
 
     A subclass defines static methods. Either `forward(ctx, *args)`, or `forward(*args)` and
     `setup_context(ctx, inputs, output)`. Then `backward(ctx, *grads)`, which takes a gradient for each output and
-    returns one for each argument (None for those that are no tensors or need none); and, for forward mode,
-    `jvp(ctx, *tangents)`, which takes a tangent for each argument and returns one for each output.
+    returns one for each argument. It is None for arguments that are no tensors or need none. For forward mode,
+    `jvp(ctx, *tangents)` takes a tangent for each argument and returns one for each output.
 
     Gradients are conjugated as everywhere in the library: for a holomorphic step of derivative `d`, `grad * conj(d)`.
 
@@ -140,8 +140,8 @@ class Function:
             What forward returns.
 
         Raises:
-            FunctionError: where forward breaks the contract: a dirty tensor that is not returned, an input that was
-                written to without having been marked dirty, and what `FunctionCtx` refuses.
+            FunctionError: where forward breaks the contract. A dirty tensor is not returned, an input was written to
+                without having been marked dirty, or `FunctionCtx` refuses something.
         """
         separate = cls.setup_context is not Function.setup_context
         if kwargs or separate:
@@ -197,10 +197,8 @@ class Function:
         _check_outputs(ctx, inputs, edges, versions, outputs)
         node = None
         if ctx._recorded:
-            node = new(cls._node_class)
+            node = numbered(cls._node_class)
             node.edges = edges
-            node.hooks = None
-            node.sequence_nr = next_sequence_nr()
             node.ctx = ctx
             node.outputs = len(outputs)
             node.input_specs = tuple([(tensor.shape, tensor.dtype) for tensor in inputs])
@@ -219,7 +217,7 @@ class Function:
                 keep = functools.partial(
                     _kept, ctx, inputs=inputs, versions=versions, outputs=outputs, results=results, packing=False
                 )
-                ctx._attributes = kept_attributes(ctx, keep, inputs, outputs)
+                ctx._attributes = saved_attributes(ctx, keep, inputs, outputs)
             if mode & NOTING:
                 note(node)
         ctx._open = False

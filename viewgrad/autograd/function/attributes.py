@@ -12,11 +12,11 @@ from ...tensor.storage import storage_of
 from ...tensor.tensor import Tensor
 from .node import UNKNOWN, FunctionCtx, SavedEntry, SaveRequest, version_of
 
-__all__ = ["KeptAttribute", "kept_attributes"]
+__all__ = ["SavedAttribute", "saved_attributes"]
 
 
 @attrs.define(eq=False)
-class KeptAttribute:
+class SavedAttribute:
     """What forward has left on ctx under a name, or in a container there.
 
     Arguments:
@@ -46,9 +46,9 @@ class KeptAttribute:
         self.version = version_of(self.owner)
 
 
-def kept_attributes(
+def saved_attributes(
     ctx: FunctionCtx, keep: Callable[[SaveRequest], SavedEntry], inputs: tuple[Tensor, ...], outputs: list[Any]
-) -> list[KeptAttribute]:
+) -> list[SavedAttribute]:
     """What is to be kept of the attributes of `ctx`, at the end of forward.
 
     Arguments:
@@ -61,12 +61,12 @@ def kept_attributes(
         for item in () if name.startswith("_") else _items_of(value):
             if isinstance(item, Tensor):
                 request = SaveRequest(item, ctx._saved(item), version_of(item))
-                found.append(KeptAttribute(name, item, item, request.version, keep(request)))
+                found.append(SavedAttribute(name, item, item, request.version, keep(request)))
                 continue
             for owner in (*inputs, *outputs):
                 if isinstance(owner, Tensor) and not owner.is_inference() and np.may_share_memory(owner._array, item):
                     kept = SavedEntry(storage_of(owner).save(item, None), UNKNOWN, ctx._function.__name__)
-                    found.append(KeptAttribute(name, item, owner, version_of(owner), kept))
+                    found.append(SavedAttribute(name, item, owner, version_of(owner), kept))
                     break
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import FunctionError
 from ...tensor.levels import LEVEL
 from ...tensor.modes import FORWARD, GRAD, current_mode
-from ...tensor.node import MANY, Node, new, next_sequence_nr
+from ...tensor.node import MANY, Node, numbered
 from ...tensor.ownership import ALONE_AS_STORAGE, ALONE_IN_LIST, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import Storage, WriteLock, save
@@ -62,7 +62,7 @@ class FunctionCtx:
         """Keep tensors for `backward`, which finds them in `saved_tensors`.
 
         Each keeps the value that it has now, whatever is written to it later. Under `create_graph=True`, inputs and
-        outputs come back with their history; other tensors come back without one, and asking for a derivative through
+        outputs come back with their history. Other tensors come back without one, and asking for a derivative through
         them is an error.
 
         Arguments:
@@ -375,10 +375,8 @@ class DelayedError(Node):
 
 def delayed_error(message: str, edges: tuple[Any, ...]) -> DelayedError:
     """A node that raises; `edges` lead to all that its history might lead to."""
-    node: DelayedError = new(DelayedError)
+    node = numbered(DelayedError)
     node.edges = edges
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
     node.message = message
     return node
 

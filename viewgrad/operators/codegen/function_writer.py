@@ -129,7 +129,7 @@ class FunctionWriter:
             "    try:",
         ]
         if declared.formulas:
-            lines += [*self._save_inputs("        "), *self._likes("        ", inplace=True)]
+            lines += [*self._save_inputs("        "), *self._save_input_specs("        ", inplace=True)]
         lines += [f"        {prepare}", f"        {write}"]
         if real and declared.formulas:
             lines.append(f"        node.wrote_real = {real}")
@@ -315,7 +315,7 @@ class FunctionWriter:
         test = " or ".join(f"e{i} is not None" for i in numbers)
         return [f"{indent}if {test}:", *(f"{indent}    {line}" for line in body)]
 
-    def _likes(self, indent: str, *, inplace: bool = False) -> list[str]:
+    def _save_input_specs(self, indent: str, *, inplace: bool = False) -> list[str]:
         if not needs_input_specs(self.operator):
             return []
         if self.listed is not None:
@@ -374,7 +374,7 @@ class FunctionWriter:
             f"        node = new({backward_name(operator.name)})",
             *self._fill_node("        "),
             *self._save_inputs("        "),
-            *self._likes("        "),
+            *self._save_input_specs("        "),
         ]
         lines += self._save_results()
         if several:

@@ -342,11 +342,11 @@ class NodeWriter:
         lines.append(f"        grads_of_list = {self._formula(formula.tree, recorded)}  # {operator.row}")
         if release:
             lines += self.releases()
-        conformed = "match_spec(g, like)"
+        matched = "match_spec(g, like)"
         if operator.user_defined:
-            conformed = f"checked_gradient(g, like, {operator.name!r}, {listed!r})"
+            matched = f"checked_gradient(g, like, {operator.name!r}, {listed!r})"
         pairs = "zip(grads_of_list, node.input_specs, strict=True)"
-        lines += [f"        return tuple([{conformed} for g, like in {pairs}])", ""]
+        lines += [f"        return tuple([{matched} for g, like in {pairs}])", ""]
         return lines
 
 

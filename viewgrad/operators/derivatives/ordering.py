@@ -1,6 +1,6 @@
 """The derivatives of rows that choose values by their order, and say which they chose.
 
-The gradient goes to the value that was chosen; among equal values that is the first, and for running extrema the last
+The gradient goes to the value that was chosen. Among equal values that is the first, and for running extrema the last
 so far, as in PyTorch.
 """
 

@@ -1,7 +1,7 @@
 """The derivatives of order statistics, of sums that pass over missing values, and of covariances.
 
-The median and the quantiles are weighted sums of one or two of the values; where values are equal, the gradient goes
-to those that a stable sort puts at the places in question. Equal extrema share the gradient in equal parts.
+The median and the quantiles are weighted sums of one or two of the values. Where values are equal, the gradient goes to
+those that a stable sort puts at the places in question. Equal extrema share the gradient in equal parts.
 """
 
 from __future__ import annotations

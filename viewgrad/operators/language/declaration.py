@@ -158,7 +158,7 @@ class Formula:
 
     @property
     def is_implemented(self) -> bool:
-        """Whether it is a formula, and no excuse."""
+        """Whether it is a formula, and no error that is raised in its place."""
         return NOT_IMPLEMENTED not in self.functions
 
 
@@ -173,8 +173,8 @@ class InPlace:
         forward: computes the new value from arrays; as that of the row where left out.
         derivatives: the formulas, in which `self` is the value before the write, and `result` the one after; those of
             the row where left out.
-        forward_derivative: the tangent of the new value, from `result` and `self_t`, since the value before the write
-            is gone; that of the row where left out.
+        forward_derivative: the tangent of the new value, from `result` and `self_t`. The value before the write is
+            gone. It is that of the row where left out.
     """
 
     forward: Callable[..., Any] | None = None

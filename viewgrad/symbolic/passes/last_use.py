@@ -1,7 +1,7 @@
 """Last uses: which writes may happen in place, and which windows are to be copied before they are overwritten.
 
 A value that is a window of another lies in its buffer. A write may happen in place where nobody takes the old version
-any more; windows of it that are taken later are copied when they are read. That is what copy-on-write does when a
+any more. Windows of it that are taken later are copied when they are read. That is what copy-on-write does when a
 program runs eagerly, decided beforehand. See Note [Writes in place, decided beforehand] in docs/notes/symbolic.md.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["LastUse", "last_uses"]
 
 # The kinds that give a new version of their first input.
 WRITES: Final = frozenset(
-    {"write", "overwrite", "accumulate", "put_at", "put_at_silent", "add_at", "add_at_silent"}
+    {"write", "overwrite", "accumulate", "put_at", "put_at_unrecorded", "add_at", "add_at_unrecorded"}
 )
 ALIASES: Final = frozenset({"read", "detach", "sum_to_size"})  # what may lie in the buffer of the first input
 SHARED: Final = frozenset({"param", "constant"})  # what lies in memory that is not ours
@@ -34,9 +34,8 @@ COMPARED: Final = 16  # writes that a window is held against; one that outlives 
 class LastUse:
     """The result of the analysis.
 
-    Attributes:
-        last: of each value, the number of the node that takes it last; the length of the block for its outputs, and -1
-            for one that nobody takes.
+    Attributes: last: of each value, the number of the node that takes it last. It is the length of the block for its
+        outputs, and -1 for one that nobody takes.
         in_place: the writes that may happen in place.
         copied: the reads whose window is copied, since it is overwritten before it is used last.
     """

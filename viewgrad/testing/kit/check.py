@@ -35,8 +35,8 @@ def check_operator(
 ) -> Report:
     """Check everything that an operator promises, at the arguments given and at others derived from them.
 
-    Its gradients are held against finite differences (at special points, in other shapes, with other options, with
-    complex numbers where it is meant for them), and must not depend on how tensors lie in memory, on what becomes of
+    Its gradients are held against finite differences: at special points, in other shapes, with other options, with
+    complex numbers where it is meant for them. They must not depend on how tensors lie in memory, on what becomes of
     them afterwards, or on other calls. Forward mode, second derivatives and the in-place form are checked where there
     are any. `PROPERTIES` names all that is looked at. An operator may refuse a call by an error; it must not be wrong.
 
@@ -53,7 +53,7 @@ def check_operator(
         reference: what it computes, for arrays.
         domain: the interval in which it is to be checked.
         kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on where an
-            argument is complex or the operator's source speaks of complex numbers; where it does not, and its gradients
+            argument is complex or the operator's source speaks of complex numbers. Where it does not, and its gradients
             are wrong for them, the report says so.
         order: 1 to leave out second derivatives.
         only: the properties to look at; all where left out.

@@ -1,9 +1,9 @@
 """The derivatives of determinants, exact also of singular matrices.
 
 A determinant is a polynomial in the elements: it has derivatives of any order everywhere. Of a regular matrix they
-follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the singular values, as
-sums of products of all but one, and all but two, of them; the third and later ones by the algorithm of Faddeev and
-LeVerrier, which knows products and sums only.
+follow from the inverse. Of one that is singular, or nearly so, the first two are computed from the singular values.
+They are sums of products of all but one, and all but two, of them. The third and later ones come from the algorithm of
+Faddeev and LeVerrier, which knows products and sums only.
 
 Sources: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode automatic
 differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the algorithm of Faddeev.

@@ -1,6 +1,6 @@
 """The derivatives of products of matrices and tensors.
 
-`einsum` is made of two rows: one for a single operand, and one for a pair; more are contracted pair by pair, in the
+`einsum` is made of two rows: one for a single operand, and one for a pair. More are contracted pair by pair, in the
 order that `numpy.einsum_path` finds.
 """
 
