@@ -33,6 +33,13 @@ TEXTS = [
     "a = np.meshgrid(v, v)[0]; b = a.ravel(); b += 1",
     "a = v[:1] * 1; b = np.meshgrid(a, a)[0]; b += 1",
     "a = np.select([columns > 0, columns < -0.9], [columns, v], default=0.5); b = a.ravel(); b += 1",
+    "a = np.delete(columns, 0, axis=-1); b = a.ravel('F'); b += 1",
+    "a = np.delete(columns, [1], axis=0); b = a.ravel(); b += 1",
+    "a = np.gradient(columns, axis=1); b = a.ravel('F'); b += 1",
+    "a = np.gradient(x.T)[1]; b = a.ravel(); b += 1",
+    "a = (x * 1)[:, None].swapaxes(0, 1).flatten('K'); b = columns[None].swapaxes(0, 1).flatten('K')",
+    "a = np.stack([x, x]).transpose(2, 0, 1); b = a.ravel('K'); b += 1; c = a[..., ::-1].flatten('K')",
+    "a = np.stack([x, -x]).diagonal().flatten('K'); b = columns.flatten('A')",
     # arrays without dimensions, and scalars
     "a = s.astype(complex); b = a; b += 1",
     "a = s * 1; b = a.astype(complex); c = b; c += 1",

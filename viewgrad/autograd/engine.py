@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import from_number
-from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Node, input_nr_of, node_of
+from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, AccumulateGrad, Node, input_nr_of, node_of
 from ..tensor.tensor import Tensor, from_array
 from .hooked_run import HookedRun, RunHook
 from .restriction import ExecInfo, exec_info
@@ -72,10 +72,12 @@ class GraphTask(HookedRun):
         return self.run_posthooks(node, node.hooks, made) if node.hooks is not None and node.hooks.after else made
 
     def gradients(self, node: Any, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The gradients of a node's inputs; see Note [Four kinds of nodes] in docs/notes/engine.md."""
-        if node.kind == SCATTER:  # a view: zeros like its base, with the gradient added in its window
+        """The gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
+        if node.kind in (SCATTER, GATHER):  # a view: zeros like its base, with the gradient added in its window
             zeros = self.zeros(node)
             self.add_to_window(node, zeros, grad)
+            if not self.retain:
+                node.release()
             return (zeros,)
         if node.kind == OVERWRITE:  # a write to a part, which rewrites the gradient that it is given
             grad = grad.clone() if self.recorded else np.array(grad, order=node.layout[2])

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.node import ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, input_nr_of, node_of
+from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, input_nr_of, node_of
 from ..tensor.ownership import (
     ALONE_AS_ARGUMENT,
     ALONE_AS_GRAD,
@@ -105,6 +105,9 @@ class FastTask(GraphTask):
                     edges = ()  # it has nothing to leave out
                 else:
                     edges = node.edges if exec_info is None else exec_info[node]
+                    if kind == GATHER:
+                        self._gather(node, grad, edges[0])
+                        break
                     if kind == OVERWRITE and edges[0] is not None:
                         # (3) a write to a part rewrites its gradient in place where nobody else holds it: R 110
                         if not plain:
@@ -226,6 +229,15 @@ class FastTask(GraphTask):
             self._deliver_to_output(edge, accumulator)
         else:
             self.add_to_window(node, self._accumulator(edge, node), grad)
+
+    def _gather(self, node: Any, grad: Any, edge: Any) -> None:
+        """Let a read by arrays add its gradient to the places that it read, and let go of the arrays."""
+        if node.hooks is not None and node.hooks.after:
+            self._scatter_alone(node, grad, edge)
+        else:
+            self._scatter(node, grad, edge)
+        if not self.retain:
+            node.release()
 
     def _scatter_alone(self, node: Any, grad: Any, edge: Any) -> None:
         """Let a view add its gradient to an accumulator of its own, for the sake of hooks that are to be shown it."""

@@ -84,6 +84,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr = as_operand(arr)
     if axis is None:
         arr, axis = arr.reshape(-1), 0
+    if arr._array.flags.fnc:
+        return delete(arr.transpose(), obj, -1 - axis if axis < 0 else arr.ndim - 1 - axis).transpose()
     return arr.take(np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else plain(obj)), axis)
 
 

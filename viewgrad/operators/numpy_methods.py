@@ -18,7 +18,7 @@ from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent
 from ..views import ops as views
 from . import OPERATORS
 from .composites import COMPOSITES
-from .derivatives.formulas import plain
+from .derivatives.formulas import memory_order, plain
 from .numpy_dispatch import write_out
 
 __all__ = ["FlatElements"]
@@ -40,6 +40,13 @@ def _in_columns(self: Tensor, order: Any) -> bool:
     return order == "F" or bool(self._array.flags.fnc)
 
 
+def _in_order(self: Tensor, order: Any) -> Any:
+    """The tensor with its dimensions in such an order that counting in rows counts its elements in `order`."""
+    if _in_columns(self, order):
+        return _reversed(self)
+    return self.transpose(memory_order(self._array)) if order == "K" and self.ndim > 1 else self
+
+
 def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
     """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
     if order == "C" and copy is None:
@@ -54,7 +61,7 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
 
 def _ravel(self: Tensor, order: Any = "C") -> Any:
     """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
-    return ravel(_reversed(self)) if _in_columns(self, order) else ravel(self)
+    return ravel(_in_order(self, order))
 
 
 def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +69,7 @@ def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     order = kwargs.pop("order", None) if not (args and isinstance(args[0], str)) else args[0]
     if order is None:
         return flatten(self, *args, **kwargs)
-    return flatten(_reversed(self) if _in_columns(self, order) else self)
+    return flatten(_in_order(self, order))
 
 
 def _copy(self: Any, order: Any = "C") -> Any:

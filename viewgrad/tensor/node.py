@@ -17,11 +17,12 @@ from .observers import observed
 
 __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
 
-# How the engine runs a node; see Note [Four kinds of nodes] in docs/notes/engine.md.
+# How the engine runs a node; see Note [Kinds of nodes] in docs/notes/engine.md.
 ONE: Final = 0  # one edge; `apply` returns its gradient
 MANY: Final = 1  # any number of edges; `apply` returns a gradient for each
 SCATTER: Final = 2  # one edge; adds its gradient to a part of the accumulator that the edge leads to
 OVERWRITE: Final = 3  # passes its gradient on along edge 0, with a part of it rewritten in place
+GATHER: Final = 4  # as SCATTER, with arrays that say where, which are released after the run
 
 new: Final = object.__new__
 next_sequence_nr: Final = itertools.count(1).__next__

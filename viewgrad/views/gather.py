@@ -6,7 +6,7 @@ what is indexed.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -15,22 +15,19 @@ from ..tensor.creation import as_operand
 from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
-from ..tensor.node import MANY, ONE_EDGE, OVERWRITE, SCATTER, TWO_EDGES, Node, new, next_sequence_nr, node_of, numbered
+from ..tensor.node import new, next_sequence_nr, node_of, numbered
 from ..tensor.observers import array_of, array_of_index
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import CopySlices
-from .nodes import ElementBackward, Layout, layout_for, node_of_view
+from .index_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
+from .nodes import ElementBackward, layout_for, node_of_view
 from .rebasing import abandon_write, begin_write, finish_write, refuse_written
-from .specs import Like, match_spec
 from .write_checks import check_write
 
 __all__ = [
     "Accumulate",
     "Gather",
-    "IndexAccumulateBackward",
-    "IndexBackward",
-    "IndexPutBackward",
     "ReadElement",
     "Write",
     "copy_where_",
@@ -44,82 +41,6 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
-
-
-class IndexBackward(Node):
-    """The node of a read by arrays: adds the gradient to the places that were read."""
-
-    __slots__ = ("edge", "index", "layout", "once")
-
-    kind: ClassVar[int] = SCATTER
-    edges = ONE_EDGE
-
-    edge: Any
-    index: Any
-    once: bool  # whether no place is read twice
-    layout: Layout
-
-    def add_to(self, accumulator: Array, grad: Any) -> None:
-        """Add `grad` to the places of `accumulator` that were read."""
-        if self.once:
-            accumulator[self.index] += grad
-        else:
-            np.add.at(accumulator, self.index, grad)
-
-    def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
-        """`add_to` with tensors, recorded."""
-        index_accumulate_(accumulator, self.index, grad)
-
-
-class IndexPutBackward(Node):
-    """The node of `x[index] = values` by arrays: the values get the gradient of what was overwritten."""
-
-    __slots__ = ("edge0", "edge1", "index", "layout", "like", "winners")
-
-    kind: ClassVar[int] = OVERWRITE
-    edges = TWO_EDGES
-    edge0: Any
-    edge1: Any
-    index: Any
-    layout: Layout  # of the gradient
-    like: Like | None
-    winners: Array | None  # where a place is written more than once: which of the values stayed
-
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`; the first is `grad` itself, rewritten in place. For arrays and tensors alike."""
-        values = None
-        if edges[1] is not None:
-            values = grad[self.index]
-            if self.winners is not None:
-                values = values * self.winners
-            values = match_spec(values, self.like)
-        if edges[0] is not None:
-            grad[self.index] = 0
-        return grad, values
-
-    consume = apply
-    apply_recorded = apply
-
-
-class IndexAccumulateBackward(Node):
-    """The node of adding values to places given by arrays."""
-
-    __slots__ = ("edge0", "edge1", "index", "like")
-
-    kind: ClassVar[int] = MANY
-    edges = TWO_EDGES
-
-    edge0: Any
-    edge1: Any
-    index: Any
-    like: Like | None
-
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The gradients of the old value and of the values added; for arrays and tensors alike."""
-        return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
-
-    consume = apply
-    apply_recorded = apply
 
 
 # -- indices -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...tensor.node import AccumulateGrad, Node, node_of
 from ...tensor.saved import LostTensor, Released, SavedTensor
 from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
-from ...views.gather import IndexAccumulateBackward, IndexBackward, IndexPutBackward
+from ...views.index_nodes import IndexedNode
 from ...views.nodes import ViewBackward
 from ...views.view_functions import Chain, Index, Strided
 from ..modes.saved_hooks import PackedTensor
@@ -85,8 +85,8 @@ def window_of(node: Node, name: str) -> str | None:
     """The window of `name` that a view's node takes or a writing node writes to, as an expression; None for others."""
     if isinstance(node, ViewBackward | CopySlices):
         return window_text(name, node.index, node.view_fn)
-    if isinstance(node, IndexBackward | IndexPutBackward | IndexAccumulateBackward):
-        return window_text(name, node.index, None)
+    if isinstance(node, IndexedNode):
+        return f"{name}[...]" if node.released else window_text(name, node.index, None)
     return None
 
 

@@ -9,7 +9,7 @@ import attrs
 from ...tensor.node import AccumulateGrad, Node, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopyBackwards, CopySlices
-from ...views.gather import IndexAccumulateBackward, IndexPutBackward
+from ...views.index_nodes import IndexAccumulateBackward, IndexPutBackward
 from ...views.nodes import AS_STRIDED, ViewBackward
 from ..function.node import FunctionNode
 from .describe import saved_values, shape_text, window_of, window_text

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...tensor.features import Call, feature
 from ...tensor.modes import PROFILE, ModeSwitch
-from ...tensor.node import OVERWRITE, SCATTER, Node, node_of
+from ...tensor.node import GATHER, OVERWRITE, SCATTER, Node, node_of
 from ...tensor.observers import PROFILER
 from ...tensor.origins import Line, line_here, line_of, note, step_name
 from ...tensor.ownership import ALONE_IN_LOCAL, getrefcount
@@ -282,11 +282,8 @@ class ProfiledTask(FastTask):
             if grad is None:
                 return
         edges = node.edges if self.exec_info is None else self.exec_info[node]
-        if node.kind == SCATTER:
-            if hooks is not None and hooks.after:
-                self._scatter_alone(node, grad, edges[0])
-            else:
-                self._scatter(node, grad, edges[0])
+        if node.kind in (SCATTER, GATHER):
+            self._gather(node, grad, edges[0])
             return
         overwrites = node.kind == OVERWRITE
         if overwrites and edges[0] is not None:

@@ -22,6 +22,11 @@ minimum_reduce: Final[Any] = np.minimum.reduce
 SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
 
 
+def memory_order(array: Any) -> list[int]:
+    """The dimensions of an array, those with the longest strides first."""
+    return sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+
+
 @formula_function
 def zeros_like(value: Any) -> Any:
     """Zeros with the shape and dtype of `value`."""

@@ -12,7 +12,7 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from .formulas import conjugated
+from .formulas import conjugated, memory_order
 from .scattering import in_precision_of, scattered, values_of, zeros_beside
 
 __all__ = ["ediff1d", "gradient", "unwrap"]
@@ -131,6 +131,12 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         raise TypeError(
             f"gradient over {len(axes)} dimensions with {len(varargs)} spacings and edge_order {edge_order}"
         )
+    order = memory_order(f._array)
+    if order != sorted(order):  # so that the result is laid out as NumPy's
+        found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim % f.ndim) for dim in axes),
+                         edge_order=edge_order)  # fmt: skip
+        back = [order.index(dim) for dim in range(f.ndim)]
+        return tuple(each.transpose(back) for each in found) if len(axes) > 1 else found.transpose(back)
     results = []
     for dim, spacing in zip(axes, spacings):
         if f.shape[dim] < edge_order + 1:
