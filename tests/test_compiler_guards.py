@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import viewgrad as vg
 from viewgrad.errors import NotCompiledWarning
@@ -32,10 +33,6 @@ def agree(compiled, f, *calls):
         np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
         for one, other in zip(found[0][1:], found[1][1:]):
             np.testing.assert_allclose(one, other, rtol=1e-10)
-
-
-def leaf(*numbers):
-    return vg.Tensor(list(numbers), requires_grad=True)
 
 
 def test_other_shapes_dtypes_and_flags_are_other_programs():

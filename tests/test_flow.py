@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
+from leaves import leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.func import hessian, jacfwd, jacrev
-
-
-def leaf(values):
-    return vg.Tensor(np.array(values, float), requires_grad=True)
-
 
 MASKED = {
     "a mask times a root": lambda x: np.sqrt(x) * np.array([0.0, 1.0, 1.0]),
@@ -24,7 +20,7 @@ MASKED = {
 @pytest.mark.parametrize("name", MASKED)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_masked_roots(name):
-    x = leaf([0.0, 1.0, 4.0])
+    x = leaf_of([0.0, 1.0, 4.0])
     (g,) = grad(MASKED[name](x).sum(), x, create_graph=True)
     np.testing.assert_allclose(g.detach().numpy(), [0, 0.5, 0.25])
     np.testing.assert_allclose(grad(g.sum(), x)[0].numpy(), [0, -0.25, -0.03125])
@@ -32,7 +28,7 @@ def test_masked_roots(name):
 
 
 def test_large_gradients_that_nobody_else_holds():
-    x = leaf(np.linspace(0, 4, 5001))
+    x = leaf_of(np.linspace(0, 4, 5001))
     mask = np.arange(5001) > 0
     (g,) = grad((np.sqrt(x) * mask).sum(), x)
     np.testing.assert_allclose(g.numpy(), np.r_[0, 0.5 / np.sqrt(np.linspace(0, 4, 5001)[1:])])
@@ -61,7 +57,7 @@ def test_pairwise_distances_have_gradients_and_hessians():
 
 
 def test_guarded_quotients_and_logarithms():
-    x, y = leaf([1.0, 2.0]), leaf([0.0, 4.0])
+    x, y = leaf_of([1.0, 2.0]), leaf_of([0.0, 4.0])
     safe = y > 0
     with np.errstate(all="ignore"):
         loss = np.where(safe, x / y, 0.0).sum() + np.where(safe, np.log(y), 0.0).sum()
@@ -71,7 +67,7 @@ def test_guarded_quotients_and_logarithms():
 
 
 def test_what_flows_is_as_steep_as_the_function_is():
-    x = leaf([0.0, 4.0])
+    x = leaf_of([0.0, 4.0])
     with np.errstate(divide="ignore"):
         assert grad(np.sqrt(x).sum(), x)[0].tolist() == [np.inf, 0.25]
         assert np.isnan(grad((np.sqrt(x) * np.nan).sum(), x)[0].numpy()).all()

@@ -1373,3 +1373,21 @@ def test_jvp_of_a_custom_function_sees_the_values_that_were_saved():
         with forward_ad.dual_level(), pytest.raises(FunctionError, match="nested levels"):
             y = forward_ad.make_dual(x.clone(), vg.ones(2)).clone()
             AddSquare.apply(y, y)
+
+
+def test_one_tensor_returned_twice_is_one_tensor():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2.0
+            return y, y
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return 2.0 * (a + b)
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    a, b = Twice.apply(x)
+    a[0] = 5.0
+    assert b is a
+    np.testing.assert_array_equal(grad((b * b).sum(), x)[0], [0.0, 16.0])

@@ -679,3 +679,20 @@ def test_reprs():
     assert "Tensor" in repr(out.grad_fn.saved_result) and "array" in repr(out.grad_fn.saved_result)
     assert repr(vg.no_grad()) == "ModeSwitch(on=0, off=GRAD)"
     assert "ctx of Product" in repr(Product.apply(leaf(1.0), leaf(1.0)).grad_fn.ctx)
+
+
+def test_numbers_of_the_program_do_not_pass_through_hooks_on_saved_values():
+    shapes = []
+
+    def pack(tensor):
+        shapes.append(tensor.shape)
+        return tensor
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    with vg.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        total = (x * 2.0 + x / 4 + x * 0.0 + 3.0 * x).sum()
+    assert shapes == []
+    assert grad(total, x)[0].tolist() == [5.25, 5.25]
+    with vg.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        x * vg.Tensor(2.0)
+    assert shapes == [()]

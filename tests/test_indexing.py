@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, basic_indices
 
 import viewgrad as vg
+from viewgrad.autograd import grad
 from viewgrad.tensor.indices import composed, window_at
 
 
@@ -97,3 +100,40 @@ def test_assigning_a_custom_functions_view_to_its_own_place_keeps_the_functions_
     t = x.clone()
     t[0:1] = FirstTimesTen.apply(t)
     assert vg.autograd.grad(t.sum(), x)[0].tolist() == [10.0, 1.0]
+
+
+# -- assignments that read what they write -----------------------------------------------------------------------------
+
+SLICES = [
+    slice(0, 5, 2), slice(1, 4), slice(4, None, -2), slice(0, 3), slice(2, 5), slice(6, None, -3), slice(0, 7, 3),
+    slice(3, 0, -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_an_assignment_reads_all_before_it_writes(copy):
+    start, weights = np.arange(1.0, 8.0), np.linspace(-1.0, 2.0, 7)
+    for to, of in itertools.product(SLICES, SLICES):
+        if len(start[to]) != len(start[of]):
+            continue
+        value, gradient = start.copy(), weights.copy()
+        value[to] = start[of].copy()
+        part = gradient[to].copy()
+        gradient[to] = 0.0
+        gradient[of] += part
+        x = vg.Tensor(start, requires_grad=True)
+        y = x * 1.0
+        if copy:
+            y[to].copy_(y[of])
+        else:
+            y[to] = y[of]
+        assert y.tolist() == value.tolist(), (to, of)
+        np.testing.assert_allclose(grad((y * weights).sum(), x)[0], gradient, err_msg=str((to, of)))
+
+
+def test_an_assignment_of_imaginary_parts_of_what_is_written():
+    x = vg.Tensor([1 + 2j, 3 - 1j, 0.5 + 0.7j], requires_grad=True)
+    y = x * 1.0
+    y[...] = y[1:].imag[:1]
+    assert y.tolist() == [-1, -1, -1]
+    assert grad(y.real.sum(), x)[0].tolist() == [0, 3j, 0]

@@ -1,6 +1,7 @@
 """The text of the graphs of five small programs."""
 
 import pytest
+from leaves import leaf
 
 import viewgrad as vg
 from viewgrad.symbolic import differentiate, parse, trace
@@ -47,10 +48,6 @@ def unrecorded(x):
         y[0] = 1.0
     y.detach()[1] = 5.0
     return y * x
-
-
-def leaf(*numbers):
-    return vg.Tensor(numbers, requires_grad=True)
 
 
 GRAPHS = {

@@ -6,9 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import viewgrad as vg
-from viewgrad.errors import AutogradError, LostHistoryWarning
+from viewgrad.autograd import forward_ad, grad
+from viewgrad.errors import AutogradError, LostHistoryWarning, ViewInPlaceError
 
 
 def test_a_number_made_of_a_tensor_warns_that_its_history_is_lost():
@@ -55,3 +57,61 @@ def test_a_tensor_is_not_its_own_grad():
         x.grad = x
     x.grad = x.detach()
     assert x.grad is not None
+
+
+# -- detached in place -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replay", [False, True])
+def test_views_keep_their_history_when_their_base_is_detached_in_place(replay):
+    with vg.view_replay(replay):
+        x = leaf(1.0, 2.0, 3.0)
+        base = x.clone()
+        view = base[1:2]
+        base.detach_()
+        assert not base.requires_grad and view.requires_grad
+        assert grad((view * view).sum() + x.sum(), x)[0].tolist() == [1.0, 5.0, 1.0]
+        inner = view[0:]
+        assert grad((inner * 2).sum(), x)[0].tolist() == [0.0, 2.0, 0.0]
+        later = base[1:2]
+        assert not later.requires_grad
+
+
+def test_a_base_that_is_written_to_before_or_after_it_is_detached():
+    for early in (True, False):
+        x = leaf(1.0, 2.0, 3.0)
+        base = x.clone()
+        view = base[1:2]
+        inner = view[0:]
+        if early:
+            base[1] = x[0] * 5
+            base.detach_()
+        else:
+            base.detach_()
+            base[0] = x[0] * 5
+        for stale in (view, inner):
+            with pytest.raises(ViewInPlaceError, match="can't be told"):
+                stale * 2
+        fresh = base[:1]
+        assert grad((fresh + x[:1]).sum(), x)[0].tolist() == [1.0 + 5 * (not early), 0.0, 0.0]
+
+
+def test_a_leaf_that_is_frozen_and_thawed():
+    x = leaf(1.0, 2.0)
+    view = x[:1]
+    x.requires_grad_(False)
+    assert not x.requires_grad and view.requires_grad
+    x.requires_grad_()
+    assert grad((view * 3).sum(), x)[0].tolist() == [3.0, 0.0]
+    x.requires_grad_(False)
+    x[1] = 5.0
+    assert not (x * 1).requires_grad
+
+
+def test_detaching_in_place_what_has_a_tangent():
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0])) * 2.0
+        view = dual[:1]
+        with pytest.raises(AutogradError, match="use detach"):
+            dual.detach_()
+        assert forward_ad.unpack_dual(view).tangent.tolist() == [2.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from leaves import leaf
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -114,3 +115,61 @@ def test_thousands_of_views_of_views_are_differentiated_without_recursion():
     (gradient,) = vg.autograd.grad((y * y).sum(), x, create_graph=True)
     assert gradient.tolist() == [2.0, 4.0, 6.0]
     assert vg.autograd.grad(gradient.sum(), x)[0].tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("block", [vg.no_grad, vg.inference_mode])
+@pytest.mark.parametrize("take", [lambda a: a[:1], lambda a: a.reshape(1, 2)[:, :1].reshape(1), lambda a: a[:2][:1]])
+def test_views_taken_where_nothing_is_recorded_stay_without_history(block, take):
+    x = leaf(1.0, 2.0)
+    base = x.clone()
+    with block():
+        view = take(base)
+    writes = (lambda: base.__setitem__(slice(1, 2), 0.0), lambda: base.mul_(2.0), lambda: base.__setitem__(0, x[1]))
+    for write in writes:
+        write()
+        assert not view.requires_grad and not view[:1].requires_grad
+        assert view.tolist() == base[:1].tolist()
+        assert grad((view * x[:1]).sum(), x)[0].tolist() == [base[0].item(), 0.0]
+        with pytest.raises(ViewInPlaceError):
+            view.mul_(2.0)
+
+
+# -- what shares memory with what, as in NumPy -------------------------------------------------------------------------
+
+LAYOUTS = {
+    "contiguous": lambda a: a,
+    "transposed": lambda a: a.T,
+    "strided": lambda a: a[:, ::2],
+    "reversed": lambda a: a[::-1],
+    "a row": lambda a: a[1],
+    "a column": lambda a: a[:, 1],
+    "an element": lambda a: a[1:2, 2:3],
+    "empty": lambda a: a[:0],
+}
+TAKEN = {
+    "ravel": lambda a: a.ravel(),
+    "np.ravel": np.ravel,
+    "flatten": lambda a: a.flatten(),
+    "reshape": lambda a: a.reshape(-1),
+    "np.reshape": lambda a: np.reshape(a, (-1,)),
+    "transpose": lambda a: a.transpose(),
+    "array without dimensions": lambda a: a[np.array(0)] if a.shape[0] else a,
+    "array without dimensions, beside a slice": lambda a: a[np.array(0), 1:] if a.ndim > 1 and a.shape[0] else a,
+    "number": lambda a: a[np.int64(0) :],
+    "list": lambda a: a[[0]] if a.shape[0] else a,
+    "mask": lambda a: a[np.ones(a.shape, bool)],
+    "squeeze": lambda a: a.squeeze(),
+    "swapaxes": lambda a: np.swapaxes(a, 0, -1),
+    "expand_dims": lambda a: np.expand_dims(a, 0),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("take", TAKEN)
+def test_memory_is_shared_exactly_when_numpy_shares_it(take, layout):
+    array = np.arange(12.0).reshape(3, 4)
+    tensor = vg.Tensor(array)
+    source, ours = LAYOUTS[layout](array), LAYOUTS[layout](tensor)
+    expected, found = TAKEN[take](source), TAKEN[take](ours)
+    assert found.tolist() == expected.tolist()
+    assert np.shares_memory(found._array, ours._array) == np.shares_memory(expected, source)

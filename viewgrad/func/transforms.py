@@ -367,14 +367,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         (Tensor(2.), (Tensor([4., 2.]),))
     """
     _require_sequence(primals, tangents, "hvp")
-    both = value_and_grad(f, tuple(range(len(primals))), has_aux)
-
-    @in_own_context
-    def gradient(*args: Any) -> Any:
-        value, result = both(*args)
-        return result, value
-
-    _, product, value = jvp(gradient, primals, tangents, has_aux=True)
+    _, product, value = jvp(_gradient_and_value(f, len(primals), has_aux), primals, tangents, has_aux=True)
     return (value[0], product, value[1]) if has_aux else (value, product)
 
 
@@ -402,14 +395,7 @@ def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux:
         (Tensor(2.), (Tensor([4., 2.]),))
     """
     _require_sequence(primals, cotangents, "vhp")
-    both = value_and_grad(f, tuple(range(len(primals))), has_aux)
-
-    @in_own_context
-    def gradient(*args: Any) -> Any:
-        value, result = both(*args)
-        return result, value
-
-    _, pull, value = vjp(gradient, *primals, has_aux=True)
+    _, pull, value = vjp(_gradient_and_value(f, len(primals), has_aux), *primals, has_aux=True)
     product = pull(tuple(cotangents))
     return (value[0], product, value[1]) if has_aux else (value, product)
 
@@ -448,6 +434,18 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 def _results(transform: Transform, tree: Any) -> Any:
     """What a function has returned beside its output, as the caller is to have it."""
     return map_leaves(lambda leaf: transform.result(leaf) if isinstance(leaf, Tensor) else leaf, tree)
+
+
+def _gradient_and_value(f: Function, count: int, has_aux: bool) -> Function:
+    """The function that computes the gradient with respect to all of so many arguments; the value is its aux."""
+    both = value_and_grad(f, tuple(range(count)), has_aux)
+
+    @in_own_context
+    def gradient(*args: Any) -> Any:
+        value, result = both(*args)
+        return result, value
+
+    return gradient
 
 
 def _or_zeros(grad: Tensor | None, like: Tensor) -> Tensor:

@@ -79,7 +79,7 @@ class Tensor(OperatorMethods):
 
     # One rule for these slots. All of the library may read them; `_edge` of a view by `current_edge`, which makes it
     # anew where its base has moved on. `_array` is written only where a tensor is made, and by the few that let one
-    # have another memory; tests/test_structure.py knows them by name.
+    # have another memory; tests/test_architecture.py knows them by name.
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
     _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
