@@ -1,6 +1,7 @@
 # Every target does its own set-up: a fresh clone, python3, make and a package index are enough.
 #
 #   make demo    fit a forecast to the Mauna Loa CO2 record; writes co2_forecast.png
+#   make panel   fit 64 series on one process and on two, by Dask
 #   make test    the whole test suite
 #   make docs    build the site, site/index.html; a broken link or an undocumented name fails
 #   make bench   compare with other engines, in an environment of its own
@@ -17,7 +18,7 @@ BENCH_BIN := $(BENCH_VENV)/bin
 # 100,000 nodes) are for long runs: `make test PYTEST_FLAGS="-n 2"`.
 PYTEST_FLAGS ?= -n 2 -m "not slow"
 
-.PHONY: demo test docs bench lint types clean
+.PHONY: demo panel test docs bench lint types clean
 # The targets share environments, and two pips in one environment spoil it.
 .NOTPARALLEL:
 # Without this, make deletes the interpreters as intermediate files.
@@ -25,6 +26,9 @@ PYTEST_FLAGS ?= -n 2 -m "not slow"
 
 demo: $(VENV)/.installed-examples
 	$(BIN)/python examples/co2_forecast.py
+
+panel: $(VENV)/.installed-examples $(VENV)/.installed-distributed
+	$(BIN)/python examples/panel_fit.py
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)

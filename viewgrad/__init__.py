@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import autograd, drawing, errors, fft, func, linalg, operators, symbolic, views
 from .compiler import compile
+from .naming import name_functions
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
 from .operators.derivatives.special_functions import OF_SCIPY
@@ -71,6 +72,10 @@ __version__ = "0.1.0"
 _operators = {name: operator.function for name, operator in OPERATORS.items() if name != "fft"}
 globals().update(_operators | COMPOSITES | FUNCTIONS)
 install(sys.modules[__name__])
+name_functions(__name__, globals())
+name_functions(linalg.__name__, vars(linalg))
+name_functions(fft.__name__, vars(fft))
+name_functions(__name__, vars(Tensor), "Tensor.")
 
 if TYPE_CHECKING:
     from math import e, inf, nan, pi

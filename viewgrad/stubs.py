@@ -103,7 +103,7 @@ def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def _is_attached(function: Callable[..., Any]) -> bool:
     """Whether a method was attached to `Tensor` after the class was defined."""
-    return not function.__qualname__.startswith("Tensor.")
+    return not (function.__qualname__.startswith("Tensor.") and function.__module__ == Tensor.__module__)
 
 
 def _property(name: str, value: property) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -99,6 +100,7 @@ def row(
         row=_place(signature),
         gives_arrays=gives_arrays,
     )
+    operator.recipe = _of_the_library, (operator.name,)
     arguments = operator.signature.arguments
     if method and arguments and arguments[0].kind == "tensor":
         setattr(Tensor, operator.name, operator.function)
@@ -215,6 +217,7 @@ def _inplace_declaration(
         formulas = read_formulas(signature, inplace.derivatives, nondifferentiable, inplace=True)
     return attrs.evolve(
         operator,
+        recipe=None,
         forward=inplace.forward or operator.forward,
         forward_derivative=inplace.forward_derivative or operator.forward_derivative,
         read=lambda declared: _reading(declared, formulas, compile, own=inplace.forward_derivative is not None),
@@ -293,4 +296,33 @@ def define_op(
     )
     if kinds is not None:
         check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])
+    arguments = {
+        "forward": forward,
+        "derivatives": dict(derivatives),
+        "forward_derivative": forward_derivative,
+        "inplace": inplace,
+        "elementwise": elementwise,
+        "nondifferentiable_outputs": nondifferentiable_outputs,
+        "lists": lists,
+        "doc": doc,
+        "kinds": kinds,
+        "domain": domain,
+        "samples": samples,
+        "reference": reference,
+    }
+    operator.recipe = _defined_again, (uuid.uuid4().hex, signature, arguments)
+    return operator
+
+
+def _of_the_library(name: str) -> Operator:
+    return OPERATORS[name]
+
+
+def _defined_again(identity: str, signature: str, arguments: dict[str, Any]) -> Operator:
+    """A user's operator in the process that has defined it, or in another one, which may have done so already."""
+    known = OPERATORS.get(signature.partition("(")[0].strip())
+    if known is not None and known.recipe is not None and known.recipe[1][0] == identity:
+        return known
+    operator = define_op(signature, **arguments)
+    operator.recipe = _defined_again, (identity, signature, arguments)
     return operator

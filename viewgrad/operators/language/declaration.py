@@ -259,6 +259,7 @@ class Operator:
         find_trial: finds what the operator is tested on.
         row: the name, and where it is declared, as generated code says it.
         gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
+        recipe: a function, and its arguments, that give the operator again in another process.
     """
 
     signature: Signature
@@ -275,6 +276,7 @@ class Operator:
     find_trial: Callable[[], Trial] = Trial
     gives_arrays: bool = False
     row: str = ""
+    recipe: tuple[Callable[..., Operator], tuple[Any, ...]] | None = None
     function: Callable[..., Any] = attrs.field(default=None)
     inplace_function: Callable[..., Any] = attrs.field(default=None)
     _reading: Reading | None = attrs.field(default=None, init=False)
@@ -364,6 +366,11 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Callable[..., Operator], tuple[Any, ...]]:
+        if self.recipe is None:
+            raise TypeError(f"the in-place variant of {self.name!r} has no name by which it could be pickled")
+        return self.recipe
 
     def inplace(self, *args: Any, **kwargs: Any) -> Any:
         """Write the result over the first argument, and return that.
