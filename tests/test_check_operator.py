@@ -154,6 +154,20 @@ def test_the_call_of_a_failure_is_small_and_its_message_short():
     assert len(str(failure)) < 3000
 
 
+def test_a_second_derivative_where_a_formula_cancels_is_found():
+    """Differences of the first derivative vanish at tiny steps there: they are not exact."""
+    sinc = vg.autograd.define_op(
+        "sinc_of_kit(self)",
+        forward=lambda x: np.sinc(x / np.pi),
+        derivatives={"self": "grad * where(self == 0.0, 0.0, (cos(self) - result) / where(self == 0.0, 1.0, self))"},
+    )
+    for arguments in ([0.0, 1.0, -2.5], [0.5, 1.0, -2.5]):
+        with pytest.raises(Failure) as found:
+            check_operator(sinc, np.array(arguments))
+        assert found.value.property == "second derivatives"
+        assert found.value.found == 0.0
+
+
 def test_modes_are_as_before_after_a_check():
     def leaves_recording_off(x):
         y = x * x

@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import io
+import linecache
 import pkgutil
 import re
 import runpy
@@ -89,8 +90,11 @@ def run_blocks(text, names, path, before=0):
 
 def run_session(code, names, path, line):
     report = io.StringIO()
-    test = doctest.DocTestParser().get_doctest(code, names, page_id(path), str(path), line)
+    test = doctest.DocTestParser().get_doctest(code, names, f"{page_id(path)}, line {line}", str(path), line)
     test.globs = names
+    for number, example in enumerate(test.examples):  # what is defined in one block may be looked up in another
+        name = f"<doctest {test.name}[{number}]>"
+        linecache.cache[name] = len(example.source), None, example.source.splitlines(keepends=True), name
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     runner.run(test, out=report.write, clear_globs=False)
     assert not runner.failures, report.getvalue()

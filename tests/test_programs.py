@@ -6,6 +6,7 @@ See `viewgrad.testing` for what is drawn and for the oracles; `tests/conftest.py
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import warnings
 
@@ -339,6 +340,26 @@ def test_a_function_of_ones_own_occurs_in_every_program_and_reaches_its_result(p
                and step.function.name == EXPONENTIALS.name for out in step.outs]  # fmt: skip
     reached = vg.autograd.grad(names[program.loss], [names[name] for name in results], allow_unused=True)
     assert any(gradient is not None for gradient in reached)
+
+
+def weighted(x, y, z, power=2):
+    return x * y**power + z.sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [SineAndCosine, weighted, functools.partial(weighted, power=3), lambda x: (vg.cumsum(x.reshape(-1)), x * x)],
+    ids=["class", "function", "partial", "lambda"],
+)
+def test_any_function_of_tensors_occurs_in_programs(function):
+    @settings(max_examples=15, deadline=None)
+    @given(programs(functions=[function], max_steps=6))
+    def check(program):
+        (own,) = {function for function in program.functions if not function.module}
+        assert own.arity == (3 if "weighted" in own.name else 1)
+        check_program(program)
+
+    check()
 
 
 @settings(max_examples=25)

@@ -5,17 +5,22 @@ A function says where it is tame: smooth, and not so steep that finite differenc
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
+from ..autograd.function import Function
 from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
+from ..tensor.modes import no_grad
+from ..tensor.tensor import Tensor
 from .indices import index_source
 
-__all__ = ["ELEMENTWISE", "OTHERS", "ProgramFunction", "ViewOp", "view_of_array"]
+__all__ = ["ELEMENTWISE", "OTHERS", "ProgramFunction", "ViewOp", "function_of_tensors", "view_of_array"]
 
 Array = np.ndarray[Any, Any]
 
@@ -138,6 +143,55 @@ def function_of(operator: Operator) -> ProgramFunction | None:
         module="" if operator.user_defined else "vg.",
         inplace_operator=operator.inplace if operator.user_defined and operator.has_inplace else None,
     )
+
+
+def function_of_tensors(function: Any, arity: int | None = None) -> ProgramFunction:
+    """Any function of tensors as one that programs can use; several results are laid side by side.
+
+    Arguments:
+        function: an operator, a class of `Function`, or a function that gives a tensor, or a tuple or list of some.
+        arity: how many tensors it takes; as many as it has arguments without default where left out.
+    """
+    called = function.apply if isinstance(function, type) and issubclass(function, Function) else function
+    inner = function.func if isinstance(function, functools.partial) else function
+    name = getattr(inner, "__name__", getattr(inner, "name", "function"))
+
+    def operator(*tensors: Tensor) -> Tensor:
+        result = called(*tensors)
+        if isinstance(result, Tensor):
+            return result
+        flat = [output.reshape(-1) for output in result if isinstance(output, Tensor) and output.dtype.kind in "fc"]
+        joined: Tensor = OPERATORS["concatenate"].function(flat)
+        return joined
+
+    def numpy(*arrays: Any) -> Array:
+        with no_grad():
+            return np.array(operator(*(Tensor(np.array(array)) for array in arrays))._array)
+
+    return ProgramFunction(
+        name if name.isidentifier() else "function",
+        numpy,
+        operator,
+        _arity_of(function) if arity is None else arity,
+        domain=(0.2, 1.5),
+        complex=False,
+        inplace=False,
+        elementwise=False,
+        module="",
+    )
+
+
+def _arity_of(function: Any) -> int:
+    """The number of arguments without default; at least one."""
+    if isinstance(function, Operator):
+        return max(1, sum(a.default is None and not a.keyword_only for a in function.signature.arguments))
+    if isinstance(function, type) and issubclass(function, Function):
+        skipped = 1 if function.setup_context is Function.setup_context else 0
+        parameters = list(inspect.signature(function.forward).parameters.values())[skipped:]
+    else:
+        parameters = list(inspect.signature(function).parameters.values())
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return max(1, sum(p.default is p.empty and p.kind in kinds for p in parameters))
 
 
 def _elementwise() -> tuple[ProgramFunction, ...]:

@@ -256,7 +256,7 @@ class Call:
         if self.function.listed:
             operands = [f"[{', '.join(operands)}]"]
         arguments = [*operands, *(f"{name}={value!r}" for name, value in self.keywords)]
-        return f"{self.out} = vg.{self.function.name}({', '.join(arguments)})"
+        return f"{self.out} = {self.function.module}{self.function.name}({', '.join(arguments)})"
 
     def run(self, machine: Machine) -> None:
         machine.call(self)

@@ -12,7 +12,7 @@ import viewgrad
 
 from ..operators.language.declaration import Operator
 from ..tensor.tensor import Tensor
-from .functions import ProgramFunction, function_of
+from .functions import ProgramFunction, function_of, function_of_tensors
 from .indices import index_value
 from .program import Program
 from .view_strategies import array_indices as nested_array_indices
@@ -147,7 +147,7 @@ def programs(
     *,
     max_steps: int = 16,
     complex: bool = True,
-    functions: Sequence[ProgramFunction | Operator] = (),
+    functions: Sequence[ProgramFunction | Operator | Callable[..., Any]] = (),
 ) -> Program:
     """Programs that take views of tensors and write to them, in any order, and end in a real number.
 
@@ -156,7 +156,9 @@ def programs(
     Arguments:
         max_steps: how many steps they have at most, before those that combine tensors to the final number.
         complex: whether complex tensors occur.
-        functions: functions of the user's own. Each program calls at least one of them, and its result depends on it.
+        functions: functions of the user's own: operators, classes of `Function`, functions of tensors (with options: a
+            `functools.partial`). Each program calls at least one of them, and its result depends on it. They are
+            called with numbers between 0.2 and 1.5; a `ProgramFunction` says where else a function is tame.
 
     Example:
         >>> from hypothesis import given
@@ -174,10 +176,8 @@ def programs(
     return writer.finish(writer.use(draw(st.sampled_from(own))) if own else ())
 
 
-def _as_function(function: ProgramFunction | Operator) -> ProgramFunction:
+def _as_function(function: Any) -> ProgramFunction:
     if isinstance(function, ProgramFunction):
         return function
-    found = function_of(function)
-    if found is None:
-        raise TypeError(f"{function!r} is not elementwise; describe it by a ProgramFunction")
-    return found
+    found = function_of(function) if isinstance(function, Operator) else None
+    return found if found is not None else function_of_tensors(function)

@@ -38,7 +38,8 @@ class Writer:
     def __init__(self, draw: Draw, *, complex: bool = True, functions: tuple[ProgramFunction, ...] = ()) -> None:
         self.draw = draw
         self.complex = complex
-        self.elementwise = functions * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # the user's own about as often
+        own = tuple(f for f in functions if f.elementwise and f.arity <= 2)
+        self.elementwise = own * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # the user's own about as often
         self.sketch = Sketch()
         self.leaves: list[s.Leaf] = []
         self.steps: list[Any] = []
@@ -117,11 +118,11 @@ class Writer:
             self.add(s.Compute(shifted, names["add"], (scaled, low + 0.55 * (high - low))))
             operands.append(shifted)
         outs = tuple(self.new_name() for _ in range(function.outputs))
-        step = (
-            s.Several(outs, function, tuple(operands))
-            if len(outs) > 1
-            else s.Compute(outs[0], function, tuple(operands), "call")
-        )
+        step: Any = s.Compute(outs[0], function, tuple(operands), "call")
+        if not function.elementwise:
+            step = s.Call(outs[0], function, tuple(operands))
+        elif len(outs) > 1:
+            step = s.Several(outs, function, tuple(operands))
         self.add(step)
         return outs
 

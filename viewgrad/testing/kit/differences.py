@@ -93,6 +93,8 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
     with np.errstate(all="ignore"):
         ups, downs = np.array(above), np.array(below)
         size = np.fmax(np.fmax(np.abs(ups), np.abs(downs)), np.abs(start))
+        # Values that vanish at tiny steps may be differences of numbers that don't: they are as uncertain as others.
+        size = np.maximum(size, np.sort(np.where(np.isfinite(size), size, 0.0), axis=0)[-3])
         roundoff = 2 * noise * size / h
         center = _extrapolated((ups - downs) / (2 * h), roundoff, 2)
         right = _extrapolated((ups - start) / h, 2 * roundoff, 1)

@@ -13,7 +13,7 @@ class Report:
 
     Attributes:
         operator: its name.
-        examples: by property, how many examples were checked.
+        examples: by property, how many examples were checked; 0 where it has nothing that this could be seen of.
         refused: by property, how many calls the operator refused, which is its right.
         switched_off: by property, the reason given.
         absent: what the operator says that it does not have, forward mode for instance.
@@ -36,9 +36,10 @@ class Report:
         self.refused[property] = self.refused.get(property, 0) + 1
 
     def __str__(self) -> str:
-        lines = [f"{self.operator}: {sum(self.examples.values())} examples of {len(self.examples)} properties"]
-        width = max(map(len, [*self.examples, *self.switched_off, *self.absent]), default=0)
-        for name, number in self.examples.items():
+        looked_at = {name: number for name, number in self.examples.items() if number or name in self.refused}
+        lines = [f"{self.operator}: {sum(looked_at.values())} examples of {len(looked_at)} properties"]
+        width = max(map(len, [*looked_at, *self.switched_off, *self.absent]), default=0)
+        for name, number in looked_at.items():
             refused = self.refused.get(name)
             lines.append(f"  {name:<{width}}  {number:>4}{f'  ({refused} refused)' if refused else ''}")
         lines += [f"  {name:<{width}}   off: {reason}" for name, reason in self.switched_off.items()]

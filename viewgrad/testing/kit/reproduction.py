@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import functools
 import inspect
+import linecache
 import re
 import sys
 import sysconfig
@@ -45,7 +47,7 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
         return [*imported[0], f"{name} = {imported[1]}{apply}"]
     try:
         return source_of(name, thing, apply)
-    except (NoLiteral, OSError, TypeError, SyntaxError) as error:
+    except (NoLiteral, OSError, TypeError, SyntaxError, LookupError) as error:
         return [f"{name} = ...  # put the operator here: its source could not be found ({error})"]
 
 
@@ -235,7 +237,7 @@ class SourceWriter:
         return own
 
     def _class(self, cls: type, name: str) -> str:
-        text = _undecorated(textwrap.dedent(inspect.getsource(cls)))
+        text = _undecorated(_class_text(cls))
         self._names[id(cls)] = cls.__name__
         namespace: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, builtins)))
         for member in vars(cls).values():
@@ -337,9 +339,20 @@ def _closure(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _names_in(text: str) -> list[str]:
-    """All names that a text uses, in order."""
-    tree = ast.parse(text.strip() if text.lstrip().startswith("lambda") else text)
-    return list(dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)))
+    """All names that a text uses and does not bind itself, in order."""
+    code = compile(_free(text.strip() if text.lstrip().startswith("lambda") else text), "<text of an operator>", "exec")
+    names: list[str] = []
+
+    def look(code: types.CodeType) -> None:
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
+                names.append(str(step.argval))
+        for value in code.co_consts:
+            if isinstance(value, types.CodeType):
+                look(value)
+
+    look(code)
+    return list(dict.fromkeys(names))
 
 
 def _free(text: str) -> str:
@@ -355,6 +368,20 @@ def _function_text(function: types.FunctionType) -> tuple[str, str]:
     if function.__name__ != "<lambda>":
         return source, function.__name__
     return _lambda_text(function), ""
+
+
+def _class_text(cls: type) -> str:
+    """The text of a class; of one that was typed in, that of the input in which its functions stand."""
+    try:
+        return textwrap.dedent(inspect.getsource(cls))
+    except (OSError, TypeError):
+        codes = [getattr(getattr(member, "__func__", member), "__code__", None) for member in vars(cls).values()]
+        code = next((code for code in codes if code is not None), None)
+        lines = linecache.getlines(code.co_filename) if code is not None else []
+        for node in ast.walk(ast.parse("".join(lines))):
+            if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+                return textwrap.dedent("".join(lines[node.lineno - 1 : node.end_lineno]))
+        raise
 
 
 def _undecorated(source: str) -> str:

@@ -152,6 +152,7 @@ class Check:
                     self._count(name, check, results)
         self._forms(circumstances)
         self._family("special points", at_special_points(self.subject, self.base))
+        self._second_at_zero()
         for variant in accepted[:3]:
             self._family("special points", _some(at_special_points(self.subject, variant), 7))
         self._family("indices", with_other_indices(self.base))
@@ -160,6 +161,18 @@ class Check:
         self._family("options", with_tensors_for_none(self.subject, self.base))
         self._shapes(accepted)
         self._complex(plain)
+
+    def _second_at_zero(self) -> None:
+        """Second derivatives where an element is 0, at which formulas divide, or where all are."""
+        name = "second derivatives"
+        if self.order < 2 or name in self.report.absent or not self.wanted(name):
+            return
+        zeros = (x for x in at_special_points(self.subject, self.base) if x.label.startswith(("0 in ", "0 everywhere")))
+        for example in zeros:
+            plain = self._plain(attrs.evolve(example, lenient=True), name)
+            if plain is not None and plain.outputs:
+                with contextlib.suppress(Absent):
+                    self._count(name, second_order, plain)
 
     def _forms(self, circumstances: list[Plain]) -> None:
         """The in-place form, forward mode, second derivatives, and other dtypes."""
