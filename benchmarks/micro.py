@@ -19,6 +19,7 @@ __all__ = ["CASES", "SIZES", "Case", "Row", "run_micro"]
 
 Array = np.ndarray[Any, Any]
 SIZES = (4, 64, 4096, 1_000_000)
+LARGEST_BY_ELEMENTS = 64
 LONG = {4: 500, 64: 500, 4096: 100, 1_000_000: 4}
 
 
@@ -34,6 +35,7 @@ class Case:
         gradients: whether it is differentiated (forward and backward measured together).
         recorded: of those that are not: whether history is recorded.
         single: whether it runs once only, chain or no chain.
+        elements: whether it is about single elements, so that the sizes of tensors only matter where one is read whole.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Case:
     gradients: bool = True
     recorded: bool = True
     single: bool = False
+    elements: bool = False
 
 
 @attrs.frozen
@@ -171,6 +174,40 @@ def _set_slice(y: Any, t: dict[str, Any], low: int, high: int) -> None:
     y[low:high] = t["x"][low:high]
 
 
+def _read(b: Backend, t: dict[str, Any], length: int) -> Any:
+    x = t["x"]
+    s = x[0]
+    for k in range(length):
+        s = s + x[k % len(x)]
+    return s
+
+
+def _multiply_add(b: Backend, t: dict[str, Any], length: int) -> Any:
+    x = t["x"]
+    s = x[0]
+    for k in range(length):
+        s = s * x[k % len(x)] + 0.5
+    return s
+
+
+def _set_element(b: Backend, t: dict[str, Any], length: int) -> Any:
+    x = t["x"]
+    y = x * t["c"]
+    for k in range(length):
+        y[k % len(x)] = x[k % len(x)]
+    return y.sum()
+
+
+def _set_computed(b: Backend, t: dict[str, Any], length: int) -> Any:
+    x = t["x"]
+    y = x * t["c"]
+    s = x[0]
+    for k in range(length):
+        s = s * x[k % len(x)]
+        y[k % len(x)] = s
+    return y.sum()
+
+
 def _backward_alone(b: Backend, t: dict[str, Any], length: int) -> Any:
     return t["x"].sum()
 
@@ -208,6 +245,10 @@ CASES: tuple[Case, ...] = (
     Case("y[i:j] += x[i:j]", _inplace(_iadd_slice)),
     Case("y[i:j] = 0.5", _inplace(_set_number)),
     Case("y[i:j] = x[i:j]", _inplace(_set_slice)),
+    Case("s = s + x[k]", _read, elements=True),
+    Case("s = s * x[k] + 0.5", _multiply_add, elements=True),
+    Case("y[k] = x[k]", _set_element, elements=True),
+    Case("s = s * x[k]; y[k] = s", _set_computed, elements=True),
     Case("x.sum().backward()", _backward_alone, single=True),
     Case("(x * c).sum().backward()", _mul_sum_backward, single=True),
     Case("y * c, forward, recorded", _chain(lambda b, y, t: y * t["c"]), gradients=False),
@@ -225,7 +266,8 @@ def run_micro(backends: Sequence[Backend], effort: Effort, sizes: Sequence[int],
     rows = []
     for size in sizes:
         tensors = {b.name: _tensors(b, size) for b in backends}
-        rows += [_measure(case, size, backends, tensors, effort, notes) for case in CASES]
+        cases = [case for case in CASES if not case.elements or size <= LARGEST_BY_ELEMENTS]
+        rows += [_measure(case, size, backends, tensors, effort, notes) for case in cases]
     return rows
 
 

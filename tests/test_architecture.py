@@ -26,7 +26,11 @@ CORE = FLOORS[:6]  # what does not print programs
 MOST_WORDS = 25  # of a sentence in a docstring
 MOST_LINES, MOST_FILES = 450, {"testing/kit": 40}
 # Functions of a complexity above 15, each of which says why beside its name.
-INTRICATE = {("autograd/fast_engine.py", "run"), ("views/indexing.py", "_setitem")}
+INTRICATE = {
+    ("autograd/fast_engine.py", "run"),
+    ("autograd/scalar_run.py", "run_scalars"),
+    ("views/indexing.py", "_setitem"),
+}
 
 
 FILES = {
@@ -247,7 +251,7 @@ assert "viewgrad.operators.samples.elementwise" in sys.modules
 # -- the private slots of a tensor; the rule is stated at `Tensor.__slots__` -------------------------------------------
 
 # Where tensors are made.
-MAKERS = {"tensor/tensor.py", "views/making.py", "views/gather.py"}
+MAKERS = {"tensor/tensor.py", "views/making.py", "views/indexing.py"}
 # Where a tensor that is there already gets another array, and why.
 MOVERS = {
     "autograd/modes/functional_writes.py",  # what would be written to gets a new value

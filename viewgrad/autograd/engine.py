@@ -20,7 +20,17 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import from_number
-from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, AccumulateGrad, Node, input_nr_of, node_of
+from ..tensor.node import (
+    GATHER,
+    ONE,
+    OVERWRITE,
+    SCATTER,
+    AccumulateGrad,
+    Node,
+    finished_hooks,
+    input_nr_of,
+    node_of,
+)
 from ..tensor.tensor import Tensor, from_array
 from .hooked_run import HookedRun, RunHook
 from .restriction import ExecInfo, exec_info
@@ -133,7 +143,7 @@ class GraphTask(HookedRun):
 
     def before(self, node: Node, grads: list[Any]) -> list[Any] | None:
         """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
-        hooks = node.hooks
+        hooks = finished_hooks(node)
         if hooks is not None:
             self.run_tensor_hooks(hooks, grads)
         if node in self.captured:

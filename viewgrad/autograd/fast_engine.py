@@ -30,9 +30,11 @@ from ..tensor.ownership import (
     getrefcount,
 )
 from ..tensor.tensor import Tensor, from_array, is_scalar, with_memory
+from ..views.copy_slices import CopySlicesOfCopy
 from ..views.nodes import ViewBackward
 from .engine import GraphTask
 from .hooked_run import accumulating
+from .scalar_run import run_scalars
 
 __all__ = ["FastTask"]
 
@@ -75,11 +77,24 @@ class FastTask(GraphTask):
         plain = not self.recorded
         retain = self.retain
         owned = self.owned
+        scalars = plain and exec_info is None
         edges: tuple[Any, ...]
+        node: Any
         while ready:
-            node: Any = heappop(ready)[1]
-            grad = buffers.pop(node)
-            while True:  # (1) past the heap, for as long as the next node is newer than all that wait: C 1.4
+            if scalars and type(ready[0][1]) is CopySlicesOfCopy:
+                node, grad = run_scalars(self, None, None)  # (10)
+                if node is None:
+                    break
+            else:
+                node = heappop(ready)[1]
+                grad = buffers.pop(node)
+            while True:
+                if scalars and type(grad) is float64:
+                    # (10) arithmetic on scalars, and what it reads and writes, by a loop of its own: 2.1 for a soft-DTW
+                    node, grad = run_scalars(self, node, grad)
+                    if node is None:
+                        break
+                # (1) past the heap, for as long as the next node is newer than all that wait: C 1.4
                 if node.hooks is not None or (captured and node in captured):
                     grad = self._before(node, grad)
                     if grad is None:
@@ -96,10 +111,10 @@ class FastTask(GraphTask):
                             node.add_to(held, grad)
                         else:
                             held = None
-                            self._scatter(node, grad, edge)
+                            self.add_to_base(node, grad, edge)
                         held = None
                     else:
-                        self._scatter(node, grad, edge)
+                        self.add_to_base(node, grad, edge)
                     break
                 if kind == ONE:
                     edges = ()  # it has nothing to leave out
@@ -221,7 +236,7 @@ class FastTask(GraphTask):
 
     # -- views ---------------------------------------------------------------------------------------------------------
 
-    def _scatter(self, node: Any, grad: Any, edge: Any) -> None:
+    def add_to_base(self, node: Any, grad: Any, edge: Any) -> None:
         """Let a view add its gradient to its window of the accumulator that `edge` leads to."""
         if type(edge) is Edge:
             accumulator = self.zeros(node)
@@ -235,7 +250,7 @@ class FastTask(GraphTask):
         if node.hooks is not None and node.hooks.after:
             self._scatter_alone(node, grad, edge)
         else:
-            self._scatter(node, grad, edge)
+            self.add_to_base(node, grad, edge)
         if not self.retain:
             node.release()
 

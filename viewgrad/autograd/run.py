@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InferenceError
+from ..operators.scalar_nodes import ScalarNode
 from ..tensor.interruption import isolated
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, PROFILE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import node_of
@@ -51,7 +52,10 @@ def run_backward(
     if inputs is not None:
         task.restrict(edges, inputs, capture)
     mode = mode | GRAD if create_graph else mode & ~GRAD
-    starts = [(edge, grad if recorded else grad._array) for edge, grad in zip(edges, grads, strict=True)]
+    starts = [
+        (edge, grad if recorded else grad._array[()] if isinstance(edge, ScalarNode) else grad._array)
+        for edge, grad in zip(edges, grads, strict=True)
+    ]
     return isolated(_run, task, mode, starts, inputs)
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "owned_array",
     "geometry_of",
     "is_constant",
+    "number_beside_scalar",
     "operands",
     "optional_operands",
     "plain_option",
@@ -49,9 +50,18 @@ HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 
 # What stands for a number of type float64 beside one.
 NUMBERS: Final = frozenset({float, int, np.float64})
+FLOATS: Final = frozenset({float, np.float64})
+FLOAT64: Final = np.dtype(np.float64)
 
 # Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.
 _constants: Final[dict[np.dtype[Any], dict[float, Tensor]]] = {}
+
+
+def number_beside_scalar(value: Any) -> Any:
+    """A number of Python's own, or an array without dimensions, as a float64; None for anything else."""
+    if type(value) in NUMBERS:
+        return np.float64(value)
+    return value[()] if type(value) is np.ndarray and not value.ndim and value.dtype is FLOAT64 else None
 
 
 def operands(*values: Any) -> Sequence[Any]:

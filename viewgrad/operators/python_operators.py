@@ -12,7 +12,7 @@ import numpy as np
 
 from ..tensor.tensor import UFUNCS, Tensor, is_scalar
 from . import OPERATORS
-from .codegen.compile import augmented, with_names
+from .codegen.compile import augmented, reflected, with_names
 from .numpy_dispatch import write_out
 from .operands import as_operand
 
@@ -29,11 +29,15 @@ OF_ONE = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "invert"}
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 
 
-def _reflected(function: Any) -> Any:
-    def reflected(self: Any, other: Any) -> Any:
-        return function(other, self)
+def _reflected(operator: Any, name: str) -> Any:
+    """An operator with its operands the other way round, as one of Python's, written when it is first called."""
 
-    return reflected
+    def first_call(self: Any, other: Any) -> Any:
+        method = _as_method(reflected(operator))
+        setattr(Tensor, name, method)
+        return method(self, other)
+
+    return first_call
 
 
 def _not_implemented() -> Any:
@@ -61,7 +65,7 @@ def _install() -> None:
         operator = OPERATORS[name]
         method = _as_method(operator.function)
         setattr(Tensor, f"__{python}__", method)
-        setattr(Tensor, f"__r{python}__", method if python in COMMUTATIVE else _reflected(method))
+        setattr(Tensor, f"__r{python}__", method if python in COMMUTATIVE else _reflected(operator, f"__r{python}__"))
         if operator.has_inplace:
             setattr(Tensor, f"__i{python}__", _augmented(operator, f"__i{python}__"))
     for python, name in (OF_ONE | COMPARISONS).items():

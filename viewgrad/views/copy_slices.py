@@ -149,6 +149,7 @@ class CopySlicesOfCopy(CopySlices):
 
     edge0: Any
     edge1: Any
+    view_fn: ClassVar[None] = None  # type: ignore[misc]
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, where they differ
 
     def name(self) -> str:

@@ -15,9 +15,9 @@ from ..tensor.creation import as_operand
 from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
-from ..tensor.node import new, next_sequence_nr, node_of, numbered
+from ..tensor.node import new, node_of, numbered
 from ..tensor.observers import array_of, array_of_index
-from ..tensor.storage import prepare_write, storage_of
+from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import CopySlices
 from .index_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
@@ -31,7 +31,6 @@ __all__ = [
     "ReadElement",
     "Write",
     "copy_where_",
-    "element",
     "gathered",
     "index_accumulate_",
     "last_writers",
@@ -129,35 +128,6 @@ def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
         node.once = _reads_once(index)
         node.layout = layout_for(self)
         out._edge = node
-    return out
-
-
-def element(self: Tensor, index: Any, number: Any) -> Tensor:
-    """The scalar `self[index]`, whose value is `number`, for an index by integers alone."""
-    edge = self._edge if self._view is None else self._view.edge_of(self)
-    mode = current_mode()
-    if mode > GRAD:
-        items = index if type(index) is tuple else (index,)
-        out: Tensor = run_with_features(ReadElement(self, items, inplace=False), mode)
-        return out
-    out = new(Tensor)
-    out._array = number
-    out._saved = None
-    out._storage = None
-    out._view = None
-    if edge is None or not mode:
-        out._edge = None
-        return out
-    node: ElementBackward = new(ElementBackward)
-    node.edge = edge
-    node.hooks = None
-    node.sequence_nr = next_sequence_nr()
-    node.index = index
-    storage = self._storage
-    if storage is None:
-        storage = storage_of(self)  # which remembers the layout
-    node.layout = storage.layout if storage.layout is not None and self._array is storage.root else layout_for(self)
-    out._edge = node
     return out
 
 

@@ -42,7 +42,7 @@ class IndexedNode(Node):
     def __getattr__(self, name: str) -> Any:
         if name == "index":
             return RELEASED.array
-        return super().__getattr__(name)
+        raise AttributeError(f"{self.name()} has no {name!r}")
 
 
 _index_slot: Final = IndexedNode.__dict__["index"].__get__

@@ -14,13 +14,14 @@ from ..tensor.creation import as_operand
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.modes import GRAD, PROFILE, ModeSwitch, current_mode
-from ..tensor.node import AccumulateGrad, new
+from ..tensor.node import UNFINISHED, AccumulateGrad, new, next_sequence_nr
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
-from .copy_slices import CopyBackwards
-from .gather import Write, element, gathered, normalised, put
+from .copy_slices import CopyBackwards, CopySlicesOfCopy
+from .gather import ReadElement, Write, gathered, normalised, put
 from .making import index_view, view_of_window
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
+from .nodes import ElementBackward, layout_for
 from .ops import SelectBackward, SliceBackward
 from .rebasing import abandon_write, begin_copy, begin_write, finish_write
 from .view_functions import Chain, Index, chained
@@ -30,6 +31,7 @@ __all__ = ["copy_", "fill_", "zero_"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
+float64: Final[Any] = np.float64
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -40,6 +42,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         node_class = SelectBackward
     elif kind is slice:
         index = settled_slice(index)
+    elif kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
+        pass  # as in a loop over cells; a call of `is_plain` costs a fifth of such a read
     elif kind is not tuple or not is_plain(index):
         given = index
         index, basic = normalised(index)
@@ -48,18 +52,46 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         if any(isinstance(item, ndarray | Tensor) for item in (given if type(given) is tuple else (given,))):
             return _copied(self, index)
     array = self._array
-    window = array[index]
-    if type(window) is not ndarray:
-        return element(self, index, window) if type(array) is ndarray else self
+    window: Any = array[index]
+    if type(window) is ndarray:
+        if type(array) is not ndarray:
+            return index_view(self, index, node_class)
+        return view_of_window(self, window, index, node_class)
     if type(array) is not ndarray:
-        return index_view(self, index, node_class)
-    return view_of_window(self, window, index, node_class)
+        return self
+    mode = current_mode()
+    if mode > GRAD:
+        items = index if type(index) is tuple else (index,)
+        read: Tensor = run_with_features(ReadElement(self, items, inplace=False), mode)
+        return read
+    out: Tensor = new(Tensor)
+    out._array = window
+    out._saved = None
+    out._storage = None
+    out._view = None
+    edge = self._edge if self._view is None else self._view.edge_of(self)
+    if edge is None or not mode:
+        out._edge = None
+        return out
+    out._edge = node = ElementBackward()
+    node.edge = edge
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)  # which remembers the layout
+    layout = storage.layout
+    node.layout = layout_for(self) if layout is None or array is not storage.root else layout
+    return out
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the usual cases, without a call
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
-    if kind is not int and kind is not slice and not (kind is tuple and is_plain(index)):
+    if kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
+        pass
+    elif kind is not int and kind is not slice and not (kind is tuple and is_plain(index)):
         index, basic = normalised(index)
         if not basic:
             put(self, index, value)
@@ -85,8 +117,11 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         index = of_base
     # A window of a tensor that is no view: no tensor is made for it.
     array = self._array
-    window = array[index]
+    window: Any = array[index]
     edge = None
+    if type(window) is float64 and (type(value) is float or (type(value) is Tensor and type(value._array) is float64)):
+        _write_number(self, index, value, mode)
+        return
     if type(value) is Tensor:
         view = value._view
         if view is not None:
@@ -132,6 +167,61 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
             window_at(array, index)[...] = value
         else:
             array[index] = value
+        if old is None or old.hooks is None:
+            node.hooks = None
+        else:
+            finish_write(self, node, old)
+    except BaseException as error:
+        abandon_write(self, node, old, error, "__setitem__")
+        raise
+
+
+def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
+    """`self[index] = value` for one element of a tensor that is no view, and a scalar or a number of Python's own.
+
+    It is what `_setitem` does, without all that arrays need: a number shares no memory and is never broadcast.
+    """
+    edge = None
+    if type(value) is not float:
+        edge = value._edge
+        value = value._array
+    array = self._array
+    old = self._edge
+    recorded = mode and (edge is not None or old is not None)
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+    if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
+        check_write(self, bool(recorded))
+    if not recorded:
+        if storage.whole is not None or storage.windows is not None:
+            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+        storage.version += 1
+        array[index] = value
+        return
+    layout = storage.layout
+    if layout is None or array is not storage.root or (old is not None and old.hooks is not None):
+        node = begin_copy(self, index, edge, None)
+        old = node.edge0
+    else:  # what that does for the usual case
+        node = CopySlicesOfCopy()
+        node.edge0 = old
+        node.edge1 = edge
+        node.index = index
+        node.like = None
+        node.layout = layout
+        node.hooks = UNFINISHED
+        node.sequence_nr = next_sequence_nr()
+        if self._edge is old:  # no call from here on
+            self._edge = node
+        else:
+            node = begin_copy(self, index, edge, None)
+            old = node.edge0
+    try:
+        if storage.whole is not None or storage.windows is not None:
+            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+        storage.version += 1
+        array[index] = value
         if old is None or old.hooks is None:
             node.hooks = None
         else:

@@ -9,7 +9,7 @@ from ..errors import ViewInPlaceError
 from ..tensor.indices import window_at
 from ..tensor.interruption import isolated
 from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, ModeSwitch, current_mode
-from ..tensor.node import AccumulateGrad, Node, NodeHooks, hooks_of, input_nr_of, new, node_of
+from ..tensor.node import AccumulateGrad, Node, NodeHooks, finished_hooks, hooks_of, input_nr_of, new, node_of
 from ..tensor.origins import note
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
@@ -275,7 +275,7 @@ def moved_hooks(tensor: Tensor, old: Any) -> NodeHooks | None:
 
     None where it has left nothing.
     """
-    hooks = node_of(old).hooks
+    hooks = finished_hooks(old)
     if hooks is None:
         return None
     moved = NodeHooks()

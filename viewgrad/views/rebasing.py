@@ -17,10 +17,11 @@ from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import (
     MANY,
     ONE_EDGE,
+    UNFINISHED,
     AccumulateGrad,
     Node,
     NodeHooks,
-    is_unfinished,
+    finished_hooks,
     new,
     next_sequence_nr,
     node_of,
@@ -82,7 +83,8 @@ def begin_write(tensor: Tensor, node: Node, own: Any) -> tuple[Node, Any]:
     view = tensor._view
     if view is None:
         if own is not None:
-            _ = own.hooks  # raises, or waits for the end of another thread's write
+            finished_hooks(own)  # raises, or waits for the end of another thread's write
+        node.hooks = UNFINISHED
         node.sequence_nr = next_sequence_nr()
         # No call from here on: no other thread gets in between.
         if tensor._edge is not own:
@@ -101,11 +103,12 @@ def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Nod
     slices.index = index
     slices.view_fn = view_fn
     slices.layout = layout_for(base)
+    slices.hooks = UNFINISHED
     others = node.edges[1:]
     while True:
         old = base._edge
         if old is not None:
-            _ = old.hooks
+            finished_hooks(old)
         slices.sequence_nr = next_sequence_nr()  # larger than that of `old`
         if base._edge is old:  # no call from here on
             slices.edges = (old, *others)
@@ -122,16 +125,18 @@ def begin_copy(base: Tensor, index: Any, edge: Any, like: Like | None) -> CopySl
         edge: None for a value without history.
         like: shape and dtype of the value, where they differ from those of what it is written to.
     """
-    node: CopySlicesOfCopy = new(CopySlicesOfCopy)
+    node = CopySlicesOfCopy()
     node.edge1 = edge
     node.index = index
-    node.view_fn = None
     node.like = like
-    node.layout = layout_for(base)
+    storage = base._storage
+    layout = None if storage is None or base._array is not storage.root else storage.layout
+    node.layout = layout_for(base) if layout is None else layout
+    node.hooks = UNFINISHED
     while True:
         node.edge0 = old = base._edge
-        if old is not None:
-            _ = old.hooks
+        if old is not None and old.hooks is not None:
+            finished_hooks(old)
         node.sequence_nr = next_sequence_nr()  # larger than that of `old`
         if base._edge is old:  # no call from here on
             base._edge = node
@@ -144,7 +149,7 @@ def finish_write(tensor: Tensor, head: Node, old: Any) -> None:
     The hot paths say `head.hooks = None` in its place where `old` has no hooks.
     """
     hooks: NodeHooks | None = None
-    if old is not None and old.hooks is not None:
+    if old is not None and finished_hooks(old) is not None:
         hooks = moved_hooks(tensor if tensor._view is None else tensor._view.base, old)
     head.hooks = hooks
 
@@ -202,5 +207,5 @@ def refuse_written(tensor: Tensor, writer: str) -> None:
     if old is None or type(old) is AccumulateGrad or not current_mode() & GRAD:
         return
     root._edge = node = _interrupted(old, writer)
-    if not is_unfinished(node_of(old)):
+    if node_of(old).hooks is not UNFINISHED:
         move_retained(root, old, node)

@@ -116,10 +116,11 @@ class FunctionWriter:
         lines += ["    if not recorded:", f"        {prepare}", f"        {write}", f"        return {target}"]
         # From here on the history refuses to be differentiated, until all of this is done: see views/rebasing.py.
         if declared.formulas:
-            lines += [f"    node = new({class_name}InPlace)", *self._fill_edges("    ")]
+            lines += [f"    node = {class_name}InPlace()", *self._fill_edges("    ")]
         else:
             lines += ["    node = new(CopyBackwards)", "    node.edge0 = node.edge1 = None", "    node.like = None"]
         lines += [
+            "    node.hooks = UNFINISHED",
             "    node.sequence_nr = next_sequence_nr()",
             f"    if {target}._view is None and (e0 is None or e0.hooks is None) and {target}._edge is e0:",
             f"        {target}._edge = head = node",  # what begin_write does for the usual case
@@ -371,7 +372,7 @@ class FunctionWriter:
         lines = self._edges(differentiable)
         lines += [
             f"    if mode_bits and ({some}){floating}:",
-            f"        node = new({backward_name(operator.name)})",
+            f"        node = {backward_name(operator.name)}()",
             *self._fill_node("        "),
             *self._save_inputs("        "),
             *self._save_input_specs("        "),

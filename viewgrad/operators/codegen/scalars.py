@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..language.declaration import Operator
+from ..scalar_nodes import form_of
 from .node_writer import backward_name, edge_slots, needs_input_specs
 
 __all__ = ["EXPRESSIONS", "scalar_path"]
@@ -43,11 +44,12 @@ def scalar_path(operator: Operator) -> list[str]:
     numbers themselves.
     """
     forward: Any = operator.forward
-    expression = EXPRESSIONS.get(operator.forward) if isinstance(operator.forward, np.ufunc) else None
     arguments = operator.signature.tensors
     formulas = operator.formulas
     if (
-        expression is None
+        not isinstance(forward, np.ufunc)
+        or forward.nout > 1
+        or len(arguments) > 2
         or not operator.elementwise
         or operator.user_defined
         or len(arguments) != forward.nin
@@ -56,32 +58,10 @@ def scalar_path(operator: Operator) -> list[str]:
         or any(formula.kept != () for formula in formulas)
     ):
         return []
+    expression = EXPRESSIONS.get(forward, f"{operator.name}_forward({', '.join(('n0', 'n1')[: len(arguments)])})")
     names = [argument.name for argument in arguments]
-    if len(names) == 1:
-        (name,) = names
-        tests = [f"    if type({name}) is Tensor and type({name}._array) is float64 and current_mode() <= GRAD:"]
-        tests += [f"        n0 = {name}._array", f"        s0 = {name}._edge"]
-    else:
-        first, second = names
-        tests = [
-            f"    if type({first}) is Tensor:",
-            f"        n0 = {first}._array",
-            "        if type(n0) is not float64:",
-            "            n0 = None if n0.ndim else n0[()]",
-            f"    elif type({second}) is Tensor and (type({second}._array) is float64 or not {second}._array.ndim):",
-            f"        n0 = float64({first}) if type({first}) in NUMBERS else None",
-            "    else:",
-            "        n0 = None",
-            "    if type(n0) is float64:",
-            f"        if type({second}) is Tensor:",
-            f"            n1 = {second}._array",
-            "            if type(n1) is not float64:",
-            "                n1 = None if n1.ndim else n1[()]",
-            "        else:",
-            f"            n1 = float64({second}) if type({second}) in NUMBERS else None",
-            "        if type(n1) is float64 and current_mode() <= GRAD:",
-        ]
-    indent = "        " if len(names) == 1 else "            "
+    form = form_of(operator)
+    tests, indent = _one_number(names[0]) if len(names) == 1 else _two_numbers(names[0], names[1], form is None)
     body = [
         f"r0 = {expression}",
         "out0 = new(Tensor)",
@@ -104,16 +84,57 @@ def scalar_path(operator: Operator) -> list[str]:
             edge = f"{name}._edge if {name}._view is None else {name}._view.edge_of({name})"
             body.append(f"s{i} = ({edge}) if type({name}) is Tensor else None")
     some = " or ".join(f"{edge} is not None" for edge in edges if edge != "None")
-    body += [
-        f"if ({some}) and current_mode():",
-        f"    node = new({backward_name(operator.name)})",
-        *(f"    node.{slot} = {edge}" for slot, edge in zip(edge_slots(operator), edges, strict=True)),
-        "    node.hooks = None",
-        "    node.sequence_nr = next_sequence_nr()",
-    ]
-    for name in dict.fromkeys(read for formula in formulas for read in (*formula.reads, *formula.results)):
-        body.append(f"    node.saved_{name} = {f'n{names.index(name)}' if name in names else 'r0'}")
-    if needs_input_specs(operator):
-        body.append("    node.input_specs = None")
+    body += [f"if ({some}) and mode_bits:", *(f"    {line}" for line in _node(operator, form, names, edges))]
     body += ["    out0._edge = node", "else:", "    out0._edge = None", "return out0"]
     return [*tests, *(indent + line for line in body)]
+
+
+def _one_number(name: str) -> tuple[list[str], str]:
+    """The test for a scalar, which is `n0`, and the indentation of what is done with it."""
+    return [
+        f"    if type({name}) is Tensor and type({name}._array) is float64 and (mode_bits := current_mode()) <= GRAD:",
+        f"        n0 = {name}._array",
+        f"        s0 = {name}._edge",
+    ], "        "
+
+
+def _two_numbers(first: str, second: str, converted: bool) -> tuple[list[str], str]:
+    """The test for a scalar beside another number, which are `n0` and `n1`, and the indentation of what is done.
+
+    The test comes first in every call, so it is as short as can be for arrays: two looks at a type. Numbers of Python's
+    own are left as they are where they do no harm: making a float64 of one costs more than adding it.
+
+    Arguments:
+        first: the name of the first argument.
+        second: that of the second.
+        converted: whether numbers of Python's own have to be converted.
+    """
+    test = "is not float64" if converted else "not in FLOATS"
+    return [
+        f"    n0 = {first}._array if type({first}) is Tensor else {first}",
+        f"    n1 = {second}._array if type({second}) is Tensor else {second}",
+        "    if type(n0) is float64 or type(n1) is float64:",
+        f"        if type(n0) {test}:",
+        "            n0 = number_beside_scalar(n0)",
+        f"        elif type(n1) {test}:",
+        "            n1 = number_beside_scalar(n1)",
+        "        if n0 is not None and n1 is not None and (mode_bits := current_mode()) <= GRAD:",
+    ], "            "
+
+
+def _node(operator: Operator, form: int | None, names: list[str], edges: list[str]) -> list[str]:
+    """What makes the node, which keeps the numbers themselves."""
+    node_class = backward_name(operator.name) if form is None else ("ScalarOfOne", "ScalarOfTwo")[len(names) - 1]
+    lines = [
+        f"node = {node_class}()",
+        *(f"node.{slot} = {edge}" for slot, edge in zip(edge_slots(operator), edges, strict=True)),
+        "node.hooks = None",
+        "node.sequence_nr = next_sequence_nr()",
+    ]
+    for name in dict.fromkeys(read for formula in operator.formulas for read in (*formula.reads, *formula.results)):
+        lines.append(f"node.saved_{name} = {f'n{names.index(name)}' if name in names else 'r0'}")
+    if form is not None:
+        lines.append(f"node.rule = {operator.name}_scalar_rule")
+    elif needs_input_specs(operator):
+        lines.append("node.input_specs = None")
+    return lines

@@ -1,0 +1,189 @@
+"""The loop over scalars gives the gradients that the formulas give, whoever else looks at the graph."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from allocations import allocations
+from hypothesis import given
+from hypothesis import strategies as st
+
+import viewgrad as vg
+from viewgrad.errors import FreedGraphError
+from viewgrad.operators.scalar_nodes import ScalarOfOne, ScalarOfTwo
+
+NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e200, np.inf, -np.inf, np.nan]
+OF_TWO = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+}
+OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
+
+
+def gradients(function, numbers, incoming, plain):
+    """What comes back to each number, each a read of an element of its own."""
+    x = vg.Tensor(numbers, requires_grad=True)
+    result = function(*x)
+    with np.errstate(all="ignore"):
+        if plain:
+            with vg.autograd.graph.plain_engine():
+                result.backward(vg.Tensor(incoming))
+        else:
+            result.backward(vg.Tensor(incoming))
+    return np.array(x.grad)
+
+
+@pytest.mark.parametrize("name", [*OF_TWO, *OF_ONE])
+def test_each_form_gives_what_the_formulas_give(name):
+    """Also where a gradient is zero and the derivative is not finite."""
+    function, count = (OF_TWO[name], 2) if name in OF_TWO else (OF_ONE[name], 1)
+    with np.errstate(all="ignore"):
+        for numbers in itertools.product(NUMBERS, repeat=count):
+            for incoming in (0.0, 1.0, -3.0, np.inf):
+                one, other = (gradients(function, numbers, incoming, plain) for plain in (False, True))
+                assert np.allclose(one, other, rtol=1e-15, atol=0, equal_nan=True), (numbers, incoming)
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+@pytest.mark.parametrize("beside", [2.5, 3, np.float64(2.5), np.array(2.5), vg.Tensor(2.5), vg.Tensor([2.5])[0]])
+def test_numbers_beside_a_scalar(name, beside):
+    x = vg.Tensor([4.0], requires_grad=True)
+    for swapped in (False, True):
+        function = OF_TWO[name]
+        result = function(beside, x[0]) if swapped else function(x[0], beside)
+        plain = beside.numpy() if isinstance(beside, vg.Tensor) else beside
+        expected = function(plain, 4.0) if swapped else function(4.0, plain)
+        assert result.item() == expected and type(result.detach().numpy()[()]) is np.float64
+        assert type(result.grad_fn) is ScalarOfTwo
+        found = []
+        for plain_run in (False, True):
+            x.grad = None
+            if plain_run:
+                with vg.autograd.graph.plain_engine():
+                    result.backward(retain_graph=True)
+            else:
+                result.backward(retain_graph=True)
+            found.append(x.grad.item())
+        (recorded,) = vg.autograd.grad(result, x, create_graph=True)
+        assert found[0] == found[1] == recorded.detach().item()
+
+
+def test_nodes_are_those_of_the_operators_to_whoever_looks():
+    x = vg.Tensor([4.0, 2.0], requires_grad=True)
+    y = x[0] * 2.5
+    assert type(y.grad_fn) is ScalarOfTwo and y.grad_fn.name() == "MulBackward" and repr(y.grad_fn) == "<MulBackward>"
+    assert dict(y.grad_fn.kept()) == {"other": 2.5, "self": 4.0}
+    assert type(vg.exp(x[0]).grad_fn) is ScalarOfOne and vg.exp(x[0]).grad_fn.name() == "ExpBackward"
+    assert type(vg.sin(x[0]).grad_fn).__name__ == "SinBackward"  # its formula is none of the forms
+    assert "MulBackward" in vg.autograd.graph.to_dot(y)
+
+
+@pytest.mark.parametrize("name", [*OF_TWO, *OF_ONE])
+def test_what_was_saved_is_released(name):
+    x = vg.Tensor([4.0, 2.0], requires_grad=True)
+    result = OF_TWO[name](x[0], x[1]) if name in OF_TWO else OF_ONE[name](x[0])
+    result.backward(retain_graph=True)
+    first = np.array(x.grad)
+    result.backward()
+    assert np.array_equal(x.grad.numpy(), 2 * first)
+    if name in ("add", "sub", "neg"):  # which save nothing
+        result.backward()
+    else:
+        with pytest.raises(FreedGraphError):
+            result.backward()
+
+
+@st.composite
+def steps(draw):
+    """A program on the elements of `a`, as tuples: what to do, and with which numbers and elements."""
+    kinds = st.sampled_from([*OF_TWO, *OF_ONE, "sin", "read", "write", "write", "constant", "vector"])
+    return draw(st.lists(st.tuples(kinds, *[st.integers(0, 9)] * 3), min_size=1, max_size=25))
+
+
+def run(steps, x, watch=lambda scalar: None):
+    """Run a drawn program; `watch` is shown each scalar."""
+    a = x * 1.0
+    scalars = [a[0]]
+    for kind, i, j, k in steps:
+        one, other = scalars[i % len(scalars)], scalars[j % len(scalars)]
+        if kind in OF_TWO:
+            made = OF_TWO[kind](one, 1.5 + other * other) if kind == "div" else OF_TWO[kind](one, other) * 0.7
+        elif kind == "read":
+            made = a[i % len(a)]
+        elif kind == "write":
+            a[i % len(a)] = other
+            continue
+        elif kind == "constant":
+            made = one * 0.5 + 1 - k
+        elif kind == "vector":
+            a[1:3] = a[1:3] * one
+            made = (a * other).sum()
+        else:
+            function = {**OF_ONE, "sin": vg.sin}[kind]
+            made = function(0.1 * one) if kind == "exp" else function(one * one + 1.0)
+        watch(made)
+        scalars.append(vg.sin(made))  # which keeps it small
+    return sum(scalars) + (a * a).sum()
+
+
+@given(steps())
+def test_both_engines_agree_on_drawn_programs(steps):
+    x = vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True)
+    found = []
+    for plain in (False, True):
+        x.grad = None
+        loss = run(steps, x)
+        if plain:
+            with vg.autograd.graph.plain_engine():
+                loss.backward()
+        else:
+            loss.backward()
+        found.append(np.array(x.grad))
+    assert np.allclose(*found, rtol=1e-12, atol=1e-12)
+    assert np.allclose(vg.autograd.grad(run(steps, x), x)[0].numpy(), found[0], rtol=1e-12, atol=1e-12)
+
+
+@given(steps(), st.integers(0, 5))
+def test_hooks_and_retained_gradients_see_whole_gradients(steps, every):
+    x = vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True)
+    found = []
+    for plain in (False, True):
+        x.grad = None
+        watched, shown = [], []
+
+        def watch(scalar, watched=watched, shown=shown):
+            if len(watched) % (every + 1) == 0 and scalar.requires_grad:
+                scalar.retain_grad()
+                scalar.register_hook(lambda grad: shown.append(grad.item()))
+            watched.append(scalar)
+
+        loss = run(steps, x, watch)
+        if plain:
+            with vg.autograd.graph.plain_engine():
+                loss.backward()
+        else:
+            loss.backward()
+        found.append([*np.array(x.grad), *shown, *(s.grad.item() for s in watched if s.grad is not None)])
+    assert np.allclose(*found, rtol=1e-12, atol=1e-12)
+
+
+def test_a_value_used_after_later_writes_costs_no_gradient_of_its_own():
+    """A read that waits for nothing must not make gradients for versions of its base that have none yet."""
+
+    def allocated(n):
+        x = vg.Tensor(np.ones(n), requires_grad=True)
+        a = x * 1.0
+        before = a[0]
+        for i in range(1, n):
+            now = a[i]
+            a[i] = before * 0.5
+            before = now * before
+        with allocations() as sizes:
+            before.backward()
+        return sum(size for size in sizes if size >= 8 * n)
+
+    assert allocated(400) <= 8 * 8 * 400
