@@ -249,3 +249,42 @@ def test_no_gradient_is_computed_for_what_needs_none():
     program = compiled.entries[0].program
     bases, _ = activity(program.program, {base.name for base in program.wanted})
     assert [base.name in bases for base in program.inputs] == [True, False]
+
+
+def test_calls_that_go_the_direct_way_are_guarded_as_all_are():
+    factor = [2.0]
+
+    def f(x, y):
+        return (x * y).sum() * factor[0], x + y
+
+    compiled = vg.compile(f, executor="python")
+    x, y = vg.Tensor([1.0, 2.0], requires_grad=True), vg.Tensor([3.0, 4.0])
+    for _ in range(5):
+        total, both = compiled(x, y)
+    assert compiled.directs
+    assert total.item() == 22
+    np.testing.assert_array_equal(both.detach().numpy(), [4, 6])
+    factor[0] = 3.0
+    assert compiled(x, y)[0].item() == 33
+    assert compiled(x, x)[0].item() == 15  # arguments that share memory
+    assert compiled(x.detach(), y)[0].requires_grad is False
+    assert compiled(vg.ones(3), vg.ones(3))[0].item() == 9
+    with vg.no_grad():
+        assert compiled(x, y)[0].requires_grad is False
+    base = vg.Tensor([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError):
+        compiled(x, vg.ones(3))
+    assert compiled(base[:2], base[1:])[0].item() == 24
+
+
+def test_values_and_gradients_as_arrays_are_new_each_time():
+    compiled = vg.compile(lambda x, y: (x * x * y).sum(), executor="python")
+    point, other = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    seen = [compiled.value_and_grad(point, other) for _ in range(6)]
+    for value, gradient in seen:
+        assert value == 19
+        np.testing.assert_array_equal(gradient, [6, 16])
+    seen[-1][1][:] = 0
+    np.testing.assert_array_equal(seen[-2][1], [6, 16])
+    assert compiled.value_and_grad([1, 2], other)[0] == 19
+    np.testing.assert_array_equal(compiled.value_and_grad(np.ones(3), np.ones(3))[1], [2, 2, 2])

@@ -5,13 +5,13 @@ A call goes through these files:
     api                    what is compiled, and when
     recording              a run recorded as a graph
     surroundings           what a function sees besides its arguments
-    lowering, stream       the graph as a stream of instructions
+    lowering, stream       the graph as a stream of instructions; composites, calls, windows help it
     loops                  its loops found again
     building, program      the program
     executions             what it touches, and when
-    adjoint                its gradient
-    kernels, executors     its source, and what runs it
-    call                   its place in the graph
+    adjoint, tidying       its gradient, and what is left out then
+    writing                its source, and what runs it
+    call, direct           its place in the graph
 """
 
 from .api import Compiled, compile

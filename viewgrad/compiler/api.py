@@ -27,15 +27,17 @@ from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
 from .call import CompiledBackward, called, differentiable_outputs
 from .compiled import CompiledProgram
-from .executors import Executor, chosen_executor
+from .direct import MISSED, Direct, direct
 from .recording import recorded
 from .report import explained
 from .surroundings import Surroundings, random_state
+from .writing.executors import Executor, chosen_executor
 
 __all__ = ["Compiled", "compile"]
 
 Function = Callable[..., Any]
 OPERATIONS: Final = 20_000_000  # so many are recorded, at most
+DIRECT_FROM: Final = 2  # the run of a program from which on calls like it go the direct way
 RECORDS: Final = 8  # so often a function is recorded anew for arguments of one kind
 
 
@@ -78,10 +80,16 @@ class Compiled:
         self.static = tuple(static)
         self.check = check
         self.entries: list[Entry] = []
+        self.directs: list[Direct] = []
         self.lock = threading.RLock()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         mode = current_mode()
+        if not keywords:
+            for way in self.directs:
+                found = way.call(args, mode)
+                if found is not MISSED:
+                    return found
         if mode & ~GRAD:  # a mode that looks at each operator: tracing, forward mode, anomaly detection
             if mode & ~GRAD == PROFILE:
                 name = f"compiled {getattr(self, '__name__', 'function')}"
@@ -112,6 +120,11 @@ class Compiled:
             >>> loss.value_and_grad(np.array([1.0, 2.0]))
             (5.0, array([2., 4.]))
         """
+        for way in self.directs:
+            if not keywords and way.mode == current_mode():
+                made = way.value_and_grad((point, *others))
+                if made is not None:
+                    return made
         leaf = Tensor(point, dtype=float, requires_grad=True)
         value = self(leaf, *others, **keywords)
         edge = value._edge if isinstance(value, Tensor) and value._view is None else None
@@ -119,8 +132,8 @@ class Compiled:
             found = edge.apply(np.ones(value.shape), edge.edges)
             gradient = next((g for g, e in zip(found, edge.edges, strict=True) if e is leaf._edge), None)
         else:
-            (made,) = eager_grad(value, [leaf], allow_unused=True)
-            gradient = None if made is None else made._array
+            (given,) = eager_grad(value, [leaf], allow_unused=True)
+            gradient = None if given is None else given._array
         return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -278,6 +291,10 @@ class Compiled:
         entry.calls += 1
         if not entry.checked:
             return self._checked(entry, program, tensors, outputs, run, args, keywords)
+        if entry.calls == DIRECT_FROM and len(self.directs) < RECORDS:
+            way = direct(entry, current_mode(), args, keywords)
+            if way is not None:
+                self.directs.append(way)
         return self._results(graph, signature, tensors, called(program, graph, outputs, run, tensors))
 
     def _again(self, entry: Entry, structure: Structure, leaves: list[Any], reason: str) -> Any:

@@ -9,15 +9,15 @@ import attrs
 import numpy as np
 
 from ..symbolic.graph import Graph
-from .adjoint import Adjoint, differentiated
+from .adjoint import Adjoint, Tape, differentiated
 from .building import build
 from .calls import raise_failure
 from .executions import Executions
-from .executors import Executor, careful_executor
-from .kernels import RAISED, Kernel
 from .lowering import lowered
 from .program import Base, Write, steps_of
-from .tidying import tidied
+from .tidying import bases_of, keep_in_variables, tidied
+from .writing.executors import Executor, careful_executor
+from .writing.kernels import RAISED, Kernel
 
 __all__ = ["CompiledProgram", "Run"]
 
@@ -59,19 +59,64 @@ class CompiledProgram:
             self.adjoint = differentiated(self.program, [base.name for base in self.wanted], executions)
             tidied(self.adjoint.backward)
         tidied(self.program)
+        keep_in_variables(self.program, set() if self.adjoint is None else bases_of(self.adjoint.backward))
+        if self.adjoint is not None:
+            wanted_gradients = {f"d{base.name}" for base in self.wanted}
+            keep_in_variables(self.adjoint.backward, wanted_gradients | bases_of(self.program))
         self.written = {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
         self.executions = executions
+        self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
+        self._lay_out()
         self._write_down()
         kernels = [kernel for kernel in (self.forward_kernel, self.backward_kernel) if kernel is not None]
         self.arrays = {name for kernel in kernels for name in kernel.arrays}
         tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
         self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
-        self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
         self.differentiable: list[int] = []  # the results that have a history
-        self.read_backward: set[str] = set()  # the inputs that the gradient reads as they are
+        self._read_again: list[Base] = []  # the inputs that the gradient reads as they are
         if self.backward_kernel is not None:
-            self.read_backward = {base.name for base in self.inputs if base.name in self.backward_kernel.parameters}
-            self.read_backward -= self.written
+            read = self.backward_kernel.parameters
+            self._read_again = [base for base in self.inputs if base.name in read and base.name not in self.written]
+
+    def _lay_out(self) -> None:
+        """Where everything is: what is made by itself, and what is a part of one array."""
+        carved = self.executor.carves
+        bases = self.program.bases
+        self._made: list[Base] = []
+        self._loose_tapes: list[Tape] = []
+        self._parts: list[tuple[str, int, int]] = []
+        self._gradient_parts: list[tuple[str, int, int]] = []
+        self._room = self._gradients_room = 0
+        for base in bases.values():
+            if base.kind != "made":
+                continue
+            if carved and base.dtype == float and not isinstance(base.initial, np.ndarray) and not base.initial:
+                self._parts.append((base.name, self._room, self._room + base.size))
+                self._room += base.size
+            else:
+                self._made.append(base)
+        for tape in self.tapes.values():
+            if carved:
+                self._parts.append((tape.name, self._room, self._room + tape.entries))
+                self._room += tape.entries
+            else:
+                self._loose_tapes.append(tape)
+        self._gradients_apart: list[Base] = []
+        self._wanted_gradients: list[Base | None] = []
+        if self.adjoint is not None:
+            self._wanted_gradients = [self.adjoint.gradients.get(base.name) for base in self.wanted]
+            for base in self.adjoint.gradients.values():
+                if base.kind == "register":
+                    continue
+                if carved and base not in self._wanted_gradients:
+                    self._gradient_parts.append((base.name, self._gradients_room, self._gradients_room + base.size))
+                    self._gradients_room += base.size
+                else:
+                    self._gradients_apart.append(base)
+        self._results = []
+        for result in self.program.results:
+            stop = result.offset + int(np.prod(result.shape, dtype=int))
+            self._results.append((result.base, result.shape, result.offset, stop, bases[result.base].dtype))
 
     def _write_down(self) -> None:
         executor, executions = self.executor, self.executions
@@ -116,24 +161,24 @@ class CompiledProgram:
         return self._run(arrays)
 
     def _run(self, arrays: Sequence[Array]) -> tuple[int, list[Array], Run]:
-        executor = self.executor
-        program = self.program
+        executor, kept = self.executor, self.arrays
         buffers: dict[str, Any] = {}
-        for name, base in program.bases.items():
-            if base.kind == "input":
-                buffers[name] = executor.buffer(self._flat(arrays[base.initial], base), name in self.arrays)
-            elif base.kind == "made":
-                buffers[name] = executor.buffer(filled(base), name in self.arrays)
-        for name, tape in self.tapes.items():
-            buffers[name] = executor.buffer(np.empty(tape.entries), bool(tape.sizes))
+        for base in self.inputs:
+            buffers[base.name] = executor.buffer(self._flat(arrays[base.initial], base), base.name in kept)
+        for base in self._made:
+            buffers[base.name] = executor.buffer(filled(base), base.name in kept)
+        for tape in self._loose_tapes:
+            buffers[tape.name] = executor.buffer(np.empty(tape.entries), bool(tape.sizes))
+        if self._room:
+            room = np.zeros(self._room)
+            for name, start, stop in self._parts:
+                buffers[name] = room[start:stop]
         failed = self._call(self.forward, self.forward_kernel, buffers)
-        results = []
+        results: list[Array] = []
         if failed < 0:
-            for result in program.results:
-                base = program.bases[result.base]
-                size = int(np.prod(result.shape, dtype=int))
-                part = executor.array(buffers[result.base][result.offset : result.offset + size], base.dtype)
-                results.append(part.reshape(result.shape).copy())
+            for name, shape, start, stop, dtype in self._results:
+                part = executor.array(buffers[name][start:stop], dtype)
+                results.append(part.reshape(shape).copy())
         return failed, results, Run(buffers)
 
     def gradients(
@@ -157,33 +202,37 @@ class CompiledProgram:
         assert adjoint is not None and self.backward_kernel is not None
         executor = self.executor
         buffers = dict(run.buffers)
-        for base in self.inputs if inputs else ():
-            if base.name in self.read_backward and isinstance(buffers[base.name], np.ndarray):
+        for base in self._read_again if inputs else ():
+            if isinstance(buffers[base.name], np.ndarray):
                 buffers[base.name] = self._flat(inputs[base.initial], base)
-        for base in adjoint.gradients.values():
-            if base.kind != "register":
-                buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
+        for base in self._gradients_apart:
+            buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
+        if self._gradients_room:
+            room = np.zeros(self._gradients_room)
+            for name, start, stop in self._gradient_parts:
+                buffers[name] = room[start:stop]
         for seed, given in zip(adjoint.seeds, seeds):
             if seed is not None:
                 flat = np.zeros(seed.size) if given is None else np.array(given, float).reshape(-1)
                 buffers[seed.name] = executor.buffer(flat, seed.name in self.arrays)
         self._call(self.backward, self.backward_kernel, buffers)
-        found: list[Array | None] = []
-        for base in self.wanted:
-            gradient = adjoint.gradients.get(base.name)
-            found.append(None if gradient is None else executor.array(buffers[gradient.name], base.dtype))
-        return found
+        return [
+            None if gradient is None else executor.array(buffers[gradient.name], gradient.dtype)
+            for gradient in self._wanted_gradients
+        ]
 
     def _call(self, function: Any, kernel: Kernel, buffers: dict[str, Any]) -> int:
-        arguments = [
-            self.tables[name] if name in self.tables else buffers[name] for name in kernel.parameters
-        ]
-        failed = int(function(*arguments))
+        tables = self.tables
+        arguments = [tables[name] if name in tables else buffers[name] for name in kernel.parameters]
+        failed: int = function(*arguments)
         if failed == RAISED:
             raise_failure()
         return failed
 
     def _flat(self, array: Array, base: Base) -> Array:
+        if type(array) is np.ndarray and array.flags.c_contiguous and array.flags.writeable:
+            if base.name not in self.written:
+                return array.reshape(-1)
         flat = np.ascontiguousarray(array).reshape(-1)
         if base.name in self.written or not flat.flags.writeable:
             flat = flat.copy() if np.shares_memory(flat, array) else flat

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .building import out_sizes
-from .program import Block, Call, Compute, Operand, Pop, Program, Read, Step, bodies_of, steps_of
+from .program import Block, Call, Compute, Operand, Pop, Program, Read, Step, Write, bodies_of, steps_of
 
-__all__ = ["tidied"]
+__all__ = ["bases_of", "keep_in_variables", "tidied"]
 
 
 def tidied(program: Program) -> None:
@@ -31,6 +31,28 @@ def tidied(program: Program) -> None:
                     unused.append(value.step)
     if gone:
         _leave_out(program.block, gone)
+
+
+def keep_in_variables(program: Program, outside: set[str]) -> None:
+    """Let bases of one number, which nobody looks at after the program has run, be variables of it.
+
+    Arguments:
+        program: the program.
+        outside: the names of the bases that are looked at elsewhere.
+    """
+    kept = outside | {result.base for result in program.results}
+    for _, step in steps_of(program.block):
+        if isinstance(step, (Read, Write)) and (step.sizes or step.places is not None):
+            kept.add(step.base.name)
+    for name, base in program.bases.items():
+        if base.kind == "made" and base.size == 1 and name not in kept and type(base.initial) is float:
+            if base.dtype == float and base.initial == 0.0:
+                base.kind = "register"
+
+
+def bases_of(program: Program) -> set[str]:
+    """The names of the bases that a program reads or writes."""
+    return {step.base.name for _, step in steps_of(program.block) if isinstance(step, (Read, Write))}
 
 
 def _settle(step: Compute) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from pathlib import Path
 from types import CodeType
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["Locations"]
 
@@ -14,7 +15,7 @@ GENERATED: Final = "<viewgrad generated"
 
 
 class Locations:
-    """Numbers for places in the source: each instruction of the interpreter has one of its own.
+    """Numbers for places in the source: each expression has one of its own.
 
     Attributes:
         lines: by number, the file and the line; several numbers may be on one line.
@@ -23,6 +24,7 @@ class Locations:
     def __init__(self) -> None:
         self.lines: list[tuple[str, int]] = []
         self._numbers: dict[tuple[CodeType, int], int] = {}
+        self._positions: dict[tuple[CodeType, Any], int] = {}
         self._ours: dict[CodeType, bool] = {}
 
     def here(self) -> int:
@@ -44,8 +46,13 @@ class Locations:
         key = (code, frame.f_lasti)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.lines)
-            self.lines.append((code.co_filename, frame.f_lineno))
+            # An instruction may be seen at more than one offset: once it was specialised, after its cache.
+            position = (code, next(islice(code.co_positions(), frame.f_lasti // 2, None), None))
+            number = self._positions.get(position)
+            if number is None:
+                number = self._positions[position] = len(self.lines)
+                self.lines.append((code.co_filename, frame.f_lineno))
+            self._numbers[key] = number
         return number
 
     def told(self, number: int) -> str:

@@ -15,11 +15,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .building import out_sizes
-from .calls import backward_of, forward_of, native_caller
-from .executions import Executions
-from .integers import ONE, Integer
-from .program import (
+from ..building import out_sizes
+from ..calls import backward_of, forward_of, native_caller
+from ..executions import Executions
+from ..integers import ONE, Integer
+from ..program import (
     Add,
     Base,
     Block,

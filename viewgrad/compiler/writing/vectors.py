@@ -11,13 +11,13 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..operators.codegen.compile import ARRAY_FUNCTIONS
-from .building import out_sizes
-from .executions import Executions
+from ...operators.codegen.compile import ARRAY_FUNCTIONS
+from ..building import out_sizes
+from ..executions import Executions
+from ..integers import ONE, Integer
+from ..program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
 from .functions import FUNCTIONS, MATH
-from .integers import ONE, Integer
 from .kernels import EXTREMA, Kernel, Writer, flat, parenthesised, plus
-from .program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
 
 __all__ = ["VECTOR_FUNCTIONS", "write_vectors"]
 

@@ -26,6 +26,7 @@ class Executor(Protocol):
     """What runs a program."""
 
     name: str
+    carves: bool  # whether bases are parts of one array
 
     @property
     def write(self) -> Callable[..., Kernel]:
@@ -54,6 +55,7 @@ class PythonExecutor:
     """
 
     name = "python"
+    carves = False
 
     def __init__(self, careful: bool = False) -> None:
         self.careful = careful
@@ -84,6 +86,7 @@ class NumbaExecutor:
     """Runs programs over arrays, compiled by Numba."""
 
     name = "numba"
+    carves = True
 
     @property
     def write(self) -> Callable[..., Kernel]:
