@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ..tensor.node import GATHER, ONE, OVERWRITE, SCATTER, AccumulateGrad, Edge, Node, input_nr_of, node_of
@@ -30,6 +31,7 @@ from ..tensor.ownership import (
     getrefcount,
 )
 from ..tensor.tensor import Tensor, from_array, is_scalar, with_memory
+from ..tensor.windows import address_of
 from ..views.copy_slices import CopySlicesOfCopy
 from ..views.nodes import ViewBackward
 from .engine import GraphTask
@@ -41,6 +43,25 @@ __all__ = ["FastTask"]
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 np_add: Final = np.add
+DEEP: Final = 8  # views of views, from where on it pays to remember where they lie
+
+
+@attrs.frozen
+class Place:
+    """Where a view lies in the accumulator of `root`, which is laid out as `outermost` says."""
+
+    root: Any
+    outermost: Any
+    root_strides: tuple[int, ...]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    @staticmethod
+    def of(window: Any, root: Any, outermost: Any, accumulator: Any) -> Place:
+        """The place of a window of an accumulator."""
+        offset = address_of(window) - address_of(accumulator)
+        return Place(root, outermost, accumulator.strides, window.shape, window.strides, offset)
 
 
 class FastTask(GraphTask):
@@ -49,9 +70,10 @@ class FastTask(GraphTask):
     Attributes:
         buffers: as in the plain engine, but for a node of one output the gradient itself instead of a list.
         owned: in a recorded run, the nodes whose buffer was made by the engine and has been shown to nobody.
+        places: of views deep in a chain of views, where they lie in the accumulator of the outermost one's base.
     """
 
-    __slots__ = ("owned",)
+    __slots__ = ("owned", "places")
 
     def __init__(self, *, retain: bool, recorded: bool) -> None:
         # Said again instead of called: a backward pass of one node takes a few microseconds.
@@ -65,6 +87,7 @@ class FastTask(GraphTask):
         self.seen = {}
         self.watched = {}
         self.owned: set[Node] = set()
+        self.places: dict[Any, Place] = {}
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
@@ -266,6 +289,10 @@ class FastTask(GraphTask):
         """A gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
         # (7) the views that a view was taken from get windows of the outermost one's accumulator, and none of their own
         # sizes: 280 for S with `x[1:][i]` in place of `x[i]`
+        if self.places and edge in self.places and edge not in self.buffers:
+            window = self._placed(self.places[edge])
+            if window is not None:
+                return window
         path = [node]
         while edge not in self.buffers and isinstance(edge, ViewBackward) and edge.transparent:
             if edge in self.captured:
@@ -277,11 +304,24 @@ class FastTask(GraphTask):
             edge = outer
         inner = path.pop()
         accumulator = self._owned(edge, inner)
+        root = (edge, inner, accumulator) if len(path) > DEEP and not self.recorded else None
         while path:
             edge, inner = inner, path.pop()
             window = edge.window(accumulator)
             accumulator = self._owned(edge, inner) if window is None else window
+            if root is not None:  # (10) whoever peels an array, `rest = rest[1:]`, reads at every depth
+                if window is None:
+                    root = (edge, inner, accumulator)
+                else:
+                    self.places[edge] = Place.of(window, *root)
         return accumulator
+
+    def _placed(self, place: Place) -> Any:
+        """A window of the accumulator of `place.root`; None where that is laid out otherwise than it was."""
+        held = self._owned(place.root, place.outermost)
+        if held.strides != place.root_strides or not held.flags.c_contiguous:
+            return None
+        return ndarray(place.shape, held.dtype, held, place.offset, place.strides)
 
     def _owned(self, edge: Node, node: Any) -> Any:
         """The gradient held for `edge` itself, made where there is none, or copied where others hold it too."""
