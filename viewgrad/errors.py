@@ -224,5 +224,9 @@ class LostHistoryWarning(UserWarning):
     """A tensor that requires grad was made a plain number, through which no gradient flows."""
 
 
+class NonLeafGradWarning(UserWarning):
+    """The `grad` of a tensor was read that no backward pass will fill in."""
+
+
 class NotCompiledWarning(UserWarning):
     """A function that was to be compiled runs eagerly."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
 from ..tensor.creation import from_number, zeros_like
 from ..tensor.observers import observed
-from ..tensor.tensor import Tensor, current_edge, with_memory
+from ..tensor.tensor import Tensor, current_edge, held_grad, with_memory
 from .primals import as_gradient
 from .run import run_backward
 
@@ -62,7 +62,7 @@ def backward(
     captured = run_backward(edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges)
     for tensor, grad in zip(targets, captured, strict=True):
         if grad is not None:
-            held = tensor.grad
+            held = held_grad(tensor)
             tensor._grad = grad if held is None else with_memory(held + grad)
 
 

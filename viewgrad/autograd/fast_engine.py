@@ -30,7 +30,7 @@ from ..tensor.ownership import (
     ALONE_IN_SLOT,
     getrefcount,
 )
-from ..tensor.tensor import Tensor, from_array, is_scalar, with_memory
+from ..tensor.tensor import Tensor, from_array, held_grad, is_scalar, with_memory
 from ..tensor.windows import address_of
 from ..views.copy_slices import CopySlicesOfCopy
 from ..views.nodes import ViewBackward
@@ -409,7 +409,7 @@ def _accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
 def _add_to_grad(tensor: Tensor, grad: Any, recorded: bool, alone: bool) -> None:
     """Add `grad`, which `alone` says that nobody else holds, to the `grad` of `tensor`."""
     with accumulating:
-        held = tensor.grad
+        held = held_grad(tensor)
         if recorded:
             if held is not None:
                 grad = held + grad

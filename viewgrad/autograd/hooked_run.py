@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import GradientMismatchError, HookError
 from ..tensor.node import Node, NodeHooks
-from ..tensor.tensor import Tensor, from_array, with_memory
+from ..tensor.tensor import Tensor, from_array, held_grad, with_memory
 
 __all__ = ["HookedRun", "RunHook", "accumulating"]
 
@@ -92,7 +92,7 @@ class HookedRun:
     def accumulate(self, tensor: Tensor, grad: Any) -> None:
         """Add `grad` to the `grad` of `tensor`, which shares memory with nothing else afterwards."""
         with accumulating:
-            held = tensor.grad
+            held = held_grad(tensor)
             if self.recorded:
                 tensor._grad = grad.clone() if held is None else with_memory(held + grad)
             elif held is None:

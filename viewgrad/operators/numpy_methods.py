@@ -299,6 +299,29 @@ def _handing_out(name: str) -> Callable[..., Any]:
     return method
 
 
+def _saving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that writes arrays to a file, for tensors without history."""
+
+    def values_of(given: Any) -> Any:
+        if not isinstance(given, Tensor):
+            return given
+        if _carries_history(given):
+            raise UnknownFunctionError(
+                f"np.{function.__name__} keeps no history of a tensor: save detach() of it; viewgrad.save keeps which "
+                "leaves require grad"
+            )
+        return np.asarray(given._array)
+
+    def save(*args: Any, **options: Any) -> Any:
+        return function(*map(values_of, args), **{name: values_of(given) for name, given in options.items()})
+
+    return save
+
+
+for _function in (np.save, np.savetxt, np.savez, np.savez_compressed):
+    FUNCTIONS[_function] = _saving(_function)
+
+
 def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
     """Refused: the memory is not handed out."""
     raise TypeError(

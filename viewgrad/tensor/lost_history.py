@@ -14,9 +14,9 @@ import warnings
 from types import FrameType
 from typing import Final
 
-from ..errors import LostHistoryWarning
+from ..errors import LostHistoryWarning, NonLeafGradWarning
 
-__all__ = ["conversion_refused", "is_drawn", "warn_of_lost_number"]
+__all__ = ["conversion_refused", "is_drawn", "warn_of_lost_number", "warn_of_missing_grad"]
 
 KEEPING: Final = {
     "item()": "use the tensor itself (as `x[i]`, or `x.reshape(())`)",
@@ -34,6 +34,10 @@ TRIED: Final = (
     (
         re.compile(r"\b(array|asarray|asanyarray|stack|concatenate|[hvd]stack)\s*\(|\b[rc]_\s*\["),
         "plain NumPy cannot join tensors in lists: use array(), stack() or concatenate() of viewgrad.numpy",
+    ),
+    (
+        re.compile(r"\bTensor\s*\(\s*[\[(]"),
+        "use stack(), concatenate() or array() of viewgrad.numpy, through which gradients flow to the parts",
     ),
     (re.compile(r"\bascontiguousarray\b"), "use contiguous()"),
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
@@ -76,6 +80,16 @@ def warn_of_lost_number(by: str) -> None:
         "gradient is wanted",
         LostHistoryWarning,
         stacklevel=4,
+    )
+
+
+def warn_of_missing_grad() -> None:
+    """Warn, at the line of the caller's caller, of reading the `grad` of a tensor that was computed."""
+    warnings.warn(
+        "the grad of a tensor that is no leaf stays None: backward passes fill in that of leaves. Call retain_grad() "
+        "on the tensor before, or ask for the gradient by viewgrad.autograd.grad(result, tensor)",
+        NonLeafGradWarning,
+        stacklevel=3,
     )
 
 

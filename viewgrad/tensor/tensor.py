@@ -22,7 +22,7 @@ from ..errors import (
     UnknownFunctionError,
 )
 from .known import share
-from .lost_history import conversion_refused, is_drawn, warn_of_lost_number
+from .lost_history import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, input_nr_of, new, next_sequence_nr, node_of
 from .observers import OBSERVER
@@ -34,6 +34,7 @@ __all__ = [
     "Tensor",
     "as_scalar",
     "from_array",
+    "held_grad",
     "is_scalar",
     "method",
     "plain_array",
@@ -195,10 +196,15 @@ class Tensor(OperatorMethods):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward passes have accumulated here, or None."""
+        """The gradient that backward passes have accumulated here, or None.
+
+        Warns where none ever will: of a tensor that was computed, and for which `retain_grad()` was not called.
+        """
         try:
             return self._grad
         except AttributeError:
+            if not (self.is_leaf or self.retains_grad):
+                warn_of_missing_grad()
             return None
 
     @grad.setter
@@ -537,6 +543,11 @@ def current_edge(tensor: Tensor) -> Any:
     """The edge to the step that made the tensor's present value; None where it needs no gradient."""
     view = tensor._view
     return tensor._edge if view is None else view.edge_of(tensor)
+
+
+def held_grad(tensor: Tensor) -> Tensor | None:
+    """The `grad` of a tensor, which a backward pass is about to add to."""
+    return getattr(tensor, "_grad", None)
 
 
 def is_scalar(tensor: Tensor) -> bool:
