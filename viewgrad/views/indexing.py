@@ -13,13 +13,13 @@ import numpy as np
 from ..tensor.creation import as_operand
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
-from ..tensor.modes import GRAD, PROFILE, ModeSwitch, current_mode
+from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.node import UNFINISHED, AccumulateGrad, new, next_sequence_nr
 from ..tensor.storage import prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
 from .gather import ReadElement, Write, gathered, normalised, put
-from .making import index_view, view_of_window
+from .making import index_view, make_view, view_of_window
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
 from .nodes import ElementBackward, layout_for
 from .ops import SelectBackward, SliceBackward
@@ -250,7 +250,9 @@ def _apart(source: Array, window: Array) -> Array:
 def _assign(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value` for a basic index, in any mode: a copy into the view."""
     if type(value) is not Tensor or not _is_same_window(self, index, value):
-        with ModeSwitch(off=PROFILE):  # in which no view is taken without one
+        if current_mode() & PROFILE and type(self._array) is ndarray:  # for which this view is a part of the write
+            window = make_view(self, window_at(self._array, index), index, None, SliceBackward, timed=True)
+        else:
             window = index_view(self, index, SliceBackward)
         _write(window, value, "__setitem__")
 

@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from ...tensor.features import Call, feature
+from ...tensor.interruption import isolated
 from ...tensor.modes import PROFILE, ModeSwitch
 from ...tensor.node import GATHER, OVERWRITE, SCATTER, Node, node_of
 from ...tensor.observers import PROFILER
@@ -117,7 +118,7 @@ class profile:
             with ModeSwitch(off=PROFILE):
                 return run()
 
-        result = self._timed(name, False, line_here(), run_unwatched)
+        result = self._timed(name, False, line_here(), functools.partial(isolated, run_unwatched))
         for output in result if isinstance(result, tuple | list) else (result,):
             if isinstance(output, Tensor) and output._edge is not None:
                 self._note(node_of(output._edge), name)
