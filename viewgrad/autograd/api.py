@@ -126,6 +126,8 @@ def grad(
 
 
 def _as_list(tensors: Tensors, what: str) -> list[Tensor]:
+    if type(tensors) is Tensor:
+        return [tensors]
     single = isinstance(tensors, Tensor | np.ndarray) or not isinstance(tensors, Iterable)
     given: list[Any] = [tensors] if single else list(tensors)
     for tensor in given:
@@ -149,7 +151,7 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
                 f"(shape {root.shape}, dtype {root.dtype})"
             )
         if start is None:
-            if root.size != 1:
+            if root._array.size != 1:
                 raise DifferentiabilityError(
                     f"{what} without a gradient needs an output of one element, not of shape {root.shape}; "
                     "pass the gradient, or sum() the output"

@@ -50,7 +50,6 @@ HOLDERS: Final = frozenset({Tensor, dict, list, tuple})
 
 # What stands for a number of type float64 beside one.
 NUMBERS: Final = frozenset({float, int, np.float64})
-FLOATS: Final = frozenset({float, np.float64})
 FLOAT64: Final = np.dtype(np.float64)
 
 # Tensors of Python numbers, by dtype and value: converting a number costs more than multiplying with it.

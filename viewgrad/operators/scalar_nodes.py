@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import attrs
 import numpy as np
 
-from ..tensor.node import MANY, ONE, ONE_EDGE, TWO_EDGES, Node
+from ..tensor.node import ONE, ONE_EDGE, PAIR, TWO_EDGES, Node
 from .language.declaration import Operator
 
 __all__ = [
@@ -140,5 +140,5 @@ class ScalarOfTwo(ScalarNode):
 
     __slots__ = ("edge0", "edge1", "rule", "saved_other", "saved_result", "saved_self")
 
-    kind: ClassVar[int] = MANY
+    kind: ClassVar[int] = PAIR
     edges = TWO_EDGES

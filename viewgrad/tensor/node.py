@@ -23,6 +23,7 @@ MANY: Final = 1  # any number of edges; `apply` returns a gradient for each
 SCATTER: Final = 2  # one edge; adds its gradient to a part of the accumulator that the edge leads to
 OVERWRITE: Final = 3  # passes its gradient on along edge 0, with a part of it rewritten in place
 GATHER: Final = 4  # as SCATTER, with arrays that say where, which are released after the run
+PAIR: Final = 5  # as MANY, with two edges in slots of their own
 
 new: Final = object.__new__
 next_sequence_nr: Final = itertools.count(1).__next__

@@ -291,7 +291,7 @@ def save(tensor: Any) -> SavedTensor:
     """What a node is to keep of the value that `tensor` has now."""
     storage: Storage | None = tensor._storage
     if storage is None:
-        saved: SavedTensor = new(SavedTensor)
+        saved = SavedTensor()
         saved.array = tensor._array
         # No call from here to the return: another thread that reads the same tensor does not get in between.
         storage = tensor._storage

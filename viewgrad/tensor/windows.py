@@ -22,7 +22,6 @@ from typing import Any, Final
 import numpy as np
 
 from .indices import window_at
-from .node import new
 from .ownership import (
     ALONE_FROM_ROW,
     ALONE_IN_CELL,
@@ -104,11 +103,11 @@ class SavedWindows:
             found = rows.get(index)
             if found is not None:
                 return found
-            saved: SavedTensor = new(SavedTensor)
+            saved = SavedTensor()
             saved.array = array
             saved = rows.setdefault(index, saved)  # another thread may be doing the same
         else:
-            saved = new(SavedTensor)
+            saved = SavedTensor()
             saved.array = array
             self._pending.append((saved, index))  # no call in between: the queue may be replaced
         if len(rows) + self._count + len(self._pending) > self._limit and pruning.acquire(blocking=False):

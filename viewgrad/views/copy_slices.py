@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.node import MANY, ONE, OVERWRITE, TWO_EDGES, Node, new
+from ..tensor.node import ONE, OVERWRITE, PAIR, TWO_EDGES, Node, new
 from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
 from ..tensor.tensor import Tensor, with_memory
 from .nodes import Layout, places_of, take_window
@@ -28,7 +28,7 @@ class CopyBackwards(Node):
 
     __slots__ = ("edge0", "edge1", "like")
 
-    kind: ClassVar[int] = MANY
+    kind: ClassVar[int] = PAIR
     edges = TWO_EDGES
 
     edge0: Any

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.node import GATHER, MANY, ONE_EDGE, OVERWRITE, TWO_EDGES, Node
+from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node
 from ..tensor.saved import RELEASED
 from ..tensor.tensor import Tensor
 from .nodes import Layout
@@ -105,7 +105,7 @@ class IndexAccumulateBackward(IndexedNode):
 
     __slots__ = ("edge0", "edge1", "like")
 
-    kind: ClassVar[int] = MANY
+    kind: ClassVar[int] = PAIR
     edges = TWO_EDGES
 
     edge0: Any

@@ -96,10 +96,10 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         if not basic:
             put(self, index, value)
             return
-    if kind is slice:
-        index = settled_slice(index)
     mode = current_mode()
     view = self._view
+    if kind is slice and (mode or view is not None):  # without a history nothing keeps the index
+        index = settled_slice(index)
     if mode > GRAD or (view is not None and not mode):
         _assign(self, index, value)
         return
@@ -145,7 +145,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         check_write(self, bool(recorded))
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
-            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+            _preserve(storage, array, window, index)
         storage.version += 1
         if type(window) is ndarray:
             window[...] = value
@@ -159,7 +159,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
     old = node.edge0
     try:
         if storage.whole is not None or storage.windows is not None:
-            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+            _preserve(storage, array, window, index)
         storage.version += 1
         if type(window) is ndarray:
             window[...] = value
@@ -195,7 +195,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         check_write(self, bool(recorded))
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
-            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+            _preserve(storage, array, None, index)
         storage.version += 1
         array[index] = value
         return
@@ -219,7 +219,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
             old = node.edge0
     try:
         if storage.whole is not None or storage.windows is not None:
-            storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+            _preserve(storage, array, None, index)
         storage.version += 1
         array[index] = value
         if old is None or old.hooks is None:
@@ -229,6 +229,13 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
     except BaseException as error:
         abandon_write(self, node, old, error, "__setitem__")
         raise
+
+
+def _preserve(storage: Any, array: Array, window: Any, index: Any) -> None:
+    """Copy what was saved of `array[index]`, which is about to be written; `window` is that where it is an array."""
+    if type(window) is not ndarray:
+        window = window_at(array, index)
+    storage.preserve(window, index if array is storage.root else None, "__setitem__")
 
 
 def _copied(self: Tensor, index: Any) -> Tensor:

@@ -51,7 +51,7 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
-    view: DifferentiableViewMeta = new(DifferentiableViewMeta)
+    view = DifferentiableViewMeta()  # a class without __init__: a call of it is faster than object.__new__
     if parent is None:
         view.base = self
         view.index = index
@@ -71,7 +71,7 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
     if edge is None:
         out._edge = None
         return out
-    node = new(node_class)
+    node = node_class()
     node.edge = edge
     node.hooks = None
     node.sequence_nr = next_sequence_nr()

@@ -22,7 +22,6 @@ from ..tensor.node import (
     Node,
     NodeHooks,
     finished_hooks,
-    new,
     next_sequence_nr,
     node_of,
     numbered,
@@ -82,7 +81,7 @@ def begin_write(tensor: Tensor, node: Node, own: Any) -> tuple[Node, Any]:
     """
     view = tensor._view
     if view is None:
-        if own is not None:
+        if own is not None and own.hooks is not None:
             finished_hooks(own)  # raises, or waits for the end of another thread's write
         node.hooks = UNFINISHED
         node.sequence_nr = next_sequence_nr()
@@ -98,7 +97,7 @@ def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Nod
     """Begin a write by `node` to the part of `base` that `index` or `view_fn` takes, as `begin_write` does."""
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
-    slices: CopySlices = new(CopySlices)
+    slices = CopySlices()
     slices.fn = node
     slices.index = index
     slices.view_fn = view_fn
@@ -107,7 +106,7 @@ def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Nod
     others = node.edges[1:]
     while True:
         old = base._edge
-        if old is not None:
+        if old is not None and old.hooks is not None:
             finished_hooks(old)
         slices.sequence_nr = next_sequence_nr()  # larger than that of `old`
         if base._edge is old:  # no call from here on

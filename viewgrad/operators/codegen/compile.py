@@ -37,7 +37,6 @@ from ..kinds import confirm_kinds, refuse_kinds
 from ..language.declaration import UNDECIDED, Code, Operator
 from ..language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function, is_formula_function, set_meaning
 from ..operands import (
-    FLOATS,
     HOLDERS,
     MUTABLE,
     NUMBERS,
@@ -87,7 +86,6 @@ INTERNAL: Final[dict[str, Any]] = {
     "CopyBackwards": CopyBackwards,
     "Edge": Edge,
     "ForeignTypeError": ForeignTypeError,
-    "FLOATS": FLOATS,
     "GRAD": GRAD,
     "HOLDERS": HOLDERS,
     "LARGE": LARGE,

@@ -49,14 +49,16 @@ class FunctionWriter:
         for i in range(len(outputs)):
             if not self.is_ufunc:  # which gives numbers where there are no dimensions, and fresh arrays elsewhere
                 others = [self._array_name(argument.name) for argument in self.tensors]
-                test = f"    if type(r{i}) is not ndarray or r{i}.base is not None"
+                test = f"type(r{i}) is not ndarray or r{i}.base is not None"
                 if not operator.gives_arrays:
                     test += f" or not r{i}.ndim"
                 if operator.user_defined:  # which may return an input itself, or one array twice
                     others += [f"r{j}" for j in range(i)]
                     test += "".join(f" or r{i} is {other}" for other in others)
+                if not operator.gives_arrays and not operator.user_defined:
+                    test = f"type(r{i}) is not float64 and ({test})"
                 arrays = ", True" if operator.gives_arrays else ""
-                lines += [f"{test}:", f"        r{i} = owned_array(r{i}, ({', '.join(others)},){arrays})"]
+                lines += [f"    if {test}:", f"        r{i} = owned_array(r{i}, ({', '.join(others)},){arrays})"]
             lines += [
                 f"    out{i} = new(Tensor)",
                 f"    out{i}._array = r{i}",

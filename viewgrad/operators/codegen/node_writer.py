@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from ...tensor.node import MANY, ONE
+from ...tensor.node import MANY, ONE, PAIR
 from ..language.declaration import Formula, Operator
 from ..language.names import ARRAY_FUNCTIONS
 from ..language.parsing import local_names, product_of
@@ -57,7 +57,7 @@ class NodeWriter:
             f"class {self.class_name}(Node):",
             *self._docstring(),
             f"    __slots__ = {tuple(slots)!r}",
-            f"    kind = {ONE if self.one else MANY}",
+            f"    kind = {ONE if self.one else PAIR if slots[0] == 'edge0' else MANY}",
             f"    outputs = {len(operator.signature.outputs) if self.several else 1}",
             f"    saved_names = {self.saved!r}",
         ]

@@ -109,15 +109,20 @@ def _two_numbers(first: str, second: str, converted: bool) -> tuple[list[str], s
         second: that of the second.
         converted: whether numbers of Python's own have to be converted.
     """
-    test = "is not float64" if converted else "not in FLOATS"
-    return [
+    lines = [
         f"    n0 = {first}._array if type({first}) is Tensor else {first}",
         f"    n1 = {second}._array if type({second}) is Tensor else {second}",
         "    if type(n0) is float64 or type(n1) is float64:",
-        f"        if type(n0) {test}:",
-        "            n0 = number_beside_scalar(n0)",
-        f"        elif type(n1) {test}:",
-        "            n1 = number_beside_scalar(n1)",
+    ]
+    for number, start in (("n0", "if"), ("n1", "elif")):
+        lines.append(f"        {start} type({number}) is not float64:")
+        if converted:
+            lines.append(f"            {number} = number_beside_scalar({number})")
+        else:
+            conversion = f"float({number}) if type({number}) is int else number_beside_scalar({number})"
+            lines += [f"            if type({number}) is not float:", f"                {number} = {conversion}"]
+    return [
+        *lines,
         "        if n0 is not None and n1 is not None and (mode_bits := current_mode()) <= GRAD:",
     ], "            "
 
