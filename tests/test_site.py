@@ -61,6 +61,8 @@ def test_every_operator_is_described_with_its_formulas():
 
     text = "".join(page for path, page in reference.pages().items() if path.startswith("reference/operators/"))
     for name, operator in OPERATORS.items():
+        if operator.user_defined:  # of another test
+            continue
         assert f"{{ #viewgrad.{name} }}" in text
         for formula in operator.formulas:
             assert f"`#!python {' '.join(formula.text.split())}`" in text

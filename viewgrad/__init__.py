@@ -8,7 +8,6 @@ from .compiler import compile
 from .naming import name_functions
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
-from .operators.derivatives.special_functions import OF_SCIPY
 from .saving import load, save
 from .standard.functions import FUNCTIONS
 from .standard.inspection import install
@@ -122,15 +121,6 @@ if TYPE_CHECKING:
         unstack,
     )
     from .tensor.dlpack import from_dlpack
-else:
-
-    def __getattr__(name: str) -> Any:
-        if name in OF_SCIPY:
-            raise AttributeError(
-                f"viewgrad.{name} is computed by SciPy, which is not installed: pip install 'viewgrad[scipy]'"
-            )
-        raise AttributeError(f"module 'viewgrad' has no attribute {name!r}")
-
 
 __all__ = [
     "Tensor",

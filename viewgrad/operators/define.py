@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
+import numpy as np
 
 from ..tensor.tensor import Tensor
 from .codegen.compile import (
@@ -24,7 +26,9 @@ from .kinds import check_samples
 from .language.checker import check_functions, check_signature, declaration_error, read_formulas
 from .language.declaration import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature, Trial
 from .language.forward_formulas import read_tangents
+from .language.names import set_meaning
 from .language.parsing import parse_signature
+from .late import LateFunction
 from .numpy_dispatch import register
 from .samples.drawing import samples_in_each_kind
 from .samples.trials import trial_of
@@ -107,8 +111,19 @@ def row(
         if operator.has_inplace:
             setattr(Tensor, f"{operator.name}_", operator.inplace_function)
     for function in numpy:
-        register(function, operator.function)
+        if isinstance(function, LateFunction):
+            function.module.when_loaded(functools.partial(_register_late, function, operator.function))
+        else:
+            register(function, operator.function)
+    if isinstance(operator.declared_forward, LateFunction):
+        operator.declared_forward.module.when_loaded(lambda: set_meaning(operator.name, operator.forward, None))
     return operator
+
+
+def _register_late(numpy: LateFunction, function: Callable[..., Any]) -> None:
+    found = numpy.found()
+    if isinstance(found, np.ufunc):  # others are not asked what they mean on tensors
+        register(found, function)
 
 
 def _place(signature: str) -> str:

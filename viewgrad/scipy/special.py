@@ -12,11 +12,15 @@ from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_tensors
 from ..operators.define import OPERATORS
 from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.tensor import LATE
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
+
+for _settle in LATE:
+    _settle()  # SciPy is imported: what its functions mean on tensors is to be known below
 
 MADE: dict[str, Any] = {}
 

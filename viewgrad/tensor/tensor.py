@@ -54,6 +54,8 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 # What `np.sin(x)` and `np.concatenate([x, y])` mean for tensors; the operators fill these tables in.
 UFUNCS: Final[dict[Any, Callable[..., Any]]] = {}
+# Each makes functions known that were not when the library was imported, since that would have imported SciPy.
+LATE: Final[list[Callable[[], None]]] = []
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 
 
@@ -377,6 +379,10 @@ class Tensor(OperatorMethods):
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         handler = UFUNCS.get((ufunc, kind))
+        if handler is None:
+            for settle in LATE:
+                settle()
+            handler = UFUNCS.get((ufunc, kind))
         if handler is None:
             name = ufunc.__name__ if kind == "__call__" else f"{ufunc.__name__}.{kind}"
             raise UnknownFunctionError(_unknown(name))

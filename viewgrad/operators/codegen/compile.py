@@ -164,7 +164,7 @@ def environment_of(operator: Operator) -> dict[str, Any]:
         "arrays": ARRAY_FUNCTIONS,
         "ops": TENSOR_FUNCTIONS,
         **INTERNAL,
-        f"{name}_forward": operator.forward,
+        f"{name}_forward": operator.declared_forward,
         f"{name}_operator": operator,
     }
     return environment
@@ -232,6 +232,7 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
         environment: the globals of what is generated.
     """
     name = operator.name
+    environment[f"{name}_forward"] = operator.forward
     sources = []
     node_name = inplace_name = ""
     written = operator
@@ -273,7 +274,7 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
 
 def announce(operator: Operator) -> None:
     """Let formulas call `operator` by its name."""
-    set_meaning(operator.name, operator.forward, operator.function)
+    set_meaning(operator.name, operator.declared_forward, operator.function)
 
 
 def compile_plain(operator: Operator, environment: dict[str, Any]) -> tuple[Any, Any]:

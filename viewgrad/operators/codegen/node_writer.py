@@ -12,6 +12,7 @@ from ..language.declaration import Formula, Operator
 from ..language.names import ARRAY_FUNCTIONS
 from ..language.parsing import local_names, product_of
 from ..language.rewriting import Renamed, copied, formula_text
+from ..late import LateFunction
 
 __all__ = [
     "NodeWriter",
@@ -380,7 +381,8 @@ def needs_input_specs(operator: Operator) -> bool:
 def keeps_precision(operator: Operator) -> bool:
     """Whether all is computed in the dtype of the operands; SciPy's functions compute float16 in another one."""
     called = [getattr(ARRAY_FUNCTIONS, name, None) for formula in operator.formulas for name in formula.functions]
-    ufuncs = [function for function in (operator.forward, *called) if isinstance(function, np.ufunc)]
+    found = [each.found() if isinstance(each, LateFunction) else each for each in called]
+    ufuncs = [function for function in (operator.forward, *found) if isinstance(function, np.ufunc)]
     return all(any(loop.startswith("e" * ufunc.nin + "->") for loop in ufunc.types) for ufunc in ufuncs)
 
 

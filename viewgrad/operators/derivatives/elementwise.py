@@ -14,6 +14,7 @@ from ..codegen.compile import formula_function
 from ..define import row
 from ..language.declaration import InPlace, Operator
 from ..language.names import set_meaning
+from ..late import LateFunction
 from .formulas import conjugated, flowing, nonzero_or_one
 
 __all__: list[str] = []
@@ -27,7 +28,7 @@ STEP: Final = "zeros_like(grad)"  # of functions that are constant between their
 
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
     """A row of one tensor, with an in-place form."""
-    numpy = [forward] if isinstance(forward, np.ufunc) else ()
+    numpy = [forward] if isinstance(forward, np.ufunc | LateFunction) else ()
     options = {"kinds": "fc", "numpy": numpy, "inplace": True} | options
     return row(
         name if "(" in name else f"{name}(self)", forward, {"self": gradient}, forward_derivative=tangent,
@@ -37,7 +38,7 @@ def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AU
 
 def binary(name: str, forward: Any, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> Operator:
     """A row of two tensors that are broadcast against each other, with an in-place form."""
-    options = {"numpy": [forward] if isinstance(forward, np.ufunc) else ()} | options
+    options = {"numpy": [forward] if isinstance(forward, np.ufunc | LateFunction) else ()} | options
     return row(
         name if "(" in name else f"{name}(self, other)", forward, dict(zip(("self", "other"), gradients)),
         forward_derivative=tangent, elementwise=True, inplace=True, doc=doc, **options,

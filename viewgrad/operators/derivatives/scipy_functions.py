@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, Final
 
 import numpy as np
@@ -11,10 +10,10 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import UFUNCS, Tensor
 from ..codegen.compile import formula_function
 from ..define import OPERATORS, row
+from ..late import LateFunction, LateModule
 from ..operands import plain_option
 from .scattering import in_precision_of
-
-special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
+from .special_slopes import special
 
 __all__: list[str] = []
 
@@ -23,7 +22,7 @@ TWO_OVER_ROOT_PI: Final = "1.1283791670955126"
 
 
 def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
-    function = getattr(special, name)
+    function = LateFunction(special, name)
     row(
         f"{name}(self)", lambda x: in_precision_of(function(x), x), {"self": gradient}, forward_derivative=AUTO,
         elementwise=True, inplace=True, singular=True, numpy=[function], doc=doc, **options,
@@ -31,7 +30,7 @@ def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
 
 
 def _of_order(name: str, gradient: str, doc: str) -> None:
-    function = getattr(special, name)
+    function = LateFunction(special, name)
     row(
         f"{name}(v, self)",
         lambda v, x: in_precision_of(function(v, x), x),
@@ -74,61 +73,60 @@ def _broadcast(name: str) -> None:
         result = operator(*options, x if x.shape == shape else x.broadcast_to(shape))
         return result if out is None else out.copy_(result)
 
-    UFUNCS[getattr(special, name), "__call__"] = of_arrays
+    special.when_loaded(lambda: UFUNCS.update({(getattr(special, name), "__call__"): of_arrays}))
 
 
-if special is not None:
-    _unary("erfcinv", "grad * exp(square(result)) * -0.8862269254527579", "The inverse of erfc.")
-    _unary("erfi", f"grad * exp(square(self)) * {TWO_OVER_ROOT_PI}", "The imaginary error function.")
-    _unary("gammasgn", "zeros_like(grad)", "The sign of the gamma function.")
-    _unary("y0", "-grad * y1(self)", "The Bessel function of the second kind of order 0.")
-    _unary("y1", "grad * (y0(self) - y1(self) / self)", "The Bessel function of the second kind of order 1.")
-    _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kind of order 0.")
-    _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.")
-    _unary("ellipk", "grad * ellipk_slope(self)", "The complete elliptic integral of the first kind.")
-    _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of the second kind.")
-    row(
-        "hyp2f1(a, b, c, self)", lambda a, b, c, x: in_precision_of(special.hyp2f1(a, b, c, x), x),
-        {"self": "grad * hyp2f1(a + 1, b + 1, c + 1, self) * (a * b / c)"},
-        forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[special.hyp2f1],
-        doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
-    )  # fmt: skip
-    _of_order("yn", "grad * (yn(v - 1, self) - yn(v + 1, self)) / 2", "The Bessel function of the second kind.")
-    _of_order("kn", "grad * (kn(v - 1, self) + kn(v + 1, self)) / -2", "The modified Bessel function, second kind.")
-    row(
-        "beta(self, other)", lambda a, b: in_precision_of(special.beta(a, b), a * b),
-        {
-            "self": "grad * result * (digamma(self) - digamma(self + other))",
-            "other": "grad * result * (digamma(other) - digamma(self + other))",
-        },
-        forward_derivative=(
-            "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
-            "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
-        ),
-        elementwise=True, singular=True, numpy=[special.beta], doc="The beta function.",
-    )  # fmt: skip
-    row(
-        "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
-        {"self": "grad * beta_density(a, b, self)"},
-        forward_derivative="self_t * beta_density(a, b, self_p)",
-        method=False, numpy=[special.betainc],
-        doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
-    )  # fmt: skip
-    row(
-        "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
-        {"self": "grad * student_density(df, self)"},
-        forward_derivative="self_t * student_density(df, self_p)",
-        method=False, numpy=[special.stdtr],
-        doc="Student's distribution function; no gradient flows to the degrees of freedom.",
-    )  # fmt: skip
-    _broadcast("betainc")
-    _broadcast("hyp2f1")
-    _broadcast("stdtr")
+_unary("erfcinv", "grad * exp(square(result)) * -0.8862269254527579", "The inverse of erfc.")
+_unary("erfi", f"grad * exp(square(self)) * {TWO_OVER_ROOT_PI}", "The imaginary error function.")
+_unary("gammasgn", "zeros_like(grad)", "The sign of the gamma function.")
+_unary("y0", "-grad * y1(self)", "The Bessel function of the second kind of order 0.")
+_unary("y1", "grad * (y0(self) - y1(self) / self)", "The Bessel function of the second kind of order 1.")
+_unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kind of order 0.")
+_unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.")
+_unary("ellipk", "grad * ellipk_slope(self)", "The complete elliptic integral of the first kind.")
+_unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of the second kind.")
+row(
+    "hyp2f1(a, b, c, self)", lambda a, b, c, x: in_precision_of(special.hyp2f1(a, b, c, x), x),
+    {"self": "grad * hyp2f1(a + 1, b + 1, c + 1, self) * (a * b / c)"},
+    forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "hyp2f1")],
+    doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
+)  # fmt: skip
+_of_order("yn", "grad * (yn(v - 1, self) - yn(v + 1, self)) / 2", "The Bessel function of the second kind.")
+_of_order("kn", "grad * (kn(v - 1, self) + kn(v + 1, self)) / -2", "The modified Bessel function, second kind.")
+row(
+    "beta(self, other)", lambda a, b: in_precision_of(special.beta(a, b), a * b),
+    {
+        "self": "grad * result * (digamma(self) - digamma(self + other))",
+        "other": "grad * result * (digamma(other) - digamma(self + other))",
+    },
+    forward_derivative=(
+        "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
+        "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
+    ),
+    elementwise=True, singular=True, numpy=[LateFunction(special, "beta")], doc="The beta function.",
+)  # fmt: skip
+row(
+    "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
+    {"self": "grad * beta_density(a, b, self)"},
+    forward_derivative="self_t * beta_density(a, b, self_p)",
+    method=False, numpy=[LateFunction(special, "betainc")],
+    doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
+)  # fmt: skip
+row(
+    "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
+    {"self": "grad * student_density(df, self)"},
+    forward_derivative="self_t * student_density(df, self_p)",
+    method=False, numpy=[LateFunction(special, "stdtr")],
+    doc="Student's distribution function; no gradient flows to the degrees of freedom.",
+)  # fmt: skip
+_broadcast("betainc")
+_broadcast("hyp2f1")
+_broadcast("stdtr")
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
-signal: Any = importlib.import_module("scipy.signal") if importlib.util.find_spec("scipy") else None
+signal: Any = LateModule("scipy.signal")
 
 
 @formula_function
@@ -157,15 +155,14 @@ def all_pole_response(coefficients: Any, y: Any) -> Any:
     return total
 
 
-if signal is not None:
-    row(
-        "all_pole(self, a)",
-        lambda x, a: signal.lfilter(np.ones(1, a.dtype), a, x, axis=-1),
-        {
-            "self": "reversed_in_time(all_pole(reversed_in_time(grad), conj(a)))",
-            "a": "-lagged_products(reversed_in_time(all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
-        },
-        forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
-        kinds="fc",
-        doc="The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension.",
-    )
+row(
+    "all_pole(self, a)",
+    lambda x, a: signal.lfilter(np.ones(1, a.dtype), a, x, axis=-1),
+    {
+        "self": "reversed_in_time(all_pole(reversed_in_time(grad), conj(a)))",
+        "a": "-lagged_products(reversed_in_time(all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
+    },
+    forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
+    kinds="fc",
+    doc="The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension.",
+)

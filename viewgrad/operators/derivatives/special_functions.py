@@ -4,7 +4,6 @@ SciPy."""
 from __future__ import annotations
 
 import functools
-import importlib.util
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,13 +12,13 @@ import numpy as np
 
 from ..codegen.compile import formula_function
 from ..define import row
+from ..late import LateFunction
 from . import elementwise
 from .elementwise import binary
 from .scattering import in_precision_of
+from .special_slopes import special
 
-special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
-
-__all__ = ["OF_SCIPY"]
+__all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
 
@@ -39,14 +38,14 @@ def ndtr_plainly(a: Any) -> Any:
     return in_precision_of(np.asarray(_erfc(a * -math.sqrt(0.5))).astype(float) * 0.5, a)
 
 
-ndtr_forward: Final[Callable[..., Any]] = ndtr_plainly if special is None else special.ndtr
+ndtr_forward: Final[Callable[..., Any]] = LateFunction(special, "ndtr") if special.is_installed() else ndtr_plainly
 
 unary(
     "ndtr",
     ndtr_forward,
     "grad * conj(exp(square(self) * -0.5) * 0.3989422804014327)",
     "The probability that a normal variable is less than the value.",
-    kinds="f" if special is None else "fc",
+    kinds="fc" if special.is_installed() else "f",
 )
 
 
@@ -128,22 +127,16 @@ def angle_tangent(tangent: Any, value: Any) -> Any:
 # -- with SciPy --------------------------------------------------------------------------------------------------------
 
 SQRT_PI: Final = math.sqrt(math.pi)
-# The names of the rows that are not there without SciPy.
-OF_SCIPY: Final = frozenset(
-    "betaln dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit gamma gammainc gammaincc gammaln i0 i0e i1 i1e iv "
-    "ive j0 j1 jv log_expit log_ndtr logit ndtri polygamma rel_entr rgamma xlog1py xlogy "
-    "all_pole beta betainc ellipe ellipk erfcinv erfi gammasgn hyp2f1 k0 k1 kn stdtr y0 y1 yn".split()
-)
 
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of one argument."""
-    unary(name, getattr(special, name), gradient, doc, singular=True, **options)
+    unary(name, LateFunction(special, name), gradient, doc, singular=True, **options)
 
 
 def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of two arguments."""
-    binary(name, getattr(special, name), gradients, tangent, doc, singular=True, **options)
+    binary(name, LateFunction(special, name), gradients, tangent, doc, singular=True, **options)
 
 
 def scipy_rows() -> None:
@@ -170,7 +163,8 @@ def scipy_rows() -> None:
     scipy_unary("gamma", "grad * result * digamma(self)", "The gamma function.")
     scipy_unary("rgamma", "grad * rgamma_slope(self)", "1 / gamma(value).")
     scipy_unary("gammaln", "grad * digamma(self)", "The logarithm of the absolute value of `gamma`.")
-    scipy_unary("digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", numpy=[special.psi])
+    psi = LateFunction(special, "psi")
+    scipy_unary("digamma", "grad * polygamma(1, self)", "The derivative of `gammaln`.", numpy=[psi])
     of_order("polygamma", "grad * polygamma(v + 1, self)", "A derivative of `digamma`, of the order `v`.")
     of_order("gammainc", "grad * gamma_density(v, self)", "The part of the gamma function's integral below the value.")
     of_order(
@@ -228,14 +222,14 @@ def scipy_rows() -> None:
 
 def of_order(name: str, gradient: str, doc: str, kinds: str = "f") -> None:
     """A row for a family of functions of one argument, numbered by an order that is not differentiated."""
-    function = getattr(special, name)
+    function = LateFunction(special, name)
     row(
         f"{name}(v, self)",
         lambda v, x: in_precision_of(function(order_of(v, name), x), x),
         {"self": gradient},
         forward_derivative=AUTO,
         method=False,
-        numpy=[function] if isinstance(function, np.ufunc) else [],
+        numpy=[function],
         elementwise=True,
         singular=True,
         kinds=kinds,
@@ -270,5 +264,4 @@ def ratio_beside(factor: Any, value: Any) -> Any:
     return factor / np.where((factor == 0) & (value == 0), 1, value)
 
 
-if special is not None:
-    scipy_rows()
+scipy_rows()

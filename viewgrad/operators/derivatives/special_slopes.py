@@ -7,8 +7,6 @@ differentiated again.
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,10 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from ..codegen.compile import formula_function
+from ..late import LateModule
 
-__all__: list[str] = []
+__all__ = ["special"]
 
-special: Any = importlib.import_module("scipy.special") if importlib.util.find_spec("scipy") else None
+special: Final[Any] = LateModule("scipy.special")
 
 ROOT_OF_PI: Final = math.sqrt(math.pi)
 # From where on an asymptotic series is as good as the function itself, and the difference has lost ten digits.

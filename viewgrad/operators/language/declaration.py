@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from ...errors import DeclarationError
+from ..late import LateFunction
 
 __all__ = [
     "Argument",
@@ -263,7 +264,7 @@ class Operator:
     """
 
     signature: Signature
-    forward: Callable[..., Any]
+    declared_forward: Callable[..., Any] = attrs.field(alias="forward")
     read: Callable[[Operator], Reading]
     generate: Callable[[Operator], Code]
     nondifferentiable_outputs: tuple[str, ...] = ()
@@ -281,6 +282,13 @@ class Operator:
     inplace_function: Callable[..., Any] = attrs.field(default=None)
     _reading: Reading | None = attrs.field(default=None, init=False)
     _code: Code | None = attrs.field(default=None, init=False)
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        """Computes the outputs from arrays; imported when it is first asked for, where it is one of SciPy's."""
+        if type(self.declared_forward) is LateFunction:
+            self.declared_forward = self.declared_forward.found()
+        return self.declared_forward
 
     @property
     def reading(self) -> Reading:
