@@ -57,7 +57,18 @@ TEXTS = [
     "a = x * 1; np.putmask(a, a > 0, x.T[:2])",
     "a = s.copy(); a.put([0], 0.3)",
     "a = s.copy(); np.place(a, np.array(True), [2.0, 3.0])",
+    "a = s.copy(); a.flat[0:1] = [0.1]; a.flat[-1] *= 2",
+    # dtypes
+    "a = np.percentile(x.astype(np.float32), [10, 35]); b = np.percentile(x.astype(np.float32), 35)",
+    "a = np.quantile(x.astype(np.float32), np.array([0.1, 0.35])); b = np.nanpercentile(v.astype(np.float16), 30.0)",
+    "a = np.nanstd(z); b = np.nanvar(z, axis=0, ddof=1)",
+    "a = np.average(z, weights=np.abs(z.real).astype(np.float16) + np.float16(0.5))",
+    "a = x.astype(np.float32).mean(where=x > 0); b = np.var(x.astype(np.float16), where=x > 0)",
     # the rest
+    "a = np.partition(columns, 1, axis=1); b = a.reshape(-1, order='A')",
+    "a = np.flip(s); a += 1; b = np.cross(v[:2], v[1:])",
+    "a = np.take(s, [0, 0], axis=0); b = s.take([[0]], 0)",
+    "a = np.lib.stride_tricks.sliding_window_view(x, 2, axis=1)",
     "a = np.max(z, axis=1, initial=0.4, where=np.array([[True, False], [True, True]]))",
     "a = np.insert(v, 1, v[:1, None])",
     "a = np.insert(x, 1, v, axis=0); b = np.insert(x, 1, 5.0, axis=1)",
@@ -103,7 +114,7 @@ def test_tensors_do_what_arrays_do(text):
         tensor = found[name]
         assert tensor.dtype == array.dtype and tensor.shape == array.shape
         assert is_scalar(tensor) == (not isinstance(array, np.ndarray))
-        np.testing.assert_allclose(tensor.detach().numpy(), array)
+        np.testing.assert_allclose(tensor.detach().numpy(), array, rtol=1e-2 if array.dtype.itemsize < 8 else 1e-7)
         if isinstance(array, np.ndarray) and array.size:
             assert steps(tensor) == steps(array)
         for other in expected:
@@ -113,7 +124,8 @@ def test_tensors_do_what_arrays_do(text):
     direction = {name: rng.uniform(0.5, 1.0, leaf.shape).astype(leaf.dtype) for name, leaf in LEAVES.items()}
     slopes = grad(total(found), list(leaves.values()), materialize_grads=True)
     along = sum((slope.numpy().conj() * direction[name]).real.sum() for name, slope in zip(leaves, slopes))
-    np.testing.assert_allclose(along, differences(text, direction), rtol=1e-6, atol=1e-6)
+    if "float16" not in text and "float32" not in text:  # too coarse for differences
+        np.testing.assert_allclose(along, differences(text, direction), rtol=1e-6, atol=1e-6)
 
 
 def test_a_product_in_place_has_the_shape_of_what_it_is_written_to():

@@ -381,3 +381,19 @@ FUNCTIONS.update(
 for _name, _numpy in (("cumsum", "cumulative_sum"), ("cumprod", "cumulative_prod")):
     if hasattr(np, _numpy):  # NumPy 2.1
         FUNCTIONS[getattr(np, _numpy)] = _cumulative(_name)
+
+
+def _sliding_window_view(
+    x: Tensor, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(axis) if np.iterable(axis) else (axis,)
+    if len(sizes) != len(axes):
+        raise ValueError(f"sliding_window_view got {len(sizes)} lengths of windows for {len(axes)} axes")
+    ndim = x.ndim
+    for size, dim in zip(sizes, axes):
+        x = x.unfold(dim % ndim, int(size))
+    return x
+
+
+FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _sliding_window_view

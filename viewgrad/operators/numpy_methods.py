@@ -14,7 +14,7 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.ownership import ALONE_IN_SLOT, getrefcount
-from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent
+from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent, is_scalar
 from ..views import ops as views
 from . import OPERATORS
 from .composites import COMPOSITES
@@ -113,7 +113,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
         return self[...]
     wanted = np.dtype(first)
     if wanted == self.dtype:
-        return self[...]
+        return self if is_scalar(self) else self[...]
     if wanted.kind == "c" and self.dtype.kind == "f" and wanted.itemsize == 2 * self.itemsize:
         return views.view_as_complex(self.reshape((*self.shape[:-1], self.shape[-1] // 2, 2)))
     if wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
@@ -234,7 +234,7 @@ class FlatElements:
     """The elements of a tensor in row order, to be read and written by one index; NumPy's `flat`."""
 
     def __init__(self, base: Tensor) -> None:
-        self.base: Final = base
+        self.base: Final = base if base.ndim else base.reshape(1)
         self._next = 0
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, with_memory
 from . import OPERATORS
 from .derivatives.formulas import plain
 from .numpy_dispatch import write_out
@@ -68,7 +68,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
         return cross_of_three(a, b, axisa=axisa, axisb=axisb, axisc=axisc, axis=axis)
     a, b = a.moveaxis(first, -1), b.moveaxis(second, -1)
     if a.shape[-1] == 2 and b.shape[-1] == 2:
-        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+        return with_memory(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
     a, b = (each if each.shape[-1] == 3 else np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, 1)]) for each in (a, b))
     return cross_of_three(a, b, axisc=axisc if axis is None else axis)
 

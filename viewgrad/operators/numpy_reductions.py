@@ -132,7 +132,12 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
             chosen = True if not _given(where) else plain(where)
             found = getattr(np, name)(plain(as_operand(self)), axis, dtype, None, ddof, keeps, where=chosen)
             return _written(from_array(np.asarray(found)), out, name)
-        self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
+        self = as_operand(self)
+        if dtype is not None and self.is_complex() and np.dtype(dtype).kind == "f":
+            # NumPy computes the mean, but not the distances from it, without the imaginary parts.
+            mean = mean if _given(mean) else _mean_of(self.real, axis, dtype, None, True, where=where)
+        elif dtype is not None:
+            self = self.astype(dtype)
         if (where is True or not _given(where)) and not _given(mean):
             return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, name)
         where = True if not _given(where) else where
@@ -301,7 +306,7 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
             return spread(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
         if (where is True or not _given(where)) and not _given(mean):
-            return _written(of(self, axis, ddof, keeps), out, of.__name__)
+            return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, of.__name__)
         present = _present(self, where)
         result = spread(self, axis, None, None, ddof, keeps, where=present, mean=mean)
         few = _counted(self, axis, keeps, present).real <= ddof

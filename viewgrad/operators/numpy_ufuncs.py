@@ -11,7 +11,7 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
 from . import OPERATORS
 from .composites import composite
-from .derivatives.formulas import plain
+from .derivatives.formulas import memory_order, plain
 from .numpy_dispatch import register
 
 __all__ = ["float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "vecmat"]
@@ -70,6 +70,10 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     a = as_operand(a)
     if axis is None:
         a, axis = a.reshape(-1), -1
+    order = memory_order(a._array)
+    if order != sorted(order):  # so that the result is laid out as NumPy's
+        found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
+        return found.transpose([order.index(dim) for dim in range(a.ndim)])
     return np.take_along_axis(a, np.argpartition(plain(a), kth, axis), axis)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...tensor.creation import as_operand
-from ...tensor.tensor import FUNCTIONS, Tensor
 from ..functions import adapted
 
 __all__ = ["as_strided", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "sliding_window_view"]
@@ -30,19 +29,3 @@ def as_strided(
     if any(step % size for step in steps):
         raise ValueError(f"as_strided of tensors takes strides that are multiples of {size}, the bytes of an element")
     return tensor.as_strided(tensor.shape if shape is None else tuple(shape), tuple(step // size for step in steps))
-
-
-def _sliding_window_view(
-    x: Tensor, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
-    sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(axis) if np.iterable(axis) else (axis,)
-    if len(sizes) != len(axes):
-        raise ValueError(f"sliding_window_view got {len(sizes)} lengths of windows for {len(axes)} axes")
-    ndim = x.ndim
-    for size, dim in zip(sizes, axes):
-        x = x.unfold(dim % ndim, int(size))
-    return x
-
-
-FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _sliding_window_view

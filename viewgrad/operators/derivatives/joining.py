@@ -73,7 +73,7 @@ def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
     reverse = [slice(None)] * self.ndim
     for dim in range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,):
         reverse[dim] = slice(None, None, -1)
-    return self[tuple(reverse) or ...]
+    return self[tuple(reverse)]
 
 
 @composite(np.fliplr)

@@ -67,8 +67,8 @@ def nanvar(self: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False)
     self = as_operand(self)
     missing = np.isnan(self)
     deviation = (self - self.nanmean(axis=axis, keepdims=True)).masked_fill(missing, 0)
-    freedom = counts_beside(self, axis) - ddof
-    squares = (deviation * deviation).sum(axis=axis, keepdims=True)
+    freedom = counts_beside(self, axis).real - ddof
+    squares = (deviation * deviation.conj()).real.sum(axis=axis, keepdims=True)
     variance = (squares / freedom).masked_fill((freedom <= 0) | missing.all(axis=axis, keepdims=True), math.nan)
     return variance if keepdims else variance.sum(axis=axis)
 

@@ -217,8 +217,8 @@ row(
 @formula_function
 def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
     """The gradient added to the places that were taken."""
-    lanes = (math.prod(shape),) if axis is None else shape
-    along = 0 if axis is None else axis % len(shape)
+    lanes = (math.prod(shape),) if axis is None or not shape else shape
+    along = 0 if axis is None or not shape else axis % len(shape)
     places = plain(indices).astype(np.intp)  # NumPy takes bools for 0 and 1 here
     if mode == "wrap":
         places = places % lanes[along]

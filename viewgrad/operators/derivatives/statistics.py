@@ -6,10 +6,12 @@ those that a stable sort puts at the places in question. Equal extrema share the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...tensor.tensor import FUNCTIONS
 from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
@@ -158,13 +160,39 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
 @composite(np.percentile)
 def percentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
     """The values below which given percentages of the values lie."""
-    return as_operand(self).quantile(np.asarray(plain(q)) * 0.01, axis, keepdims, method=method)
+    self = as_operand(self)
+    return self.quantile(_fraction(self, q), axis, keepdims, method=method)
 
 
 @composite(np.nanpercentile)
 def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *, method: str = "linear") -> Any:
     """The values below which given percentages of the values lie, of those that are numbers."""
-    return as_operand(self).nanquantile(np.asarray(plain(q)) * 0.01, axis, keepdims, method=method)
+    self = as_operand(self)
+    return self.nanquantile(_fraction(self, q), axis, keepdims, method=method)
+
+
+def _fraction(self: Any, q: Any) -> Any:
+    """A percentage as a fraction, in the precision in which NumPy has it."""
+    if type(q) in (int, float):
+        return q / 100
+    return np.true_divide(plain(q), self.dtype.type(100) if self.dtype.kind == "f" else 100)
+
+
+def _as_precise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as NumPy has it: of single precision beside fractions in double precision it is in double."""
+
+    def call(a: Any, q: Any, *args: Any, **options: Any) -> Any:
+        a = as_operand(a)
+        if type(q) not in (int, float) and a.dtype.kind == "f":
+            wanted = np.result_type(a.dtype, np.true_divide(plain(q), a.dtype.type(1)).dtype)
+            a = a if a.dtype == wanted else a.astype(wanted)
+        return function(a, q, *args, **options)
+
+    return call
+
+
+for _numpy in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
+    FUNCTIONS[_numpy] = _as_precise(FUNCTIONS[_numpy])
 
 
 def extremum_weights_forward(a: Any, axis: Any = None) -> Array:
@@ -270,6 +298,8 @@ def average(self: Any, axis: Any = None, weights: Any = None, returned: bool = F
         mean = self.mean(axis=axis, keepdims=keepdims)
         return (mean, mean * 0 + self.size / max(mean.size, 1)) if returned else mean
     weights = as_operand(weights)
+    dtype = np.result_type(self.dtype, weights.dtype, *(() if self.dtype.kind in "fc" else (float,)))
+    weights = weights if weights.dtype == dtype else weights.astype(dtype)  # in which NumPy sums them
     axes = reduced_axes(axis, self.ndim)
     if weights.shape != self.shape:
         if axis is None or weights.shape != tuple(self.shape[dim] for dim in axes):
