@@ -61,7 +61,7 @@ def page_id(path):
 @pytest.mark.parametrize("path", PAGES, ids=page_id)
 def test_page(path):
     text = path.read_text()
-    if path.parent.name != "semantics":
+    if path.parent.name != "semantics" and path.name != "errors.md":
         run_blocks(text, {"__name__": "__main__"}, path)
         return
     # Each section is read by itself, after the lines that the page begins with.
@@ -217,6 +217,22 @@ def test_every_note_that_the_code_names_exists():
     # A note that nothing refers to explains what is no longer there.
     in_code = {" ".join(t.split()) for p in SOURCES for t in re.findall(r"Note\s+\[([^\]]+)\]", p.read_text())}
     assert set(written) <= in_code
+
+
+# What the compiler catches itself, what only a defect or an odd schedule shows, and a class whose children are raised.
+NOT_SHOWN = {"NotCompiledError", "RecordTooLongError", "CompiledDifferenceError", "ConcurrentWriteError", "TraceError"}
+
+
+def test_each_error_has_a_section_with_a_program_that_raises_it():
+    page = ROOT / "docs" / "guides" / "errors.md"
+    sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", page.read_text(), re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == sorted(viewgrad.errors.__all__)
+    for name, text in sections.items():
+        assert (f"\nviewgrad.errors.{name}: " in text) == (name not in NOT_SHOWN), name
+        assert re.search(r"^- ", text, re.MULTILINE), f"{name} has no way out"
+        error = getattr(viewgrad.errors, name)
+        if issubclass(error, viewgrad.errors.AutogradError):
+            assert error.page == f"docs/guides/errors.md#{name.lower()}"
 
 
 @pytest.mark.parametrize("package", ["viewgrad", "viewgrad.autograd"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 __all__ = [
     "AnomalyError",
     "AutogradError",
@@ -41,7 +43,17 @@ __all__ = [
 
 
 class AutogradError(RuntimeError):
-    """What every error of viewgrad's differentiation is."""
+    """What every error of viewgrad's differentiation is.
+
+    Attributes:
+        page: where the documentation has the smallest program that raises the error, and the ways out.
+    """
+
+    page: ClassVar[str] = "docs/guides/errors.md#autograderror"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.page = f"docs/guides/errors.md#{cls.__name__.lower()}"
 
 
 class LeafInPlaceError(AutogradError):
