@@ -39,6 +39,7 @@ def test_every_page_is_in_the_navigation():
         ("index.md", "[a](https://numpy.org)", "[a](https://numpy.org)"),
         ("index.md", "```python\nx[0](docs/notes/engine.md)\n```", "```python\nx[0](docs/notes/engine.md)\n```"),
         ("index.md", "[a](docs/none.md)", "[a](none.md)"),
+        ("index.md", "![a](docs/pictures/b.svg)", "![a](pictures/b.svg)"),
     ],
 )
 def test_links(page, text, expected):

@@ -13,14 +13,17 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 import blocks  # noqa: E402
+import gallery  # noqa: E402
 import links  # noqa: E402
 import reference  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages of the operators into the navigation."""
+    """Put the pages of the operators, and of the programs of the gallery, into the navigation."""
     for entry in config["nav"]:
+        if "Gallery" in entry:
+            entry["Gallery"] += gallery.navigation()
         if "Operators" in entry:
             entry["Operators"] += [
                 {title: page} for page, title in reference.operator_navigation() if page != entry["Operators"][0]
@@ -34,7 +37,7 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
     for name in reference.missing():
         log.warning("%s is public, and not documented", name)
-    for page, text in reference.pages().items():
+    for page, text in (reference.pages() | gallery.pages()).items():
         files.append(File.generated(config, page, content=text))
     return files
 

@@ -19,7 +19,7 @@ PAGES_FROM_ELSEWHERE = {
 }
 PAGES_IN_SITE = {source: page for page, source in PAGES_FROM_ELSEWHERE.items()}
 FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^\[\]]|\\[\[\]])*)\]\((?P<target>[^)\s]+)\)")
+LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\\[\[\]])*)\]\((?P<target>[^)\s]+)\)")
 
 
 def in_site(markdown: str, page: str) -> str:
@@ -46,9 +46,11 @@ def _link(match: re.Match[str], source: str, page: str) -> str:
         there = "map.md"
     elif aimed.startswith("docs/") and aimed.endswith(".md"):
         there = aimed.removeprefix("docs/")
+    elif match["image"] and aimed.startswith("docs/"):
+        there = aimed.removeprefix("docs/")
     elif (ROOT / aimed).exists():  # a file of the repository, which the site does not have
         return match["text"]
     else:
         return match[0]
     relative = posixpath.relpath(there, posixpath.dirname(page) or ".")
-    return f"[{match['text']}]({relative}{'#' + anchor if anchor else ''})"
+    return f"{match['image']}[{match['text']}]({relative}{'#' + anchor if anchor else ''})"

@@ -1,0 +1,62 @@
+"""The gallery: a page for each program in `examples/`, with the picture that it makes when the site is built."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import sys
+import warnings
+from pathlib import Path
+
+import blocks
+
+__all__ = ["PROGRAMS", "navigation", "pages"]
+
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+
+def navigation() -> list[dict[str, str]]:
+    """The pages of the programs, by title."""
+    return [{_title(name): f"gallery/{name}.md"} for name in PROGRAMS]
+
+
+def _title(name: str) -> str:
+    title = name.replace("_", " ").capitalize()
+    return {"Co2 forecast": "CO2 forecast", "Soft dtw barycentre": "Soft-DTW barycentre"}.get(title, title)
+
+
+@functools.cache
+def pages() -> dict[str, str]:
+    """The pages: where they are in the site, and their Markdown."""
+    made = {f"gallery/{name}.md": _page(name) for name in PROGRAMS}
+    lines = ["# Gallery", "", "Programs in `examples/`, run when this site was built.", ""]
+    for name in PROGRAMS:
+        lines.append(f"- [{_title(name)}]({name}.md): {_doc(name).partition(chr(10))[0]}")
+    made["gallery/index.md"] = "\n".join(lines) + "\n"
+    return made
+
+
+def _doc(name: str) -> str:
+    return ast.get_docstring(ast.parse((EXAMPLES / f"{name}.py").read_text())) or ""
+
+
+def _page(name: str) -> str:
+    first, _, rest = _doc(name).partition("\n")
+    source = (EXAMPLES / f"{name}.py").read_text()
+    code = source[source.index('"""', 3) + 3 :]
+    return f"# {_title(name)}\n\n**{first}**\n{rest}\n\n{_picture(name)}\n\n```python\n{code.strip()}\n```\n"
+
+
+def _picture(name: str) -> str:
+    if "\ndef figure(" not in (EXAMPLES / f"{name}.py").read_text():
+        return ""
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            picture = importlib.import_module(name).figure()
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    return f'<figure class="picture">{blocks.drawn(picture)}</figure>'

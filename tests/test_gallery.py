@@ -1,0 +1,40 @@
+"""The programs of the gallery: each finds what it looks for, at a small size, and draws it."""
+
+import importlib
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("matplotlib")
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py") if "\ndef figure(" in path.read_text())
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch):
+    """The programs, imported as their own folder's scripts."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    yield
+    for name in PROGRAMS:
+        sys.modules.pop(name, None)
+
+
+def test_there_are_seven():
+    assert len(PROGRAMS) == 7
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name, tmp_path, monkeypatch):
+    program = importlib.import_module(name)
+    results = []
+    fit = program.fit
+    monkeypatch.setattr(program, "fit", lambda small: results.append(fit(small)) or results[-1])
+    program.figure(small=True).savefig(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000
+    found = results[0]
+    assert math.isfinite(found["loss"])
+    assert found["loss"] < 0.7 * found["loss before"]
