@@ -26,7 +26,9 @@ from ..tensor.node import (
     OVERWRITE,
     SCATTER,
     AccumulateGrad,
+    Edge,
     Node,
+    OptionalEdge,
     finished_hooks,
     input_nr_of,
     node_of,
@@ -76,12 +78,12 @@ class GraphTask(HookedRun):
                     if edge is not None and grad is not None:
                         self.deliver(edge, grad)
 
-    def propagate(self, node: Node, grads: list[Any], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def propagate(self, node: Node, grads: list[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of a node's inputs, as the hooks that come after it leave them."""
         made = self.gradients(node, grads[0] if node.outputs == 1 else grads, edges)
         return self.run_posthooks(node, node.hooks, made) if node.hooks is not None and node.hooks.after else made
 
-    def gradients(self, node: Any, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def gradients(self, node: Any, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
         if node.kind in (SCATTER, GATHER):  # a view: zeros like its base, with the gradient added in its window
             zeros = self.zeros(node)
@@ -99,7 +101,7 @@ class GraphTask(HookedRun):
             made = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
         return (made,) if node.kind == ONE else made
 
-    def deliver(self, edge: Any, grad: Any) -> None:
+    def deliver(self, edge: Node | Edge, grad: Any) -> None:
         """Add `grad` to what has arrived along `edge`."""
         node, number = node_of(edge), input_nr_of(edge)
         if node not in self.buffers:
@@ -154,7 +156,7 @@ class GraphTask(HookedRun):
                 return None
         return grads if hooks is None else self.run_prehooks(node, hooks, grads)
 
-    def captured_gradient(self, edge: Any) -> Tensor | None:
+    def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
         """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, ModeSwitch, current_mode
-from ..tensor.node import ONE, ONE_EDGE, Node, next_sequence_nr, node_of, numbered
+from ..tensor.node import ONE, ONE_EDGE, Node, OptionalEdge, next_sequence_nr, node_of, numbered
 from ..tensor.tensor import Tensor, current_edge, from_array
 from .run import run_backward
 
@@ -46,10 +46,10 @@ class PrimalBackward(Node):
     kind: ClassVar[int] = ONE
     edges = ONE_EDGE
 
-    edge: Any
+    edge: OptionalEdge
     over: bool
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
         """The gradient itself."""
         return grad
 
@@ -111,7 +111,7 @@ class Transform:
             retain: whether there is going to be another run.
             record: whether to record the run in any case; what it returns keeps its whole history then.
         """
-        edges: list[Any] = []
+        edges: list[OptionalEdge] = []
         starts: list[Tensor] = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
             edge = current_edge(output)
@@ -137,7 +137,7 @@ class Transform:
         pairs = zip(grads, self.arrays, strict=True)
         return [from_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 
-    def _recorded(self, edges: list[Any]) -> bool:
+    def _recorded(self, edges: list[OptionalEdge]) -> bool:
         """Whether the gradients of what these edges lead to may have to be differentiated in their turn."""
         mode = current_mode()
         # A tangent may have a history of its own.
@@ -148,14 +148,14 @@ class Transform:
         numbers = {node: number for number, node in enumerate(self.primals)}
         return {numbers[node] for node in self._histories(map(current_edge, tensors)) if node in numbers}
 
-    def _leads_outside(self, edges: Iterable[Any]) -> bool:
+    def _leads_outside(self, edges: Iterable[OptionalEdge]) -> bool:
         first = self._first
         for node in self._histories(edges):
             if node.sequence_nr < first or (type(node) is PrimalBackward and not node.over and node.edge is None):
                 return True
         return False
 
-    def _histories(self, edges: Iterable[Any]) -> Iterator[Node]:
+    def _histories(self, edges: Iterable[OptionalEdge]) -> Iterator[Node]:
         """The nodes to which edges lead, directly and by way of others; what is older than the run ends the search."""
         stack = [node_of(edge) for edge in edges if edge is not None]
         seen = set(stack)

@@ -9,7 +9,7 @@ from ..errors import InferenceError
 from ..operators.scalar_nodes import ScalarNode
 from ..tensor.interruption import isolated
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, PROFILE, TRACE, ModeSwitch, current_mode
-from ..tensor.node import node_of
+from ..tensor.node import OptionalEdge, node_of
 from ..tensor.tensor import Tensor
 from .engine import GraphTask
 from .fast_engine import FastTask
@@ -20,7 +20,7 @@ __all__ = ["plain_engine", "run_backward"]
 
 
 def run_backward(
-    edges: Sequence[Any],
+    edges: Sequence[OptionalEdge],
     grads: Sequence[Tensor],
     *,
     retain_graph: bool,

@@ -10,7 +10,7 @@ from ..errors import FreedGraphError
 from ..symbolic.graph import Graph
 from ..symbolic.signature import ResultSpec
 from ..tensor.modes import enable_grad
-from ..tensor.node import MANY, Node, numbered
+from ..tensor.node import MANY, Node, OptionalEdge, numbered
 from ..tensor.storage import save
 from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from .compiled import CompiledProgram, Run
@@ -41,7 +41,7 @@ class CompiledBackward(Node):
     run: Run | None
     saved: Any
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`, by the program."""
         run, saved = self.run, self.saved
         if run is None:
@@ -55,7 +55,7 @@ class CompiledBackward(Node):
                 gradients[number] = array.reshape(saved[number].array.shape)
         return tuple(gradients)
 
-    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients from a replay of the record, which can be differentiated in turn."""
         if self.run is None:
             raise self._freed()

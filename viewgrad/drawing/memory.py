@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ..autograd.graph.describe import nodes_from, shape_text, window_text
-from ..tensor.node import Node, node_of
+from ..tensor.node import Node, OptionalEdge, node_of
 from ..tensor.saved import LostTensor, Released, SavedConstant, SavedTensor
 from ..tensor.tensor import Tensor
 from ..tensor.windows import address_of
@@ -147,7 +147,7 @@ def _covered(array: Array, root: Tensor, cells: Array) -> tuple[int, ...]:
     return tuple(np.unique(np.searchsorted(cells, places, side="right") - 1).tolist())
 
 
-def _chain(edge: Any, most: int = 4) -> str:
+def _chain(edge: OptionalEdge, most: int = 4) -> str:
     """The names of a node and of those that the first edges lead to."""
     names: list[str] = []
     while edge is not None and len(names) < most:

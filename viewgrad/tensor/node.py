@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final, overload
 
 import attrs
 
@@ -24,6 +24,9 @@ SCATTER: Final = 2  # one edge; adds its gradient to a part of the accumulator t
 OVERWRITE: Final = 3  # passes its gradient on along edge 0, with a part of it rewritten in place
 GATHER: Final = 4  # as SCATTER, with arrays that say where, which are released after the run
 PAIR: Final = 5  # as MANY, with two edges in slots of their own
+
+# What leads to a history: a node, one of several outputs of a node, or nothing where no gradient is needed.
+OptionalEdge: TypeAlias = "Node | Edge | None"
 
 new: Final = object.__new__
 next_sequence_nr: Final = itertools.count(1).__next__
@@ -74,15 +77,15 @@ class Node:
             self._metadata: dict[Any, Any] = {}
             return self._metadata
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
         """The gradients of the inputs whose entry in `edges` is not None, from arrays."""
         raise NotImplementedError(f"{self.name()} defines no apply")
 
-    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
         """`apply` from tensors, recorded so that it can be differentiated again."""
         raise NotImplementedError(f"{self.name()} defines no apply_recorded")
 
-    def consume(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+    def consume(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
         """`apply`, after which the saved values are released."""
         result = self.apply(grad, edges)
         self.release()
@@ -115,6 +118,7 @@ ONE_EDGE: Final = property(lambda node: (node.edge,))
 TWO_EDGES: Final = property(attrgetter("edge0", "edge1"))
 
 
+@final
 @attrs.define(eq=False)
 class Edge:
     """A way into a node with several outputs: `(node, input_nr)`."""
@@ -207,12 +211,16 @@ def numbered(node_class: type[N]) -> N:
     return node
 
 
-def node_of(edge: Any) -> Node:
+@overload
+def node_of(edge: Node | Edge) -> Node: ...
+@overload
+def node_of(edge: OptionalEdge) -> Node | None: ...
+def node_of(edge: OptionalEdge) -> Node | None:
     """The node that an edge leads to."""
     return edge.node if type(edge) is Edge else edge
 
 
-def input_nr_of(edge: Any) -> int:
+def input_nr_of(edge: OptionalEdge) -> int:
     """Which output of the node that it leads to an edge belongs to."""
     return edge.input_nr if type(edge) is Edge else 0
 
@@ -236,7 +244,7 @@ UNFINISHED_WRITE: Final = (
 )
 
 
-def finished_hooks(edge: Any) -> NodeHooks | None:
+def finished_hooks(edge: Node | Edge) -> NodeHooks | None:
     """The hooks of the node that an edge leads to, of a write in place that another thread is making once it is made.
 
     Raises:

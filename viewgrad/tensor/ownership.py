@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from .node import OptionalEdge
+
 __all__ = [
     "ALONE_AS_ARGUMENT",
     "ALONE_AS_GRAD",
@@ -101,7 +103,7 @@ def _in_slot(make: Make) -> int:
 
 
 class _Consumer:
-    def consume(self, grad: Any, edges: tuple[Any, ...]) -> int:
+    def consume(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> int:
         return getrefcount(grad)
 
 

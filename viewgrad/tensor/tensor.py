@@ -10,7 +10,7 @@ import copy
 import weakref
 from collections.abc import Callable, Iterator
 from operator import index as as_int
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..errors import (
 from .known import share
 from .lost_history import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
-from .node import AccumulateGrad, Edge, Node, input_nr_of, new, next_sequence_nr, node_of
+from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .observers import OBSERVER
 from .printing import tensor_repr
 from .saved import SavedTensor
@@ -86,7 +86,7 @@ class Tensor(OperatorMethods):
     __slots__ = ("__weakref__", "_array", "_edge", "_grad", "_saved", "_storage", "_tangent", "_view")
 
     _array: Array  # a number of NumPy's own, np.float64 for instance, where the tensor is a scalar
-    _edge: Any  # the Node (or Edge) that made this value; an AccumulateGrad for a leaf that requires grad; None
+    _edge: OptionalEdge  # to what made this value; an AccumulateGrad for a leaf that requires grad
     _grad: Tensor | None
     _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
     _storage: Storage | None
@@ -151,7 +151,11 @@ class Tensor(OperatorMethods):
         """The steps between neighbours in memory, in bytes, as NumPy counts them."""
         return self._array.strides
 
-    def stride(self, dim: int | None = None) -> Any:
+    @overload
+    def stride(self, dim: int) -> int: ...
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    def stride(self, dim: int | None = None) -> int | tuple[int, ...]:
         """The steps between neighbours in memory, in elements; of one dimension or of all."""
         strides = tuple(stride // self._array.itemsize for stride in self._array.strides)
         return strides if dim is None else strides[dim]
@@ -476,7 +480,7 @@ class Tensor(OperatorMethods):
             out._grad = copy.deepcopy(grad, memo)
         return out
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         self._refuse_non_leaf("pickled")
         return _unpickle, (self._array, self.requires_grad, self.grad)
 
@@ -545,7 +549,7 @@ class Tensor(OperatorMethods):
         def __ge__(self, other: Any) -> Tensor: ...
 
 
-def current_edge(tensor: Tensor) -> Any:
+def current_edge(tensor: Tensor) -> OptionalEdge:
     """The edge to the step that made the tensor's present value; None where it needs no gradient."""
     view = tensor._view
     return tensor._edge if view is None else view.edge_of(tensor)
@@ -578,7 +582,7 @@ def with_memory(tensor: Tensor) -> Tensor:
     return tensor if type(tensor._array) is ndarray else tensor.clone()
 
 
-def from_array(array: Array, edge: Any = None) -> Tensor:
+def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
     """A tensor over `array` itself, which must be nobody else's; a scalar where it is one of NumPy's numbers."""
     out: Tensor = new(Tensor)
     out._array = array
@@ -604,7 +608,7 @@ def tell_of_new(tensor: Tensor, data: Any = None, garbage: bool = False) -> None
         OBSERVER.get().made(tensor, data if isinstance(data, Tensor) else None, garbage)
 
 
-def tensor_like(saved: SavedTensor | np.float64, edge: Any) -> Tensor:
+def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
     """A tensor over what a node has saved, with the history that it had, for the recorded backward pass."""
     if isinstance(saved, np.float64):
         return from_array(saved, edge)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.node import ONE, OVERWRITE, PAIR, TWO_EDGES, Node, new
+from ..tensor.node import ONE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge, new
 from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
 from ..tensor.tensor import Tensor, with_memory
 from .nodes import Layout, places_of, take_window
@@ -31,11 +31,11 @@ class CopyBackwards(Node):
     kind: ClassVar[int] = PAIR
     edges = TWO_EDGES
 
-    edge0: Any
-    edge1: Any
+    edge0: OptionalEdge
+    edge1: OptionalEdge
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the source, where they differ
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of the old value and of the source."""
         if edges[1] is None:
             return None, None
@@ -64,11 +64,11 @@ class CopySlices(Node):
     view_fn: ViewFunction | None
     layout: Layout  # of the gradient
 
-    def apply(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`; the first is `grad` itself, rewritten in place."""
         return self._overwrite(grad, edges, self.fn.apply)
 
-    def consume(self, grad: Array, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def consume(self, grad: Array, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """`apply`, after which the saved values are released.
 
         They are kept where the graph of a recorded backward pass leads to the wrapped node too, by way of a result that
@@ -77,7 +77,7 @@ class CopySlices(Node):
         fn = self.fn
         return self._overwrite(grad, edges, fn.consume if getrefcount(fn) <= ALONE_IN_COPY_SLICES else fn.apply)
 
-    def _overwrite(self, grad: Array, edges: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
+    def _overwrite(self, grad: Array, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
         # `edges` tells the wrapped node what to compute, its own edge 0 aside: that is needed exactly when ours is.
         # NumPy gives a number for a gradient without dimensions; it comes as such where nothing of it is passed on.
         if self.view_fn is None:
@@ -103,7 +103,7 @@ class CopySlices(Node):
         return (grad, *others)
 
     def _overwrite_places(
-        self, grad: Any, edges: tuple[Any, ...], run: Callable[..., Any], places: Any
+        self, grad: Any, edges: tuple[OptionalEdge, ...], run: Callable[..., Any], places: Any
     ) -> tuple[Any, ...]:
         """Rewrite the part by an index that gives a copy, or a number, and no window."""
         part = grad[places]
@@ -117,7 +117,7 @@ class CopySlices(Node):
             grad[places] = 0 if grads[0] is None else grads[0]
         return (grad, *grads[1:])
 
-    def apply_recorded(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """`apply` with tensors: the gradient is written to in place, and that is recorded in its turn."""
         grad = with_memory(grad)
         window = take_window(grad, self.index, self.view_fn)
@@ -147,8 +147,8 @@ class CopySlicesOfCopy(CopySlices):
 
     edges = TWO_EDGES
 
-    edge0: Any
-    edge1: Any
+    edge0: OptionalEdge
+    edge1: OptionalEdge
     view_fn: ClassVar[None] = None  # type: ignore[misc]
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, where they differ
 
@@ -167,7 +167,7 @@ class CopySlicesOfCopy(CopySlices):
         node.like = self.like
         return node
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`; the first is `grad` itself, in which the window is zero now."""
         index = self.index
         window = grad[index]

@@ -108,7 +108,7 @@ class Gather(Call):
     def run(self) -> Tensor:
         """Read, and record it in grad mode."""
         out = _gather(self.source, self.index)
-        self.node = self.history = out._edge
+        self.node = self.history = node_of(out._edge)
         return out
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node
+from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge
 from ..tensor.saved import RELEASED
 from ..tensor.tensor import Tensor
 from .nodes import Layout
@@ -56,7 +56,7 @@ class IndexBackward(IndexedNode):
     kind: ClassVar[int] = GATHER
     edges = ONE_EDGE
 
-    edge: Any
+    edge: OptionalEdge
     once: bool  # whether no place is read twice
     layout: Layout
 
@@ -79,13 +79,13 @@ class IndexPutBackward(IndexedNode):
 
     kind: ClassVar[int] = OVERWRITE
     edges = TWO_EDGES
-    edge0: Any
-    edge1: Any
+    edge0: OptionalEdge
+    edge1: OptionalEdge
     layout: Layout  # of the gradient
     like: Like | None
     winners: Array | None  # where a place is written more than once: which of the values stayed
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`; the first is `grad` itself, rewritten in place. For arrays and tensors alike."""
         values = None
         if edges[1] is not None:
@@ -108,11 +108,11 @@ class IndexAccumulateBackward(IndexedNode):
     kind: ClassVar[int] = PAIR
     edges = TWO_EDGES
 
-    edge0: Any
-    edge1: Any
+    edge0: OptionalEdge
+    edge1: OptionalEdge
     like: Like | None
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of the old value and of the values added; for arrays and tensors alike."""
         return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
 

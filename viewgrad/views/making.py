@@ -13,7 +13,7 @@ from ..tensor.features import Call, run_with_features
 from ..tensor.indices import composed
 from ..tensor.known import share
 from ..tensor.modes import FUNCTIONAL, GRAD, INFERENCE, NOTING, PROFILE, REPLAY, ModeSwitch, current_mode
-from ..tensor.node import new, next_sequence_nr
+from ..tensor.node import new, next_sequence_nr, node_of
 from ..tensor.origins import note, step_name
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, with_memory
@@ -187,7 +187,7 @@ class TakeView(Call):
     def run(self) -> Tensor:
         """Make the view."""
         out = self.make()
-        self.node = self.history = out._edge
+        self.node = self.history = node_of(out._edge)
         return out
 
 

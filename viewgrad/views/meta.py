@@ -9,7 +9,17 @@ from ..errors import ViewInPlaceError
 from ..tensor.indices import window_at
 from ..tensor.interruption import isolated
 from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, ModeSwitch, current_mode
-from ..tensor.node import AccumulateGrad, Node, NodeHooks, finished_hooks, hooks_of, input_nr_of, new, node_of
+from ..tensor.node import (
+    AccumulateGrad,
+    Node,
+    NodeHooks,
+    OptionalEdge,
+    finished_hooks,
+    hooks_of,
+    input_nr_of,
+    new,
+    node_of,
+)
 from ..tensor.origins import note
 from ..tensor.tensor import Tensor, current_edge
 from .geometry import TensorGeometry
@@ -65,7 +75,7 @@ class DifferentiableViewMeta:
 
     base: Tensor
     index: Any
-    made_from: Any
+    made_from: OptionalEdge
     view_fn: ViewFunction | None = None
     creation: CreationMeta = DEFAULT
     strided: bool = True
@@ -95,14 +105,14 @@ class DifferentiableViewMeta:
         """Sizes, strides and offset of the view, which is `tensor`, in its base."""
         return TensorGeometry.of(tensor._array, self.base._array)
 
-    def edge_of(self, tensor: Tensor) -> Any:
+    def edge_of(self, tensor: Tensor) -> OptionalEdge:
         """The edge to the view's history, made anew when the base has another one than when it was made last."""
         base_edge = self.base._edge
         if base_edge is self.made_from:
             return tensor._edge
         return self._regenerate(tensor, base_edge)
 
-    def _regenerate(self, tensor: Tensor, base_edge: Any) -> Any:
+    def _regenerate(self, tensor: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
         if self.creation is CreationMeta.IN_CUSTOM_FUNCTION:
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written "
@@ -114,14 +124,14 @@ class DifferentiableViewMeta:
         old = tensor._edge
         if old is not None and self._is_its_own(tensor, base_edge):
             return old
-        edge: Any = None
+        edge: OptionalEdge = None
         if base_edge is not None:
             mode = current_mode()
             if mode & REPLAY or not self.strided:
                 edge = isolated(self._replayed)
             else:
                 edge = self._as_strided(tensor, base_edge)
-            if mode & NOTING:
+            if mode & NOTING and edge is not None:
                 note(node_of(edge))
         if old is not None:
             move_retained(tensor, old, edge)
@@ -129,7 +139,7 @@ class DifferentiableViewMeta:
         self.made_from = base_edge  # last, and at once, since other threads may look at the view meanwhile
         return edge
 
-    def _is_its_own(self, tensor: Tensor, base_edge: Any) -> bool:
+    def _is_its_own(self, tensor: Tensor, base_edge: OptionalEdge) -> bool:
         """Whether the view has a history that is not its base's any more: that was detached in place.
 
         Raises:
@@ -150,11 +160,12 @@ class DifferentiableViewMeta:
             "which history the view has now can't be told; take the view again, or use detach() instead"
         )
 
-    def _replayed(self) -> Any:
+    def _replayed(self) -> OptionalEdge:
         with ModeSwitch(on=GRAD, off=INFERENCE):
-            return self.window(self.base)._edge
+            view: Tensor = self.window(self.base)
+            return view._edge
 
-    def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
+    def _as_strided(self, tensor: Tensor, base_edge: OptionalEdge) -> Node:
         return node_of_view(AS_STRIDED[0], base_edge, self.base, self.index, None, False)
 
 
@@ -173,7 +184,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
     overlaps_itself: bool
     placed: ViewFunction | None
 
-    def _as_strided(self, tensor: Tensor, base_edge: Any) -> Node:
+    def _as_strided(self, tensor: Tensor, base_edge: OptionalEdge) -> Node:
         view_fn = self.view_fn
         if view_fn is None:
             return super()._as_strided(tensor, base_edge)
@@ -250,7 +261,7 @@ def mark_made_in_function(tensor: Tensor) -> None:
     view.creation = CreationMeta.IN_CUSTOM_FUNCTION
 
 
-def set_history(tensor: Tensor, edge: Any) -> None:
+def set_history(tensor: Tensor, edge: OptionalEdge) -> None:
     """Let `edge` lead to the history of a tensor that is no view from now on; what it retains goes along."""
     old = tensor._edge
     tensor._edge = edge
@@ -258,7 +269,7 @@ def set_history(tensor: Tensor, edge: Any) -> None:
         move_retained(tensor, old, edge)
 
 
-def move_retained(tensor: Tensor, old: Any, edge: Any) -> None:
+def move_retained(tensor: Tensor, old: Any, edge: OptionalEdge) -> None:
     """Let `retain_grad` follow the tensor to its new history."""
     if edge is None:
         return

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.indices import window_at
-from ..tensor.node import ONE_EDGE, SCATTER, Node, named_node, numbered
+from ..tensor.node import ONE_EDGE, SCATTER, Node, OptionalEdge, named_node, numbered
 from ..tensor.tensor import Tensor
 from .specs import sum_to
 from .view_functions import ViewFunction
@@ -50,7 +50,7 @@ class ViewBackward(Node):
     kind: ClassVar[int] = SCATTER
     edges = ONE_EDGE
 
-    edge: Any
+    edge: OptionalEdge
     layout: Layout
     index: Any
     view_fn: ViewFunction | None
@@ -183,7 +183,7 @@ def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBack
 
 def node_of_view(
     node_class: type[ViewBackward],
-    edge: Any,
+    edge: OptionalEdge,
     source: Tensor,
     index: Any,
     view_fn: ViewFunction | None,

@@ -21,6 +21,7 @@ from ..tensor.node import (
     AccumulateGrad,
     Node,
     NodeHooks,
+    OptionalEdge,
     finished_hooks,
     next_sequence_nr,
     node_of,
@@ -45,10 +46,10 @@ class InterruptedWrite(Node):
     kind: ClassVar[int] = MANY
     edges = ONE_EDGE
 
-    edge: Any
+    edge: OptionalEdge
     writer: str
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """Raise, unless what was left has been overwritten since, and no gradient comes here."""
         if np.any(grad._array if isinstance(grad, Tensor) else grad):
             raise InterruptedWriteError(
@@ -115,7 +116,7 @@ def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Nod
             return slices, old
 
 
-def begin_copy(base: Tensor, index: Any, edge: Any, like: Like | None) -> CopySlicesOfCopy:
+def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) -> CopySlicesOfCopy:
     """Begin the write `base[index] = value`, as `begin_write` does, with `edge` leading to the value's history.
 
     Arguments:

@@ -21,7 +21,7 @@ from ...errors import FunctionError
 from ...tensor.features import Call, run_with_features
 from ...tensor.interruption import isolated
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, MODE, NOTING, PACK, PROFILE, TRACE, ModeSwitch, current_mode
-from ...tensor.node import named_node, new, node_of, numbered
+from ...tensor.node import OptionalEdge, named_node, new, node_of, numbered
 from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
@@ -179,7 +179,7 @@ class Function:
         separate: bool,
         mode: int,
         inputs: tuple[Tensor, ...],
-        edges: tuple[Any, ...],
+        edges: tuple[OptionalEdge, ...],
         versions: list[int],
     ) -> Any:
         """Run forward, and give what it returns its history; in a context of its own, in which modes end with it."""
@@ -294,7 +294,11 @@ def _bound(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], s
 
 
 def _check_outputs(
-    ctx: FunctionCtx, inputs: tuple[Tensor, ...], edges: tuple[Any, ...], versions: list[int], outputs: list[Any]
+    ctx: FunctionCtx,
+    inputs: tuple[Tensor, ...],
+    edges: tuple[OptionalEdge, ...],
+    versions: list[int],
+    outputs: list[Any],
 ) -> None:
     """Refuse what would make gradients wrong."""
     name = ctx._function.__name__
@@ -335,7 +339,7 @@ def _check_outputs(
 def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, ...], outputs: list[Any]) -> list[Any]:
     """The outputs, with the step as their history."""
     results = list(outputs)
-    edges: list[Any] = []
+    edges: list[OptionalEdge] = []
     for i, output in enumerate(outputs):
         differentiable = (
             node is not None
@@ -364,7 +368,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
     return results
 
 
-def _rebase(tensor: Tensor, edge: Any) -> None:
+def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
     """Let `edge` lead to the history of what forward has written to `tensor`."""
     view = tensor._view
     if view is not None and current_mode() & FUNCTIONAL:
@@ -379,7 +383,7 @@ def _rebase(tensor: Tensor, edge: Any) -> None:
         set_history(tensor, edge)
 
 
-def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: Any, alias: bool) -> Tensor:
+def _as_output(ctx: FunctionCtx, tensor: Tensor, edge: OptionalEdge, alias: bool) -> Tensor:
     """An output that was not written to, with `edge` leading to its history; an `alias` is a new tensor."""
     if edge is None:
         if ctx._recorded and current_edge(tensor) is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import FunctionError
 from ...tensor.levels import LEVEL
 from ...tensor.modes import FORWARD, GRAD, current_mode
-from ...tensor.node import MANY, Node, numbered
+from ...tensor.node import MANY, Node, OptionalEdge, numbered
 from ...tensor.ownership import ALONE_AS_STORAGE, ALONE_IN_LIST, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import Storage, WriteLock, save
@@ -236,7 +236,7 @@ class FunctionNode(Node):
         """What forward has saved for backward."""
         return self.ctx.saved_tensors
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`, from arrays."""
         ctx = self.ctx
         shown: list[Any] = []
@@ -260,7 +260,7 @@ class FunctionNode(Node):
             grads[i] = array if (array.shape, array.dtype) == like else match_spec(array, like)
         return tuple(grads)
 
-    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """`apply` from tensors, recorded."""
         ctx = self.ctx
         given = (grad,) if self.outputs == 1 else grad
@@ -366,14 +366,14 @@ class DelayedError(Node):
 
     message: str
 
-    def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
         """Raise."""
         raise FunctionError(self.message)
 
     apply_recorded = apply
 
 
-def delayed_error(message: str, edges: tuple[Any, ...]) -> DelayedError:
+def delayed_error(message: str, edges: tuple[OptionalEdge, ...]) -> DelayedError:
     """A node that raises; `edges` lead to all that its history might lead to."""
     node = numbered(DelayedError)
     node.edges = edges

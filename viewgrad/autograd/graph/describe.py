@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...tensor.node import AccumulateGrad, Node, node_of
+from ...tensor.node import AccumulateGrad, Node, OptionalEdge, node_of
 from ...tensor.saved import LostTensor, Released, SavedTensor
 from ...tensor.tangents import DualSaved
 from ...views.copy_slices import CopySlices
@@ -35,7 +35,7 @@ class SavedValue:
     nbytes: int
 
 
-def nodes_from(edges: Iterable[Any]) -> list[Node]:
+def nodes_from(edges: Iterable[OptionalEdge]) -> list[Node]:
     """All nodes that `edges` lead to, directly or not, the newest first; leaves come last, in order of their use."""
     seen: dict[Node, None] = {}
     stack = [node_of(edge) for edge in edges if edge is not None]

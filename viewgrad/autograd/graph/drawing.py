@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 
-from ...tensor.node import AccumulateGrad, Node, input_nr_of, node_of
+from ...tensor.node import AccumulateGrad, Edge, Node, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopySlices
 from .describe import leaf_text, nodes_from, saved_values, shape_text, window_of, window_text
@@ -189,7 +188,7 @@ def boxes_and_arrows(tensor: Tensor | Sequence[Tensor]) -> tuple[list[Box], list
     return boxes, arrows
 
 
-def _output_text(edge: Any) -> str:
+def _output_text(edge: Node | Edge) -> str:
     return f"output {input_nr_of(edge)}" if node_of(edge).outputs > 1 else ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from ...tensor.node import AccumulateGrad, Node, input_nr_of, node_of
+from ...tensor.node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopyBackwards, CopySlices
 from ...views.index_nodes import IndexAccumulateBackward, IndexPutBackward
@@ -28,7 +28,7 @@ class Write:
         before: the edge to the history before the write; None where that does not count any longer, or there was none.
     """
 
-    edge: Any
+    edge: OptionalEdge
     step: Node
     window: str
     before: Any
@@ -119,7 +119,7 @@ def _writes(base: Tensor, name: str) -> tuple[list[Write], Any]:
     return writes, edge
 
 
-def _origin_text(edge: Any) -> str:
+def _origin_text(edge: Node | Edge) -> str:
     node = node_of(edge)
     if type(node) is AccumulateGrad:
         return "is a leaf that requires grad"
@@ -142,7 +142,7 @@ def _write_text(write: Write) -> str:
     return "; ".join(parts) + "."
 
 
-def _view_text(edge: Any, writes: list[Write], origin: Any) -> str:
+def _view_text(edge: OptionalEdge, writes: list[Write], origin: Any) -> str:
     if edge is None:
         return "No gradient flows through this view."
     node = node_of(edge)
@@ -156,5 +156,5 @@ def _view_text(edge: Any, writes: list[Write], origin: Any) -> str:
     return f"The history of this view was made {when}, by {node.name()}."
 
 
-def _is_one_of(edge: Any, writes: list[Write], origin: Any) -> bool:
+def _is_one_of(edge: OptionalEdge, writes: list[Write], origin: Any) -> bool:
     return edge is origin or any(write.edge is edge for write in writes)

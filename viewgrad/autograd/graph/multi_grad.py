@@ -106,10 +106,12 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise HookError(f"register_multi_grad_hook() has the modes 'all' and 'any', not {mode!r}")
-    edges = [current_edge(tensor) for tensor in tensors]
-    for i, edge in enumerate(edges):
+    edges = []
+    for i, tensor in enumerate(tensors):
+        edge = current_edge(tensor)
         if edge is None:
             raise HookError(f"register_multi_grad_hook() got a tensor, number {i}, that does not require grad")
+        edges.append(edge)
     shared = MultiGradHook(fn, len(edges), mode)
     return SeveralHandles(
         [

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import AnomalyError
 from ...tensor.features import Call, feature
 from ...tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, current_mode
-from ...tensor.node import Node
+from ...tensor.node import Node, OptionalEdge
 from ...tensor.origins import RUNNING, note, origin
 from ..engine import GraphTask
 
@@ -92,14 +92,14 @@ class AnomalyTask(GraphTask):
 
     __slots__ = ()
 
-    def propagate(self, node: Node, grads: list[Any], edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def propagate(self, node: Node, grads: list[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of a node's inputs, as the hooks leave them, checked."""
         made = super().propagate(node, grads, edges)
         if current_mode() & CHECK_NAN:
             _check(node, grads, made, edges)
         return made
 
-    def gradients(self, node: Any, grad: Any, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    def gradients(self, node: Any, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients of a node's inputs; an error says where the node was made."""
         token = RUNNING.set(node)
         try:
@@ -111,7 +111,7 @@ class AnomalyTask(GraphTask):
             RUNNING.reset(token)
 
 
-def _check(node: Node, grads: list[Any], made: tuple[Any, ...], edges: tuple[Any, ...]) -> None:
+def _check(node: Node, grads: list[Any], made: tuple[Any, ...], edges: tuple[OptionalEdge, ...]) -> None:
     for i, (g, edge) in enumerate(zip(made, edges, strict=True)):
         if g is None or edge is None:
             continue

@@ -23,6 +23,7 @@ from ...tensor.features import feature
 from ...tensor.indices import window_at
 from ...tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
+from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import at_level, write_tangents
 from ...tensor.tensor import Tensor, current_edge, from_array, with_memory
@@ -243,7 +244,7 @@ def renew(target: Tensor, value: Tensor) -> None:
         write_tangents(target, value)
 
 
-def rebase(view: Tensor, edge: Any) -> None:
+def rebase(view: Tensor, edge: OptionalEdge) -> None:
     """Let `edge` lead to the history of the value that a view has got already, and let its base learn of it."""
     base = _base_of(view)
     value = from_array(view._array, edge)
