@@ -337,3 +337,12 @@ def test_modes_that_look_at_each_operator_see_them():
 def test_executors_by_name():
     with pytest.raises(ValueError, match="no executor 'fast'"):
         vg.compile(grown, executor="fast")
+
+
+def test_a_program_that_takes_longer_than_its_function_is_not_used(monkeypatch):
+    monkeypatch.setattr("viewgrad.compiler.checking.LITTLE", -1e9)
+    monkeypatch.setattr("viewgrad.compiler.checking.SLOWER", 0.0)
+    compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
+    for _ in range(4):
+        assert compiled(leaf(1.0, 2.0)).item() == 5
+    assert "takes longer" in compiled.explain()

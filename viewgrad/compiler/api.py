@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from ..autograd.api import grad as eager_grad
-from ..errors import CompiledDifferenceError, NotCompiledError, NotCompiledWarning
+from ..errors import NotCompiledError, NotCompiledWarning
 from ..func.tree import Structure, flatten, unflatten
 from ..symbolic.graph import Graph
 from ..symbolic.signature import ResultSpec, Signature
@@ -26,6 +26,7 @@ from ..tensor.observers import PROFILER
 from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
 from .call import CompiledBackward, called, differentiable_outputs
+from .checking import checked
 from .compiled import CompiledProgram
 from .direct import MISSED, Direct, direct
 from .recording import recorded
@@ -290,7 +291,7 @@ class Compiled:
             return self._again(entry, structure, leaves, f"a value that steers the program at {where} is another")
         entry.calls += 1
         if not entry.checked:
-            return self._checked(entry, program, tensors, outputs, run, args, keywords)
+            return checked(self, entry, tensors, outputs, run, args, keywords)
         if entry.calls == DIRECT_FROM and len(self.directs) < RECORDS:
             way = direct(entry, current_mode(), args, keywords)
             if way is not None:
@@ -330,65 +331,9 @@ class Compiled:
             leaves.append(as_scalar(tensor) if spec.scalar else tensor)
         return unflatten(signature.result, leaves)
 
-    def _checked(
-        self, entry: Entry, program: CompiledProgram, tensors: list[Tensor], outputs: list[Any], run: Any, args: Any,
-        keywords: Any,
-    ) -> Any:
-        """Run the function as ever, and compare values and gradients with those of the program."""
-        graph = entry.graph
-        assert graph is not None
-        signature: Signature = graph.signature  # type: ignore[assignment]
-        result = self.function(*args, **keywords)
-        entry.checked = True
-        found, _ = flatten(result)
-        pairs = []
-        for spec, leaf in zip(signature.results, found):
-            if isinstance(leaf, Tensor) and type(spec) is ResultSpec:
-                pairs.append((spec.output, leaf))
-        for number, leaf in pairs:
-            _compare(leaf._array, outputs[number], "the result", self, entry)
-        if program.wanted and not signature.mutations:
-            chosen = list({n: (n, leaf) for n, leaf in pairs if leaf.requires_grad}.values())
-            leaves = [tensors[base.initial] for base in program.wanted]
-            if chosen and all(_has_no_hooks(tensor) for tensor in leaves):
-                seeds: list[Any] = [None] * len(outputs)
-                for number, leaf in chosen:
-                    seeds[number] = np.ones(leaf.shape)
-                expected = eager_grad(
-                    [leaf for _, leaf in chosen], leaves, [Tensor(np.ones(leaf.shape)) for _, leaf in chosen],
-                    retain_graph=True, allow_unused=True,
-                )
-                ours = program.gradients(run, seeds, [tensor._array for tensor in tensors])
-                for tensor, gradient, mine in zip(leaves, expected, ours):
-                    if gradient is not None or mine is not None:
-                        theirs = np.zeros(tensor.shape) if gradient is None else gradient._array
-                        found_here = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-                        _compare(theirs, found_here, "the gradient", self, entry)
-        return result
-
     def _warn(self, reason: str) -> None:
         name = getattr(self.function, "__qualname__", repr(self.function))
         warnings.warn(f"{name} runs eagerly from here on: {reason}", NotCompiledWarning, stacklevel=5)
-
-
-def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: Entry) -> None:
-    scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
-    close = np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + 1e-300, equal_nan=True)
-    if not np.all(close):
-        entry.refusal = f"{what} of the compiled program differed from that of the function"
-        entry.graph = entry.program = None
-        raise CompiledDifferenceError(
-            f"{what} of the compiled {compiled.__name__} differs from the function's own: at "  # type: ignore[attr-defined]
-            f"{np.argwhere(~np.atleast_1d(close))[0].tolist()} of shape {np.shape(expected)} it is "
-            f"{np.ravel(found)[np.argmin(close)]!r}, not {np.ravel(expected)[np.argmin(close)]!r}. This is a defect of "
-            "the library; please report it with the function and its arguments. compile(..., check=False) leaves the "
-            "comparison out, and a further call runs the function itself"
-        )
-
-
-def _has_no_hooks(tensor: Tensor) -> bool:
-    edge = tensor._edge
-    return getattr(edge, "hooks", None) is None
 
 
 def _sharing(leaves: Sequence[Any]) -> bool:

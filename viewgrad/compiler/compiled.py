@@ -15,7 +15,7 @@ from .calls import raise_failure
 from .executions import Executions
 from .lowering import lowered
 from .program import Base, Write, steps_of
-from .tidying import bases_of, keep_in_variables, tidied
+from .tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
 from .writing.executors import Executor, careful_executor
 from .writing.kernels import RAISED, Kernel
 
@@ -57,7 +57,10 @@ class CompiledProgram:
         self.adjoint: Adjoint | None = None
         if wanted:
             self.adjoint = differentiated(self.program, [base.name for base in self.wanted], executions)
+            without_round_trips(self.adjoint.backward)
+            without_copies(self.adjoint.backward)
             tidied(self.adjoint.backward)
+        without_copies(self.program)
         tidied(self.program)
         keep_in_variables(self.program, set() if self.adjoint is None else bases_of(self.adjoint.backward))
         if self.adjoint is not None:

@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from .building import out_sizes
-from .program import Block, Call, Compute, Operand, Pop, Program, Read, Step, Write, bodies_of, steps_of
+from .program import (
+    Add,
+    Base,
+    Block,
+    Call,
+    Compute,
+    Item,
+    Number,
+    Operand,
+    Pop,
+    Program,
+    Read,
+    Step,
+    Value,
+    Write,
+    bodies_of,
+    items_of,
+    steps_of,
+)
 
-__all__ = ["bases_of", "keep_in_variables", "tidied"]
+__all__ = ["bases_of", "keep_in_variables", "tidied", "without_copies", "without_round_trips"]
 
 
 def tidied(program: Program) -> None:
@@ -31,6 +49,82 @@ def tidied(program: Program) -> None:
                     unused.append(value.step)
     if gone:
         _leave_out(program.block, gone)
+
+
+def without_round_trips(program: Program) -> None:
+    """Leave out of a gradient that a window is taken, set to zero, and given back the same at once.
+
+    So it is where an array is updated in place: `u[1:-1] += ...`.
+    """
+    gone: set[Step] = set()
+    for block in [program.block, *[body for _, item in items_of(program.block) for body in bodies_of(item)]]:
+        for at, item in enumerate(block.items):
+            if type(item) is Read and item.places is None and item not in gone:
+                zero = _next_use(block.items, at + 1, item.base)
+                if type(zero) is not Write or not _is_zero(zero) or not _is_same_window(item, zero):
+                    continue
+                back = _next_use(block.items, block.items.index(zero) + 1, item.base)
+                if type(back) is not Add or not _is_same_window(item, back):
+                    continue
+                gone.add(zero)
+                if _gives_back(back, item):
+                    gone.add(back)
+                else:  # what is added to zeros is written
+                    block.items[block.items.index(back)] = Write(
+                        back.name, back.sizes, back.location, back.base, back.strides, back.offset, back.value
+                    )
+    if gone:
+        _leave_out(program.block, gone)
+
+
+def _next_use(items: list[Item], start: int, base: Base) -> Item | None:
+    """The next step that reads or writes a base, or the loop in which one does."""
+    for item in items[start:]:
+        if isinstance(item, (Read, Write)):
+            if item.base is base:
+                return item
+        elif not isinstance(item, Step):
+            for body in bodies_of(item):
+                if any(isinstance(step, (Read, Write)) and step.base is base for _, step in steps_of(body)):
+                    return item
+    return None
+
+
+def _is_zero(step: Write) -> bool:
+    return isinstance(step.value, Number) and step.value.value == 0
+
+
+def _is_same_window(read: Read, step: Write) -> bool:
+    return (
+        step.places is None and step.sizes == read.sizes and step.strides == read.strides and step.offset == read.offset
+    )
+
+
+def _gives_back(step: Add, read: Read) -> bool:
+    value = step.value
+    return isinstance(value, Operand) and value.step is read and value.labels == tuple(range(len(read.sizes)))
+
+
+def without_copies(program: Program) -> None:
+    """Let those who take a copy, or a value spread over more elements, take the value itself."""
+    for _, step in steps_of(program.block):
+        if isinstance(step, Compute):
+            step.taken = tuple([_behind(value) for value in step.taken])
+        elif isinstance(step, Write):
+            step.value = _behind(step.value)
+
+
+def _behind(value: Value) -> Value:
+    while isinstance(value, Operand):
+        step = value.step
+        if type(step) is not Compute or step.expression != "{0}" or step.summed or -1 in step.out:
+            break
+        inner = step.taken[0]
+        if not isinstance(inner, Operand) or getattr(inner.step, "dtype", None) != step.dtype:
+            break
+        along = dict(zip(step.out, value.labels))
+        value = Operand(inner.step, tuple([along.get(label, -1) for label in inner.labels]))
+    return value
 
 
 def keep_in_variables(program: Program, outside: set[str]) -> None:

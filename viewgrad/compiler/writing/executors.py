@@ -12,9 +12,10 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from .array_functions import CAREFUL, VECTOR_FUNCTIONS
 from .functions import FUNCTIONS, MATH
 from .kernels import Kernel, write_kernel
-from .vectors import CAREFUL, VECTOR_FUNCTIONS, write_vectors
+from .vectors import write_vectors
 
 __all__ = ["Executor", "careful_executor", "chosen_executor"]
 

@@ -105,6 +105,7 @@ class Writer:
         self.functions: dict[str, Callable[..., Any]] = {}
         self.tapes: list[str] = []
         self.buffers: dict[str, int] = {}
+        self.fixed: dict[str, str] = {}  # what is made once, before all else, with the names of it
         self.owner = {step: block for block, step in steps_of(program.block)}
         self.users: dict[Step, list[Step]] = {}
         for step in self.owner:
@@ -121,7 +122,7 @@ class Writer:
         self._block(self.program.block, "    ")
         body = self.lines
         head = []
-        used = "\n".join(body)
+        used = "\n".join([*body, *self.fixed])
         names = set(re.findall(r"[A-Za-z_]\w*", used))
         parameters = []
         for name, base in self.program.bases.items():
@@ -142,6 +143,7 @@ class Writer:
                         total = self.executions.elements_named(block.name, item.sizes) if self.down else 0
                         head.append(f"    o{item.tape} = {total}")
         parameters += [*(table for table in self.tables if table in names), *self.tapes]
+        head += [f"    {name} = {value}" for value, name in self.fixed.items()]
         source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
         return Kernel(source, parameters, self.arrays, self.tables, self.tapes, self.functions)
 

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from ...operators.codegen.compile import ARRAY_FUNCTIONS
 from ..building import out_sizes
 from ..executions import Executions
 from ..integers import ONE, Integer
 from ..program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
-from .functions import FUNCTIONS, MATH
+from .array_functions import PREFIX
 from .kernels import EXTREMA, Kernel, Writer, flat, parenthesised, plus
 
-__all__ = ["VECTOR_FUNCTIONS", "write_vectors"]
+__all__ = ["write_vectors"]
 
 Array = np.ndarray[Any, Any]
-PREFIX: Final = "np_"
 # How an expression is computed over one of its operands, and which these may be.
 IN_PLACE: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
     "{0} + {1}": ("+=", (0, 1)), "{0} * {1}": ("*=", (0, 1)), "{0} - {1}": ("-=", (0,)), "{0} / {1}": ("/=", (0,)),
     "-{0}": ("np_negative", (0,)), "exp({0})": ("np_exp", (0,)), "log({0})": ("np_log", (0,)),
     "tanh({0})": ("np_tanh", (0,)),
 }
-ALIASES: Final = {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-    "atan2": "arctan2", "lgamma": "gammaln",
+# Functions that compute an expression into a buffer.
+INTO: Final[dict[str, str]] = {
+    "{0} + {1}": "np_add", "{0} * {1}": "np_multiply", "{0} - {1}": "np_subtract", "{0} / {1}": "np_divide",
+    "-{0}": "np_negative", "exp({0})": "np_exp", "log({0})": "np_log", "tanh({0})": "np_tanh", "sqrt({0})": "np_sqrt",
 }
-# Functions that formulas call, or that SciPy has.
-OF_FORMULAS: Final = (
-    "flowing", "sigmoid", "nonzero_or_one", "over_square", "power_slope", "power_log", "erf", "erfc", "lgamma",
-    "digamma", "less_exponent",
-)
+WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take anew
+
 
 
 def write_vectors(
@@ -57,6 +53,7 @@ def write_vectors(
 class VectorWriter(Writer):
     """Writes a program with NumPy's calls for what has dimensions."""
 
+    in_loop = False  # whether what is written now is in a loop
     careful = False  # whether numbers are divided as NumPy divides them
 
     def __init__(self, program: Program, executions: Executions, down: bool) -> None:
@@ -79,6 +76,7 @@ class VectorWriter(Writer):
 
     def _dimensional(self, block: Block, step: Step, indent: str) -> bool:
         """Write a step that has dimensions."""
+        self.in_loop = len(indent) > 4
         self.lines += [indent + line for line in self._lines_of(block, step)]
         return True
 
@@ -91,15 +89,20 @@ class VectorWriter(Writer):
         if isinstance(step, Write):
             return self._written_window(step)
         if isinstance(step, Compute):
-            return self._over_an_operand(block, step) or [f"{step.name} = {self._computed(step)}"]
+            return (
+                self._over_an_operand(block, step) or self._into_a_buffer(step)
+                or [f"{step.name} = {self._computed(step)}"]
+            )
         if isinstance(step, Push):
             start, stop = self._entry(block, step)
-            return [f"{step.tape}[{start}:{stop}] = {self._whole(step.value.step)}.reshape(-1)"]
+            flat = "" if len(step.sizes) == 1 else ".reshape(-1)"
+            return [f"{step.tape}[{start}:{stop}] = {self._whole(step.value.step)}{flat}"]
         assert isinstance(step, Pop)
         start, stop = self._entry(block, step)
         if step.tape not in self.tapes:
             self.tapes.append(step.tape)
-        return [f"{step.name} = {step.tape}[{start}:{stop}].reshape({_tuple(step.sizes)})"]
+        shaped = "" if len(step.sizes) == 1 else f".reshape({_tuple(step.sizes)})"
+        return [f"{step.name} = {step.tape}[{start}:{stop}]{shaped}"]
 
     def _over_an_operand(self, block: Block, step: Compute) -> list[str] | None:
         """The lines that compute a value over an operand that nobody else needs; None where there is none.
@@ -126,6 +129,20 @@ class VectorWriter(Writer):
                 return [f"{other.name} {symbol} {rest}", f"{step.name} = {other.name}"]
         return None
 
+    def _into_a_buffer(self, step: Compute) -> list[str] | None:
+        """The line that computes a value of a loop into memory that each iteration uses anew; None where it cannot."""
+        identity = tuple(range(len(step.sizes)))
+        function = INTO.get(step.expression)
+        sizes = [n.value or 0 for n in step.sizes]
+        if function is None or not self.in_loop or step.out != identity or step.dtype != float:
+            return None
+        spans = any(isinstance(value, Operand) and value.labels == identity for value in step.taken)
+        if not spans or None in [n.value for n in step.sizes] or math.prod(sizes) < WORTH_A_BUFFER:
+            return None
+        buffer = self.fixed.setdefault(f"empty({tuple(sizes)}, {step.name!r})", f"o{step.name}")
+        values = [self._aligned(value, len(step.sizes)) for value in step.taken]
+        return [f"{step.name} = {function}({', '.join(values)}, {buffer})"]
+
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
         """Where on its tape the value of this execution is."""
         if step.tape not in self.tapes:
@@ -138,6 +155,14 @@ class VectorWriter(Writer):
     # -- windows -------------------------------------------------------------------------------------------------------
 
     def _window(self, step: Read | Write) -> str:
+        text = self._window_text(step)
+        if not self.in_loop or step.places is not None:
+            return text
+        if any(n.value is None for n in (step.offset, *step.sizes, *step.strides)):
+            return text
+        return self.fixed.setdefault(text, f"f{len(self.fixed)}")
+
+    def _window_text(self, step: Read | Write) -> str:
         name = step.base.name
         if step.places is not None:
             self.tables[step.places.name] = step.places.array
@@ -210,9 +235,8 @@ class VectorWriter(Writer):
                 return text
         values = [self._aligned(value, count) for value in step.taken]
         expression = vectorised(step.expression).format(*values)
-        spans = any(
-            isinstance(value, Operand) and set(value.labels) >= set(range(count)) for value in step.taken
-        )
+        covered = {label for value in step.taken if isinstance(value, Operand) for label in value.labels}
+        spans = covered >= set(range(count))
         if not spans:
             expression = f"broadcast_to({expression}, {_tuple(step.sizes)})"
             if not step.summed:
@@ -357,71 +381,3 @@ def _is_one_to_one(step: Write) -> bool:
             return False
         reach += stride_value * (extent - 1)
     return True
-
-
-# -- what the source calls ---------------------------------------------------------------------------------------------
-
-
-def window(base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """A window of a flat array."""
-    if 0 in sizes:
-        return np.empty(sizes, base.dtype)
-    itemsize = base.itemsize
-    return np.ndarray(sizes, base.dtype, base, offset * itemsize, tuple([stride * itemsize for stride in strides]))
-
-
-def add_overlapping(
-    base: Array, offset: int, sizes: tuple[int, ...], strides: tuple[int, ...], value: Any
-) -> None:
-    """Add to a window that may overlap itself: what comes to one place adds up."""
-    if 0 in sizes:
-        return
-    np.add.at(base, window(np.arange(base.size), offset, sizes, strides), value)
-
-
-def _vector_functions() -> dict[str, Callable[..., Any]]:
-    found: dict[str, Any] = {}
-    for name in (
-        "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-        "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "abs", "floor", "ceil", "trunc",
-        "rint", "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide",
-        "where", "logical_and", "logical_or", "logical_not", "remainder",
-    ):
-        found[name] = getattr(np, ALIASES.get(name, name))
-    for name in OF_FORMULAS:
-        found[name] = functools.partial(_called_with_arrays, ALIASES.get(name, name))
-    found["finite_or_zero"] = lambda a: np.where(np.isfinite(a), a, 0.0)
-    found["negative"] = np.negative
-    found["bool"] = lambda a: np.asarray(a, bool)
-    found["as_float"] = lambda a: np.asarray(a, float)
-    return {PREFIX + name: function for name, function in found.items()} | {
-        "window": window, "add_overlapping": add_overlapping, "add_at": np.add.at, "add_reduce": np.add.reduce,
-        "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
-    }
-
-
-def _called_with_arrays(name: str, *given: Any) -> Any:
-    """A function of formulas, of arrays and of numbers."""
-    return getattr(ARRAY_FUNCTIONS, name)(*[np.asarray(each) for each in given])
-
-
-VECTOR_FUNCTIONS: Final = _vector_functions()
-
-
-def _careful(function: Callable[..., Any], of_arrays: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numbers that gives inf or nan where NumPy does."""
-
-    def careful(*given: float) -> Any:
-        try:
-            return function(*given)
-        except (ZeroDivisionError, OverflowError, ValueError):
-            return float(of_arrays(*[np.float64(each) for each in given]))
-
-    return careful
-
-
-CAREFUL: Final = {"divide": _careful(operator.truediv, np.divide)} | {
-    name: _careful(function, VECTOR_FUNCTIONS[PREFIX + name])
-    for name, function in [*MATH.items(), *[(function.__name__, function) for function in FUNCTIONS]]
-    if PREFIX + name in VECTOR_FUNCTIONS
-}
