@@ -10,6 +10,7 @@ import sys
 
 import gallery.right_in_corners
 import gallery.right_ones
+import gallery.wrong_elsewhere
 import gallery.wrong_functions
 import gallery.wrong_in_corners
 import gallery.wrong_rows
@@ -28,6 +29,7 @@ Z = A + 1j * A[::-1, ::-1]
 GALLERY = (
     gallery.right_in_corners,
     gallery.right_ones,
+    gallery.wrong_elsewhere,
     gallery.wrong_functions,
     gallery.wrong_in_corners,
     gallery.wrong_rows,

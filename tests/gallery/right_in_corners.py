@@ -552,3 +552,137 @@ def mean_of_the_chosen(x, mask):
     if x.shape != mask.shape:
         raise ValueError("a mask in the shape of the array")
     return (x * mask).sum() / max(int(raw(mask).sum()), 1)
+
+
+# -- of all sorts ------------------------------------------------------------------------------------------------------
+
+
+@right(M)
+class WritesToTheTangentThatItIsShown(Function):
+    """Which is a copy."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2.0
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        tangent.mul_(2.0)
+        return tangent * 1.0
+
+
+@right(np.arange(5.0) ** 2, norm=None)
+def transform(x, norm=None):
+    class Transform(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.real = x.dtype.kind != "c"
+            return vg.Tensor(np.fft.fft(raw(x), norm=norm))
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad):
+            turned = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}[norm]
+            back = np.fft.ifft(raw(grad), norm=turned)
+            return vg.Tensor(back.real if ctx.real else back)
+
+    return Transform.apply(x)
+
+
+@right(V, coefficients=[1.0, 0.5, -2.0])
+def polynomial(x, coefficients):
+    class Polynomial(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return vg.Tensor(np.polyval(coefficients[::-1], raw(x)).astype(x.dtype))
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            slope = 0.0 * x
+            for n in range(len(coefficients) - 1, 0, -1):
+                slope = slope * x + n * coefficients[n]
+            return grad * vg.conj(slope)
+
+    return Polynomial.apply(x)
+
+
+@right(M, mask=None)
+def mean_of_the_masked(x, mask=None):
+    if mask is None:
+        return x.mean()
+    return (x * raw(mask)).sum() / max(int(raw(mask).sum()), 1)
+
+
+@right(np.array([0.5, 1.5, 2.5]))
+class MedianOfAnyLength(Function):
+    """Of an even number the mean of the two in the middle."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if not x.size or x.dtype.kind == "c":
+            raise ValueError("real numbers")
+        ctx.order, ctx.shape, ctx.dtype = np.argsort(raw(x).reshape(-1)), x.shape, x.dtype
+        return vg.Tensor(np.median(raw(x)))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        out = np.zeros(ctx.shape, ctx.dtype)
+        n = ctx.order.size
+        out.reshape(-1)[ctx.order[[(n - 1) // 2, n // 2]]] = raw(grad) * (1.0 if n % 2 else 0.5)
+        return vg.Tensor(out)
+
+
+@right(np.array([0.2, 1.4, 2.7]))
+class Interpolated(Function):
+    @staticmethod
+    def forward(ctx, x):
+        if x.dtype.kind == "c":
+            raise TypeError("real numbers only")
+        ctx.x = raw(x)
+        return vg.Tensor(np.interp(ctx.x, [0.0, 1.0, 3.0], [0.0, 2.0, -1.0]).astype(x.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        inside = (ctx.x >= 0.0) & (ctx.x <= 3.0)
+        return grad * np.where(inside, np.where(ctx.x < 1.0, 2.0, -1.5), 0.0)
+
+
+@right(np.array([[2.0, 0.3], [0.4, 1.5]]), V[:2].copy())
+class Solved(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        if a.ndim != 2 or b.ndim != 1:
+            raise ValueError("a matrix and a vector")
+        x = vg.Tensor(np.linalg.solve(raw(a), raw(b)))
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        a, x = (raw(tensor) for tensor in ctx.saved_tensors)
+        of_b = np.linalg.solve(a.conj().T, raw(grad))
+        return vg.Tensor(-np.outer(of_b, x.conj())), vg.Tensor(of_b)
+
+
+@right(M, np.array([1, 3, 2]))
+class Repeated(Function):
+    @staticmethod
+    def forward(ctx, x, repeats):
+        if x.ndim != 2 or repeats.shape != x.shape[1:]:
+            raise ValueError("a number for each column")
+        ctx.columns = np.repeat(np.eye(x.shape[1]), raw(repeats), axis=1)
+        return vg.Tensor((raw(x) @ ctx.columns).astype(x.dtype))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return vg.Tensor((raw(grad) @ ctx.columns.T).astype(grad.dtype)), None

@@ -575,7 +575,7 @@ def leaves_recording_off(x):
     return y
 
 
-@wrong(M, by="arguments used elsewhere")
+@wrong(M, by=("arguments used elsewhere", "state between calls"))
 def make_halves_through_a_hook_of_its_argument():
     class Doubled(Function):
         @staticmethod

@@ -324,8 +324,8 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
             outputs = moves.values(arrays)
         except Exception:
             return nothing
-        if any(output.dtype.kind != "c" for output in outputs):
-            return nothing
+        if any(output.dtype.kind != "c" for output in outputs) or sum(o.size for o in outputs) != rows.shape[1]:
+            return nothing  # it is not real for real numbers, or not of that shape
         results.append(rows @ np.concatenate([output.reshape(-1).imag for output in outputs]) / step)
     plain = moves.at(x * (1 + 1e-9))
     start = moves.at(x)

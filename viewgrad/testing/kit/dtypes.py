@@ -7,13 +7,30 @@ from typing import Any
 import numpy as np
 
 from .arguments import Example
-from .plain import Plain, plain_results
+from .plain import Plain, of_single_precision, plain_results
 from .script import Script
 from .subject import Refused, Subject, quiet
 
-__all__ = ["in_lower_precision"]
+__all__ = ["full_precision", "in_lower_precision"]
 
 Array = np.ndarray[Any, Any]
+
+
+def full_precision(plain: Plain) -> int:
+    """Where arguments and results have the digits of double precision, gradients have them too."""
+    if any(map(of_single_precision, plain.values)) or any(map(of_single_precision, plain.starts.values())):
+        return 0
+    for n, gradient in enumerate(plain.gradients):
+        if gradient.dtype in (np.float64, np.complex128) and of_single_precision(gradient):
+            script = plain.script("dtypes")
+            script.do(plain.gradient_line())
+            kind = "np.complex64" if gradient.dtype.kind == "c" else "np.float32"
+            script.require(
+                f"(g[{n}].numpy().astype({kind}) != g[{n}].numpy()).any()",
+                f"the gradient with respect to {plain.example.named(plain.example.wanted[n])} has the digits of single "
+                "precision only, though arguments and results have those of double precision",
+            )
+    return 1
 
 
 def in_lower_precision(plain: Plain, dtype: Any) -> int:

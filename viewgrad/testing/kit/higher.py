@@ -171,7 +171,8 @@ def forward_mode(plain: Plain) -> int:
         script = plain.script("forward mode", called=False)
         for k in chosen:
             script.let(f"t{k}", (factor * tangents[k]).astype(tangents[k].dtype))
-        lines = [f"    v{k} = forward_ad.make_dual(x{k}, vg.Tensor(t{k}))" for k in chosen]
+        script.do(*(f"d{k} = vg.Tensor(t{k})" for k in chosen))
+        lines = [f"    v{k} = forward_ad.make_dual(x{k}, d{k})" for k in chosen]
         lines += [f"    v{k} = x{k}" for k in range(len(example.arrays)) if k not in chosen]
         if plain.subject.written:
             lines += [f"    v{k} = v{k}.clone()" for k in plain.subject.written]
@@ -187,6 +188,9 @@ def forward_mode(plain: Plain) -> int:
                 raise
             raise
         told = " and ".join(example.named(k) for k in chosen) + (f", times {factor:g}" if factor != 1 else "")
+        for k in chosen:
+            if k not in plain.subject.written:
+                script.expect(f"d{k}", script[f"t{k}"], "after the call, a tangent", "what it was before", 0.0, 0.0)
         count += 1
         if jacobian is None:
             _expect_inner_product(plain, script, chosen, told)

@@ -100,8 +100,9 @@ def by_keyword(subject: Subject, example: Example) -> Iterator[Example]:
 
 
 NO_TENSORS: Final = frozenset(
-    "out dtype rng seed generator random_state key name axis axes dim dims shape size device order mode where".split()
+    "out dtype rng seed generator random_state key name axis axes dim dims shape size device order mode norm".split()
 )
+MASKS: Final = frozenset("where mask".split())
 
 
 def with_tensors_for_none(subject: Subject, example: Example) -> Iterator[Example]:
@@ -119,7 +120,9 @@ def with_tensors_for_none(subject: Subject, example: Example) -> Iterator[Exampl
             continue
         for told, wide in (("a tensor", shape), ("a vector", shape[-1:]), ("a number", ())):
             number = len(example.arrays)
-            array = np.resize(0.3 + 0.55 * np.abs(np.cos(1.0 + np.arange(11.0))), wide)
+            array: Array = np.resize(0.3 + 0.55 * np.abs(np.cos(1.0 + np.arange(11.0))), wide)
+            if parameter.name.lower() in MASKS:
+                array = array > 0.6
             changed = example.with_arrays([*example.arrays, array])
             yield attrs.evolve(
                 changed, kwargs=example.kwargs | {parameter.name: Slot(number)}, label=f"{told} as {parameter.name}=",
@@ -151,8 +154,11 @@ def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation
         return [not value]
     if isinstance(value, enum.Enum):
         return [other for other in type(value) if other is not value]
-    if type(value) is str:
-        return [other for other in subject.strings if other != value] if value in subject.strings else []
+    if type(value) is str or (value is None and name in WORDS):
+        known = [*WORDS.get(name, ()), *(subject.strings if value in subject.strings else ())]
+        return [other for other in dict.fromkeys(known) if other != value]
+    if type(value) is list:
+        return _other_lists(value)
     axis = name.lower().strip("_") in AXES
     if axis and (value is None or isinstance(value, int)):
         return _other_axes(name, value, ndim)
@@ -161,8 +167,9 @@ def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation
             options = [value[::-1]]
             if all(0 <= item < ndim for item in value):
                 options.append(tuple(item - ndim for item in value))
-            return [option for option in options if option != value]
-        return []
+        else:
+            options = [value[::-1], (value[0] + 1, *value[1:]), (*value[:-1], value[-1] + 1), (0, *value[1:])]
+        return [option for option in dict.fromkeys(options) if option != value]
     if type(value) is int:
         return [other for other in dict.fromkeys([value + 1, 0, 1, -1, 2, 3, -2, value - 1, -value]) if other != value]
     if type(value) is float:
@@ -178,6 +185,27 @@ def _in_annotation(annotation: Any) -> tuple[Any, ...]:
         except Exception:
             return ()
     return typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
+
+
+# What options of these names are in NumPy, and in libraries like it.
+WORDS: Final[dict[str, tuple[str, ...]]] = {
+    "norm": ("backward", "ortho", "forward"),
+    "mode": ("full", "same", "valid", "wrap", "clip", "constant", "edge", "reflect"),
+    "reduction": ("mean", "sum", "none"),
+    "order": ("C", "F"),
+    "side": ("left", "right"),
+    "indexing": ("ij", "xy"),
+    "method": ("linear", "lower", "higher", "nearest", "midpoint"),
+    "interpolation": ("linear", "lower", "higher", "nearest", "midpoint"),
+    "UPLO": ("L", "U"),
+}
+
+
+def _other_lists(value: list[Any]) -> list[Any]:
+    """A list of numbers with one more, one less, and in another order."""
+    if not value or not all(type(item) in (int, float) for item in value):
+        return []
+    return [other for other in (value[::-1], [*value, value[0]], value[:-1]) if other and other != value]
 
 
 def _other_axes(name: str, value: int | None, ndim: int) -> list[Any]:

@@ -12,7 +12,7 @@ from .gradients import weights_like
 from .script import Script
 from .subject import Refused, Subject, quiet, refusals
 
-__all__ = ["Plain", "plain_results"]
+__all__ = ["Plain", "of_single_precision", "plain_results"]
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +48,7 @@ class Plain:
     @property
     def single(self) -> bool:
         """Whether something was computed in single precision, although the arguments are of double precision."""
-        return any(_of_single_precision(array) for array in [*self.values, *self.gradients])
+        return any(of_single_precision(array) for array in [*self.values, *self.gradients])
 
     def loose(self, tolerance: float) -> float:
         """A tolerance of double precision, or of single precision where that is what was computed in."""
@@ -167,7 +167,7 @@ def _plain_results(subject: Subject, example: Example) -> Plain:
     return Plain(subject, example, paths, values, outputs, starts, [np.array(g) for g in gradients])
 
 
-def _of_single_precision(array: Array) -> bool:
+def of_single_precision(array: Array) -> bool:
     """Whether the numbers, which are not all round, have no more digits than single precision has."""
     if array.dtype.kind not in "fc" or not array.size:
         return False

@@ -13,7 +13,7 @@ from ...tensor.modes import enable_grad
 from ...tensor.tensor import Tensor
 from .arguments import Example, example_of, outputs_of
 from .circumstances import CIRCUMSTANCES
-from .dtypes import in_lower_precision
+from .dtypes import full_precision, in_lower_precision
 from .failure import Failure
 from .forms import against_reference, inplace_form
 from .gradients import check_gradients
@@ -65,6 +65,13 @@ SHORT: Final = (
     "forward mode",
     "second derivatives",
 )
+FORMS: Final[dict[str, Callable[[Plain], int]]] = {
+    "in-place form": inplace_form,
+    "forward mode": forward_mode,
+    "second derivatives": second_order,
+}
+SMALL: Final = 40  # numbers to differentiate with respect to
+MOST_TRIED: Final = 60  # calls that are remembered
 PATIENCE: Final = 6.0  # seconds for a call that the user did not ask for, which may have sent a loop astray
 
 
@@ -81,6 +88,7 @@ class Check:
     progress: Callable[[str, int, int], None] | None
     report: Report
     again: Callable[[Example], Any] | None = None  # looks at the same of another call
+    tried: list[Example] = attrs.Factory(list)  # the calls so far, on which what comes later may depend
 
     @classmethod
     def of(
@@ -121,9 +129,8 @@ class Check:
             try:
                 self._run()
             except Failure as failure:
-                told = failure if self.again is None else shrunk(failure, self.again)
-                told.entries = failure.entries
-                tell(told, failure, self.subject, definitions)
+                small = failure if self.again is None else shrunk(failure, self.again)
+                told = tell(small, failure, self.subject, [self.base, *self.tried], definitions)
                 raise told from told.__cause__
         return self.report
 
@@ -151,8 +158,9 @@ class Check:
                 for results in circumstances[name in FIRST :]:
                     self._count(name, check, results)
         self._forms(circumstances)
-        self._family("special points", at_special_points(self.subject, self.base))
+        pointed = self._family("special points", at_special_points(self.subject, self.base))
         self._second_at_zero()
+        self._elsewhere(pointed)
         for variant in accepted[:3]:
             self._family("special points", _some(at_special_points(self.subject, variant), 7))
         self._family("indices", with_other_indices(self.base))
@@ -174,13 +182,27 @@ class Check:
                 with contextlib.suppress(Absent):
                     self._count(name, second_order, plain)
 
+    def _elsewhere(self, accepted: list[Example], most: int = 5) -> None:
+        """The in-place form, forward mode and second derivatives of some of the calls that were accepted."""
+        small = [x for x in accepted if x.size <= SMALL]
+        by_dimensions = {tuple(array.ndim for array in x.arrays): x for x in reversed(small)}
+        chosen = [*by_dimensions.values(), *small[:: max(1, len(small) // most)]]
+        for example in chosen[: max(most, min(len(by_dimensions), 2 * most))]:
+            plain = self._plain(attrs.evolve(example, lenient=True), example.family)
+            if plain is None or not plain.outputs or not plain.finite or not sum(value.size for value in plain.values):
+                continue
+            for name, check in FORMS.items():
+                if (
+                    name not in self.report.absent
+                    and self.wanted(name)
+                    and (self.order > 1 or check is not second_order)
+                ):
+                    with contextlib.suppress(Absent):
+                        self._count(name, check, plain)
+
     def _forms(self, circumstances: list[Plain]) -> None:
         """The in-place form, forward mode, second derivatives, and other dtypes."""
-        for name, check in (
-            ("in-place form", inplace_form),
-            ("forward mode", forward_mode),
-            ("second derivatives", second_order),
-        ):
+        for name, check in FORMS.items():
             if name == "second derivatives" and self.order < 2:
                 self.report.switched_off.setdefault(name, "order=1")
                 continue
@@ -193,6 +215,7 @@ class Check:
                         break
         if self.wanted("dtypes"):
             for results in circumstances[:2]:
+                self._count("dtypes", full_precision, results)
                 for dtype in (np.float32, np.float16):
                     self._count("dtypes", lambda of, dtype=dtype: in_lower_precision(of, dtype), results)  # type: ignore[misc]
 
@@ -287,6 +310,7 @@ class Check:
                 return False
             raise
         self.report.add(example.family, int(counted))
+        self.tried = [*self.tried[-MOST_TRIED:], example]
         return counted
 
     def _values(self, example: Example, family: str) -> None:
@@ -329,6 +353,7 @@ class Check:
             return
         shaped = self._family("shapes", of_other_shapes(self.base))
         self._family("shapes", with_other_lists(self.base))
+        self._elsewhere(shaped)
         for variant in accepted[:6]:
             more = (
                 attrs.evolve(example, label=f"{variant.label}, {example.label}") for example in of_other_shapes(variant)

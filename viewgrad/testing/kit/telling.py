@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .arguments import Example
 from .failure import Failure
+from .literals import literal
 from .reproduction import HEADER, definition_of, source_of
+from .script import Script
 from .subject import Subject, patience, quiet
 
 __all__ = ["definitions_of", "fresh_source_of", "tell"]
@@ -31,25 +36,58 @@ def definitions_of(subject: Subject, given: Any) -> list[str]:
 
 def fresh_source_of(subject: Subject, given: Any) -> str:
     """Python that defines the operator anew; "" where it cannot be had."""
-    if str(getattr(given, "__module__", "viewgrad")).split(".")[0] == "viewgrad":
+    custom = subject.custom
+    written = given if custom is None else custom
+    if str(getattr(written, "__module__", "viewgrad")).split(".")[0] == "viewgrad":
         return ""
     try:
-        custom = subject.custom
-        lines = source_of("operator", given if custom is None else custom, "" if custom is None else ".apply")
+        lines = source_of("operator", written, "" if custom is None else ".apply")
     except Exception:
         return ""
     return "\n".join([*HEADER, *lines])
 
 
-def tell(failure: Failure, first: Failure, subject: Subject, definitions: list[str]) -> None:
+def tell(
+    failure: Failure, first: Failure, subject: Subject, earlier: Sequence[Example], definitions: list[str]
+) -> Failure:
     """Complete the message of a failure, and its program.
 
     Arguments:
         failure: that of the smallest call.
         first: that of the call in which it was found.
         subject: the operator.
+        earlier: calls before, the one that the user gave among them.
         definitions: the lines that define it.
+
+    Returns:
+        One of the two failures: the smallest of which there is a program that fails.
     """
+    told, program = failure, ""
+    for candidate in dict.fromkeys((failure, first)):
+        program = next((text for text in _programs(candidate, earlier, definitions) if _fails(text, subject)), "")
+        if program:
+            told = candidate
+            break
+    told.program = program or next(_programs(told, earlier, definitions))
+    script = told.script
+    assert script is not None and first.script is not None
+    where = f", with {script.example.label}" if script.example.label else ""
+    entries = "".join(f"  {entry}\n" for entry in first.entries)
+    told.entries = first.entries
+    found_in, smaller = str(first.script.example), str(script.example)
+    told.args = (
+        f"{subject.name}: {told.reason}\n\n"
+        f"Property: {told.property}{where}\nCall: {subject.name}({found_in})\n"
+        + (f"Shrunk to: {subject.name}({smaller})\n" if smaller != found_in else "")
+        + f"Derivative: {subject.place}\n"
+        + (f"Where it differs in the call:\n{entries}" if entries else "")
+        + f"\nThis program fails in the same way:\n\n{told.program}",
+    )
+    return told
+
+
+def _programs(failure: Failure, earlier: Sequence[Example], definitions: list[str]) -> Iterator[str]:
+    """The program of a failure, and then with calls before it, on which it may depend."""
     script = failure.script
     assert script is not None
     body = script.body()
@@ -58,29 +96,27 @@ def tell(failure: Failure, first: Failure, subject: Subject, definitions: list[s
         for line in definitions
         if not line.startswith("inplace = ") or any("inplace(" in written for written in body)
     ]
-    failure.program = "\n".join([*HEADER, "", *lines, "", *body]) + "\n"
-    if not _fails(failure.program, subject):  # it depends on calls before
-        place = next((number for number, line in enumerate(body) if "operator(" in line), len(body))
-        before = f"for _ in range(100):\n    {script.expression()}"
-        failure.program = "\n".join([*HEADER, "", *lines, "", *body[:place], before, *body[place:]]) + "\n"
-    where = f", with {script.example.label}" if script.example.label else ""
-    entries = "".join(f"  {entry}\n" for entry in first.entries)
-    assert first.script is not None
-    found_in = str(first.script.example)
-    smaller = str(script.example)
-    failure.args = (
-        f"{subject.name}: {failure.reason}\n\n"
-        f"Property: {failure.property}{where}\nCall: {subject.name}({found_in})\n"
-        + (f"Shrunk to: {subject.name}({smaller})\n" if smaller != found_in else "")
-        + f"Derivative: {subject.place}\n"
-        + (f"Where it differs in the call:\n{entries}" if entries else "")
-        + f"\nThis program fails in the same way:\n\n{failure.program}",
-    )
+    place = next((number for number, line in enumerate(body) if "operator(" in line), len(body))
+    calls = [[], [f"for _ in range(100):\n    {script.expression()}"], *(_call(script, example) for example in earlier)]
+    for before in calls:
+        yield "\n".join([*HEADER, "", *lines, "", *body[:place], *before, *body[place:]]) + "\n"
+
+
+def _call(script: Script, example: Example) -> list[str]:
+    """The lines of another call, of tensors b0, b1, ..."""
+    leaves = [
+        f"b{k} = vg.Tensor({literal(array)}{', requires_grad=True' if k in example.wanted else ''})"
+        for k, array in enumerate(example.arrays)
+    ]
+    return [*leaves, Script(script.subject, "", example).expression("b{}")]
+
+
+IMPORTED = re.compile(r"^from \S+ import (\w+)\n(.*\n)*?operator = \1\b", re.MULTILINE)  # with what it remembers
 
 
 def _fails(program: str, subject: Subject) -> bool:
     """Whether a program fails; taken for granted where it is not to be tried here."""
-    if not subject.source or subject.operator is not None or "import sys; sys.path" in program:
+    if not subject.source or subject.operator is not None or IMPORTED.search(program):
         return True
     try:
         with quiet(), patience(PATIENCE):
