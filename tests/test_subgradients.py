@@ -81,6 +81,11 @@ def test_bounds_of_clip_get_the_gradient_of_what_they_replace():
     assert (of_x, of_low, of_high) == ([1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 1])
 
 
+def test_one_of_two_equal_bounds_of_clip_gets_the_gradient():
+    of_x, of_low, of_high = gradients_of(vg.clip, [-1.0, 0.5, 2.0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5])
+    assert (of_x, of_low, of_high) == ([0, 1, 0], [1, 0, 0], [0, 0, 1])
+
+
 def test_masked_values_send_no_nan():
     assert gradients_of(lambda x: np.where(x > 0, x, 0.0), [np.nan, 2.0]) == [[0, 1]]
     assert gradients_of(lambda x: x.masked_fill(np.array([True, False]), 1.0), [np.nan, 2.0]) == [[0, 1]]

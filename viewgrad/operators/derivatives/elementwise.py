@@ -339,7 +339,7 @@ def outside(value: Any, low: Any, high: Any) -> Any:
 @formula_function
 def not_below(value: Any, low: Any, high: Any) -> Any:
     """Where a clipped value is not the lower bound."""
-    return value >= low if high is None else (value >= low) | (low >= high)
+    return value >= low if high is None else (value >= low) | (low > high)
 
 
 @formula_function
