@@ -78,7 +78,8 @@ def figure(small: bool = False) -> Figure:
     axes.plot(times, found["level"], ":", color="black", label="the level")
     axes.plot(times, found["measured"], ".", label="measured")
     axes.set_title("movement {:.2f} (0.09), noise {:.2f} (0.64)".format(*found["variances"]))
-    axes.legend()
+    axes.legend(loc="upper center", ncols=4, fontsize=8)
+    axes.set_ylim(top=4)
     return picture
 
 

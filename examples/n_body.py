@@ -80,7 +80,7 @@ def figure(small: bool = False) -> Figure:
     axes.plot(*found["path"][:, 2].T, color="black", label="satellite")
     axes.plot(*TARGET, "x", markersize=10, color="red", label="target")
     axes.set_aspect("equal")
-    axes.legend()
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return picture
 
 

@@ -14,6 +14,17 @@ import blocks
 __all__ = ["PROGRAMS", "navigation", "pages"]
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
+TITLES = {
+    "co2_forecast": "A forecast of CO2",
+    "denoising": "Noise out of an image, in place",
+    "gauss_seidel": "Gauss-Seidel in an optimisation",
+    "inverse_heat": "Heat conduction backward",
+    "kalman_missing": "A Kalman filter with gaps",
+    "n_body": "Throwing a satellite",
+    "panel_fit": "A panel of series on a cluster",
+    "sequence_alignment": "Sequence alignment, learnt",
+    "soft_dtw_barycentre": "Soft-DTW barycentre",
+}
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
@@ -23,8 +34,7 @@ def navigation() -> list[dict[str, str]]:
 
 
 def _title(name: str) -> str:
-    title = name.replace("_", " ").capitalize()
-    return {"Co2 forecast": "CO2 forecast", "Soft dtw barycentre": "Soft-DTW barycentre"}.get(title, title)
+    return TITLES.get(name, name.replace("_", " ").capitalize())
 
 
 @functools.cache
