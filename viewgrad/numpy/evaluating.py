@@ -115,6 +115,8 @@ class frompyfunc:
         return self._tensors(*args) if holds_tensor(args) else self._numpy(*args)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what copies ask for, before there is anything inside
+            raise AttributeError(name)
         return getattr(self._numpy, name)
 
 

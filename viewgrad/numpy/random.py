@@ -124,15 +124,41 @@ def _lognormal(draw: Callable[..., Any], mean: Any = 0.0, sigma: Any = 1.0, size
 def _multivariate_normal(
     draw: Callable[..., Any], mean: Any, cov: Any, size: Any = None, *args: Any, **kwargs: Any
 ) -> Any:
+    mean, cov, size = as_argument(mean), as_argument(cov), plain_values(as_argument(size))
     if carries_history(cov):
-        raise lost(
-            "numpy.random.multivariate_normal",
-            "no gradient flows to the covariances; use mean + np.linalg.cholesky(cov) @ np.random.standard_normal(n)",
-        )
-    mean, cov, size = as_argument(mean), plain_values(cov), plain_values(as_argument(size))
+        generator = draw.args[0] if isinstance(draw, functools.partial) else getattr(draw, "__self__")  # noqa: B009
+        return correlated(generator, mean, cov, size, kwargs.get("method", "svd"))
+    cov = plain_values(cov)
     if not holds_tensor(mean):
         return as_tensors(draw(mean, cov, size, *args, **kwargs))
     return mean + as_tensors(draw(np.zeros(mean.shape), cov, size, *args, **kwargs))
+
+
+def correlated(generator: Any, mean: Any, cov: Any, size: Any, method: str = "svd") -> Any:
+    """Random vectors of a normal distribution, as NumPy makes them: gradients flow to the mean and the covariances.
+
+    Arguments:
+        generator: where the random numbers come from: a `Generator`, or a `RandomState`, which has another factor.
+        mean: the mean.
+        cov: the covariances, a tensor.
+        size: how many vectors.
+        method: how the covariances are factored: "svd", "eigh" or "cholesky".
+
+    Returns:
+        The vectors, along the last dimension. Where eigenvalues are equal, there is a gradient by "cholesky" alone.
+    """
+    extents = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
+    noise = as_tensors(np.asarray(generator.standard_normal((*extents, cov.shape[0]))))
+    if method == "cholesky":
+        factor = np.linalg.cholesky(cov).mT
+    elif method == "eigh":
+        values, vectors = np.linalg.eigh(cov)
+        factor = (vectors * np.sqrt(np.abs(values))).mT
+    else:
+        left, values, right = np.linalg.svd(cov)
+        legacy = isinstance(generator, np.random.RandomState)
+        factor = np.sqrt(values)[:, None] * right if legacy else (left * np.sqrt(values)).mT
+    return mean + noise @ factor
 
 
 def _choice(draw: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> Any:

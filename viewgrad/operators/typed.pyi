@@ -405,6 +405,12 @@ def ifftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence
 def ifftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
     """The dimensions rolled so that the lowest frequency comes back to the front."""
 
+def incomplete_beta(a: _TensorLike, b: _TensorLike, x: _TensorLike, power: Any = 0, other_power: Any = 0) -> Tensor:
+    """The regularised incomplete beta function as a function of its parameters and its end, also with powers of log(t) and log(1 - t), less their means, in the integral."""
+
+def incomplete_gamma(a: _TensorLike, x: _TensorLike, power: Any = 0, upper: bool = False) -> Tensor:
+    """The regularised incomplete gamma function, lower or upper, as a function of its order and its end; the lower one also with a power of log(t) - digamma(a) in the integral."""
+
 def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
     """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
 

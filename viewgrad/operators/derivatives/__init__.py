@@ -4,6 +4,7 @@ from . import (
     elementwise,
     formulas,
     fourier,
+    incomplete,
     integer_valued,
     joining,
     matrices,

@@ -42,6 +42,8 @@ class KDTree:
         return np.where(missing, np.inf, distances) if missing.any() else distances, as_tensors(places)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what copies and pickles ask for, before there is anything inside
+            raise AttributeError(name)
         function = getattr(self._tree, name)
         if not callable(function):
             return function

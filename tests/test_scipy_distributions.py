@@ -1,0 +1,109 @@
+"""Distributions of `viewgrad.scipy.stats`: quantiles, parameters, random vectors, copies."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+from leaves import leaf, leaf_of  # noqa: E402
+
+import viewgrad as vg  # noqa: E402
+import viewgrad.numpy  # noqa: E402
+from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
+from viewgrad.scipy import spatial, special, stats  # noqa: E402
+
+PROBABILITIES = (0.1, 0.55, 0.9)
+
+BY_PARAMETERS = {
+    "t.ppf": (lambda q, d: stats.t.ppf(q, d), 3.5),
+    "beta.ppf": (lambda q, a, b: stats.beta.ppf(q, a, b), 2.0, 3.0),
+    "gamma.ppf": (lambda q, a: stats.gamma.ppf(q, a, scale=2.0), 2.0),
+    "chi2.isf": (lambda q, d: stats.chi2.isf(q, d), 3.5),
+    "weibull_min.ppf": (lambda q, c: stats.weibull_min.ppf(q, c), 2.0),
+    "t.cdf": (lambda q, d: stats.t.cdf(q - 0.5, d), 3.5),
+    "beta.cdf": (stats.beta.cdf, 2.0, 3.0),
+    "gamma.cdf": (stats.gamma.cdf, 2.0),
+    "poisson.cdf": (lambda q, mu: stats.poisson.cdf(np.arange(3.0), mu) * q, 2.0),
+    "gammaincc": (lambda x, a: special.gammaincc(a, x), 2.0),
+    "betainc": (lambda x, a, b: special.betainc(a, b, x), 0.5, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", BY_PARAMETERS)
+def test_gradients_by_values_and_parameters(name):
+    function, *parameters = BY_PARAMETERS[name]
+    inputs = (leaf(*PROBABILITIES), *map(leaf_of, parameters))
+    plain = function(*(each.detach() for each in inputs))
+    np.testing.assert_allclose(function(*inputs).detach().numpy(), plain.numpy(), rtol=1e-12)
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(function, inputs)
+
+
+def test_quantiles_at_the_ends_are_scipys():
+    q = leaf(0.0, 0.3, 1.0)
+    found = stats.t.ppf(q, 3.0)
+    np.testing.assert_allclose(found.detach().numpy(), scipy.stats.t.ppf([0, 0.3, 1], 3.0))
+    assert np.isfinite(grad(found[1], q)[0].numpy()).all()
+
+
+@pytest.mark.parametrize("order", [0.3, 2.0, 40.0, 2000.0])
+def test_incomplete_functions_by_their_order(order):
+    step = 1e-4 * order
+    ends = np.array([0.98, 1.0, 1.03]) * order
+    expected = (scipy.special.gammainc(order + step, ends) - scipy.special.gammainc(order - step, ends)) / (2 * step)
+    orders = leaf_of(np.full(3, order))
+    (found,) = grad(special.gammainc(orders, ends).sum(), orders)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3, atol=1e-9)
+
+
+COVARIANCES = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+@pytest.mark.parametrize("method", ["svd", "eigh", "cholesky"])
+def test_random_vectors_follow_the_covariances(method):
+    def vectors(covariances, numpy):
+        return numpy.random.default_rng(1).multivariate_normal([1.0, 2.0], covariances, 3, method=method)
+
+    c = leaf_of(COVARIANCES)
+    found = vectors(c, viewgrad.numpy)
+    np.testing.assert_allclose(found.detach().numpy(), vectors(COVARIANCES, np))
+    direction, step = np.array([[0.3, 0.2], [0.2, -0.4]]), 1e-6
+    away = vectors(COVARIANCES + step * direction, np) - vectors(COVARIANCES - step * direction, np)
+    (gradient,) = grad(found.sum(), c)
+    np.testing.assert_allclose((gradient.numpy() * direction).sum(), away.sum() / (2 * step), rtol=1e-6)
+
+
+def test_random_vectors_of_scipy_and_of_the_old_generator():
+    c, mean = leaf_of(COVARIANCES), [1.0, 2.0]
+    expected = np.random.RandomState(3).multivariate_normal(mean, COVARIANCES)
+    for draw in (stats.multivariate_normal.rvs, viewgrad.numpy.random.multivariate_normal):
+        viewgrad.numpy.random.seed(3)
+        np.testing.assert_allclose(draw(mean, c).detach().numpy(), expected)
+
+
+def test_densities_of_one_vector_have_no_dimensions():
+    x = leaf(0.3)
+    assert stats.multivariate_normal.logpdf(x, np.zeros(1), np.eye(1)).shape == ()
+    assert stats.multivariate_normal.pdf(leaf(0.3, 0.4), np.zeros(1), np.eye(1)).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        stats.norm,
+        stats.norm(0.0, 2.0),
+        stats.multivariate_normal(np.zeros(2)),
+        stats.dirichlet,
+        spatial.KDTree(np.eye(3)),
+    ],
+)
+def test_copies_and_pickles(made):
+    for other in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert type(other) is type(made)
+
+
+def test_a_copied_distribution_goes_on_working():
+    frozen = pickle.loads(pickle.dumps(stats.norm(0.0, 2.0)))
+    assert frozen.cdf(vg.Tensor(0.0)).item() == 0.5

@@ -1,0 +1,17 @@
+"""What the operators of derivatives/incomplete.py are tested on."""
+
+from __future__ import annotations
+
+from .drawing import case, draws
+from .trials import trial
+
+__all__: list[str] = []
+
+trial(
+    "incomplete_gamma",
+    samples=draws(case((3, 4), (3, 4)), case((4,), (4,), 1), case((), (), 0, True), domain=(0.5, 3)),
+)
+trial(
+    "incomplete_beta",
+    samples=draws(case((3, 4), (3, 4), (3, 4)), case((4,), (4,), (4,), 1), case((), (), (), 0, 1), domain=(0.2, 0.8)),
+)

@@ -1,0 +1,282 @@
+"""What a distribution of one variable is: densities and distribution functions by their formulas."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ...tensor.creation import as_operand, holds_tensor
+
+__all__ = [
+    "HALF_LOG_TWO_PI",
+    "Distribution",
+    "Formula",
+    "Frozen",
+    "by_name",
+    "everywhere",
+    "guarded",
+    "positive",
+    "scipy_of",
+    "unit",
+]
+
+HALF_LOG_TWO_PI: Final = 0.5 * math.log(2 * math.pi)
+Formula = Callable[..., Any]
+
+
+class Distribution:
+    """A distribution of SciPy's whose functions take tensors.
+
+    Arguments:
+        name: what SciPy calls it.
+        shapes: the names of its parameters beside location and scale.
+        log_density: the logarithm of the density of the standard form, of the value and the parameters.
+        support: the ends of the standard form's support, of the parameters.
+        formulas: further functions of the standard form, by name: cdf, sf, logcdf, logsf, ppf, isf.
+        moments: mean and var of the standard form, of the parameters.
+        discrete: whether its values are whole, so that there is no scale, and the density is called `pmf`.
+    """
+
+    def __init__(
+        self, name: str, shapes: Sequence[str], log_density: Formula, support: Formula, *, discrete: bool = False,
+        moments: tuple[Formula, Formula] | None = None, **formulas: Formula,
+    ) -> None:  # fmt: skip
+        self.scipy: Final = getattr(scipy.stats, name)
+        self.name, self.shapes, self.discrete = name, tuple(shapes), discrete
+        self._log_density, self._support, self._formulas, self._moments = log_density, support, formulas, moments
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+        return Frozen(self, args, kwargs)
+
+    freeze = __call__
+
+    def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, Any]:
+        names = (*self.shapes, "loc") if self.discrete else (*self.shapes, "loc", "scale")
+        given = dict(zip(names, args)) | kwargs
+        unknown = given.keys() - set(names)
+        missing = [name for name in self.shapes if name not in given]
+        if unknown or missing or len(args) > len(names):
+            raise TypeError(f"{self.name} takes the parameters {', '.join(names)}")
+        shapes = [as_operand(as_argument(given[name])) for name in self.shapes]
+        return shapes, as_operand(as_argument(given.get("loc", 0.0))), as_operand(as_argument(given.get("scale", 1.0)))
+
+    def _standard(self, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:
+        shapes, loc, scale = self._parameters(args, kwargs)
+        return (as_operand(as_argument(x)) * 1.0 - loc) / scale, shapes, scale
+
+    def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
+        if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
+            return as_tensors(getattr(self.scipy, method)(x, *args, **kwargs))
+        return formula(*self._standard(x, args, kwargs))
+
+    def _log(self, z: Any, shapes: list[Any], scale: Any) -> Any:
+        low, high = self._support(*shapes)
+        values = plain_values(z)
+        inside = (values >= plain_values(as_operand(low))) & (values <= plain_values(as_operand(high)))
+        if self.discrete:
+            inside = inside & (values == np.floor(values))
+        density = self._log_density(z, *shapes) - np.log(scale)
+        if np.all(inside):
+            return density
+        # Where there is no density, neither the formula nor its gradient may be computed.
+        middle = np.where(np.isfinite(low) & np.isfinite(high), 0.5, 1.0) if not self.discrete else 0.0
+        safe = self._log_density(np.where(inside, z, middle), *shapes) - np.log(scale)
+        return np.where(inside, safe, -math.inf)
+
+    def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the density."""
+        return self._evaluate("logpdf", self._log, x, args, kwargs)
+
+    def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The density."""
+        return self._evaluate("pdf", lambda *given: np.exp(self._log(*given)), x, args, kwargs)
+
+    def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of a value."""
+        return self._evaluate("logpmf", self._log, k, args, kwargs)
+
+    def pmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of a value."""
+        return self._evaluate("pmf", lambda *given: np.exp(self._log(*given)), k, args, kwargs)
+
+    def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of a value that is not greater."""
+        return self._cumulative("cdf", x, args, kwargs)
+
+    def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The probability of a greater value."""
+        return self._cumulative("sf", x, args, kwargs)
+
+    def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of a value that is not greater."""
+        return self._cumulative("logcdf", x, args, kwargs)
+
+    def logsf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of a greater value."""
+        return self._cumulative("logsf", x, args, kwargs)
+
+    def _cumulative(self, method: str, x: Any, args: Any, kwargs: Any) -> Any:
+        return self._evaluate(method, lambda z, shapes, scale: self._within(method, z, shapes), x, args, kwargs)
+
+    def _within(self, method: str, z: Any, shapes: list[Any]) -> Any:
+        """A distribution function of the standard form, which is constant outside of the support."""
+        if method.startswith("log") and method not in self._formulas:
+            return np.log(self._within(method[3:], z, shapes))
+        formula = self._formulas.get(method)
+        if formula is None:
+            if method == "sf":
+                return 1.0 - self._within("cdf", z, shapes)
+            raise lost(f"scipy.stats.{self.name}.{method}", "it has no formula here; pass detach() of the arguments")
+        low, high = self._support(*shapes)
+        values = plain_values(z)
+        below, above = values <= plain_values(as_operand(low)), values >= plain_values(as_operand(high))
+        if self.discrete:
+            z, below, above = np.floor(z), values < plain_values(as_operand(low)), np.zeros_like(values, dtype=bool)
+        if not (np.any(below) or np.any(above)):
+            return formula(z, *shapes)
+        middle = 0.0 if self.discrete else np.where(np.isfinite(low) & np.isfinite(high), 0.5, 1.0)
+        at_low, at_high = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}[
+            method
+        ]
+        inner = formula(np.where(below | above, middle, z), *shapes)
+        return np.where(below, at_low, np.where(above, at_high, inner))
+
+    def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
+        """The value below which lies a given probability."""
+        return self._quantile("ppf", q, args, kwargs)
+
+    def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
+        """The value above which lies a given probability."""
+        return self._quantile("isf", q, args, kwargs)
+
+    def _quantile(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
+        if not holds_tensor((q, args)) and not holds_tensor(tuple(kwargs.values())):
+            return as_tensors(getattr(self.scipy, method)(q, *args, **kwargs))
+        shapes, loc, scale = self._parameters(args, kwargs)
+        q = as_operand(as_argument(q))
+        formula: Formula = self._formulas.get("ppf") or self._solved
+        return loc + scale * formula(q if method == "ppf" else 1.0 - q, *shapes)
+
+    def _solved(self, q: Any, *parameters: Any) -> Any:
+        """The quantile by SciPy, of no history, and two of Newton's steps: its derivatives up to the third order."""
+        shapes = list(parameters)
+        if self.discrete:
+            if carries_history((q, *shapes)):
+                raise lost(f"scipy.stats.{self.name}.ppf", "its values are whole; pass detach() of the arguments")
+            return as_tensors(np.asarray(self.scipy.ppf(*plain_values((q, *shapes)))))
+        z = as_tensors(np.asarray(self.scipy.ppf(*plain_values((q, *shapes)))))
+        if not carries_history((q, *shapes)):
+            return z
+        within = np.isfinite(plain_values(self._log(z, shapes, 1.0)))
+        start = np.where(within, z, plain_values(as_tensors(np.asarray(self.scipy.ppf(0.5, *plain_values(shapes))))))
+        probability, value = np.where(within, q, self._within("cdf", start, shapes)), start
+        for _ in range(2):
+            value = value - (self._within("cdf", value, shapes) - probability) / np.exp(self._log(value, shapes, 1.0))
+        return np.where(within, value, z)
+
+    def mean(self, *args: Any, **kwargs: Any) -> Any:
+        """The mean."""
+        shapes, loc, scale = self._parameters(args, kwargs)
+        return loc + scale * self._moment(0, "mean", shapes)
+
+    def var(self, *args: Any, **kwargs: Any) -> Any:
+        """The variance."""
+        shapes, _, scale = self._parameters(args, kwargs)
+        return scale * scale * self._moment(1, "var", shapes)
+
+    def std(self, *args: Any, **kwargs: Any) -> Any:
+        """The standard deviation."""
+        return np.sqrt(self.var(*args, **kwargs))
+
+    def _moment(self, place: int, name: str, shapes: list[Any]) -> Any:
+        if self._moments is not None:
+            return self._moments[place](*shapes)
+        if carries_history(shapes):
+            raise lost(f"scipy.stats.{self.name}.{name}", "it has no formula here; pass detach() of the parameters")
+        return as_tensors(getattr(self.scipy, name)(*plain_values(shapes)))
+
+    def rvs(self, *args: Any, size: Any = 1, random_state: Any = None, **kwargs: Any) -> Any:
+        """Random values; gradients flow to the location and the scale."""
+        size = plain_values(as_argument(size))
+        if not carries_history((args, kwargs)):
+            given, named = plain_values(args), plain_values(kwargs)
+            return as_tensors(np.asarray(self.scipy.rvs(*given, size=size, random_state=random_state, **named)))
+        shapes, loc, scale = self._parameters(args, kwargs)
+        if carries_history(shapes):
+            raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass their detach()")
+        drawn = self.scipy.rvs(*plain_values(shapes), size=size, random_state=random_state)
+        return loc + scale * as_tensors(np.asarray(drawn))
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.{self.name}.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, (self.name,)
+
+
+class Frozen:
+    """A distribution with its parameters."""
+
+    def __init__(self, dist: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> None:
+        self.dist, self.args, self.kwds = dist, args, kwds
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what copies and pickles ask for, before there is anything inside
+            raise AttributeError(name)
+        method = getattr(self.dist, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if name == "rvs":
+                if args:
+                    kwargs["size"] = args[0]
+                return method(*self.args, **self.kwds, **kwargs)
+            return method(*args, *self.args, **self.kwds, **kwargs)
+
+        return call
+
+
+def scipy_of(distribution: Any, name: str) -> Any:
+    """SciPy's counterpart, but for names that only copies and pickles ask for."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return distribution.scipy
+
+
+def by_name(name: str) -> Any:
+    """A distribution of `viewgrad.scipy.stats`, for what is unpickled."""
+    return getattr(importlib.import_module("viewgrad.scipy.stats"), name)
+
+
+def guarded(function: Any, name: str) -> Any:
+    """A function of SciPy for tensors without history; what is no function as it is."""
+    if not callable(function):
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if carries_history(args) or carries_history(kwargs):
+            raise lost(name, "pass detach() of the arguments")
+        return as_tensors(function(*plain_values(args), **plain_values(kwargs)))
+
+    return call
+
+
+def everywhere(*shapes: Any) -> tuple[float, float]:
+    """The support of all numbers."""
+    return -math.inf, math.inf
+
+
+def positive(*shapes: Any) -> tuple[float, float]:
+    """The support of positive numbers."""
+    return 0.0, math.inf
+
+
+def unit(*shapes: Any) -> tuple[float, float]:
+    """The support from 0 to 1."""
+    return 0.0, 1.0

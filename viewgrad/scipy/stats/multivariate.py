@@ -1,0 +1,133 @@
+"""Distributions of several variables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
+
+from ...numpy.random import correlated
+from ...numpy.values import as_argument, as_tensors, plain_values
+from ...tensor.creation import as_operand, holds_tensor
+from .. import special
+from .distribution import HALF_LOG_TWO_PI, Frozen, by_name, guarded, scipy_of
+
+__all__ = ["Dirichlet", "MultivariateNormal"]
+
+
+def squeezed(value: Any) -> Any:
+    """A value without dimensions of length 1, as SciPy's distributions of several variables give it."""
+    return value.squeeze() if 1 in value.shape else value
+
+
+class MultivariateNormal:
+    """`scipy.stats.multivariate_normal`, differentiable with respect to the value, the mean and the covariances."""
+
+    scipy: Final = scipy.stats.multivariate_normal
+
+    def __call__(self, mean: Any = None, cov: Any = 1, allow_singular: bool = False, **options: Any) -> Frozen:
+        return Frozen(self, (mean, cov, allow_singular), {})
+
+    @staticmethod
+    def _parts(x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
+        cov = as_operand(as_argument(cov)) * 1.0
+        mean = None if mean is None else as_operand(as_argument(mean)) * 1.0
+        dim = mean.size if mean is not None else cov.shape[-1] if cov.ndim else 1
+        if cov.ndim == 0:
+            cov = cov * np.eye(dim)
+        elif cov.ndim == 1:
+            cov = np.diag(cov)
+        x = as_operand(as_argument(x)) * 1.0
+        if not x.ndim:
+            x = x.reshape(1)
+        elif x.ndim == 1 and dim == 1:
+            x = x[:, None]
+        return x - (np.zeros(dim) if mean is None else mean.reshape(-1)), cov
+
+    def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The logarithm of the density; a singular covariance has its density on its own subspace."""
+        if not holds_tensor((x, mean, cov)):
+            return as_tensors(self.scipy.logpdf(x, mean, cov, allow_singular))
+        away, cov = self._parts(x, mean, cov)
+        values = np.linalg.eigvalsh(plain_values(cov))
+        cutoff = 1e6 * np.finfo(float).eps * np.max(np.abs(values))
+        rank = int((values > cutoff).sum())
+        if values.min() < -cutoff:
+            raise ValueError("The input matrix must be symmetric positive semidefinite.")
+        if rank < len(values):
+            if not allow_singular:
+                raise np.linalg.LinAlgError("The input matrix must be symmetric positive definite.")
+            half = (cov + cov.mT) / 2
+            own, vectors = np.linalg.eigh(half)
+            own, vectors = own[len(values) - rank :], vectors[:, len(values) - rank :]
+            turned = away @ vectors
+            squared, log_det = (turned * turned / own).sum(-1), np.log(own).sum()
+            found = -0.5 * (rank * 2 * HALF_LOG_TWO_PI + log_det + squared)
+            outside = np.abs(plain_values(away) - plain_values(turned @ vectors.mT)).max(-1) > 1e-8
+            return squeezed(np.where(outside, -math.inf, found) if np.any(outside) else found)
+        solved = np.linalg.solve(cov, away[..., None])[..., 0]
+        squared = (away * solved).sum(-1)
+        return squeezed(-0.5 * (len(values) * 2 * HALF_LOG_TWO_PI + np.linalg.slogdet(cov)[1] + squared))
+
+    def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, mean, cov, allow_singular))
+
+    def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
+        """The differential entropy."""
+        if not holds_tensor((mean, cov)):
+            return as_tensors(self.scipy.entropy(mean, cov))
+        _, cov = self._parts(0.0 if mean is None else mean, mean, cov)
+        return 0.5 * (cov.shape[0] * (2 * HALF_LOG_TWO_PI + 1) + np.linalg.slogdet(cov)[1])
+
+    def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
+        """Random vectors; gradients flow to the mean and the covariances."""
+        if not holds_tensor((mean, cov)):
+            return as_tensors(np.asarray(self.scipy.rvs(mean, cov, size, random_state)))
+        away, cov = self._parts(0.0 if mean is None else mean, None, cov)
+        centre = away if mean is not None else as_operand(np.zeros(cov.shape[0]))
+        generator = self.scipy._get_random_state(random_state)
+        drawn = correlated(generator, centre.reshape(-1), cov, size)
+        return drawn[()] if drawn.ndim < 2 else drawn.squeeze()
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.multivariate_normal.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, ("multivariate_normal",)
+
+
+class Dirichlet:
+    """`scipy.stats.dirichlet`, differentiable with respect to the value and the parameters."""
+
+    scipy: Final = scipy.stats.dirichlet
+
+    def __call__(self, alpha: Any, seed: Any = None) -> Frozen:
+        return Frozen(self, (alpha,), {})
+
+    def logpdf(self, x: Any, alpha: Any) -> Any:
+        """The logarithm of the density."""
+        if not holds_tensor((x, alpha)):
+            return as_tensors(self.scipy.logpdf(x, alpha))
+        x, alpha = as_operand(as_argument(x)), as_operand(as_argument(alpha)) * 1.0
+        if x.shape[0] == alpha.size - 1:
+            x = np.concatenate([x, 1 - x.sum(0, keepdims=True)])
+        powers = special.xlogy((alpha - 1).reshape((-1,) + (1,) * (x.ndim - 1)), x).sum(0)
+        return powers - special.gammaln(alpha).sum() + special.gammaln(alpha.sum())
+
+    def pdf(self, x: Any, alpha: Any) -> Any:
+        """The density."""
+        return np.exp(self.logpdf(x, alpha))
+
+    def mean(self, alpha: Any) -> Any:
+        """The mean."""
+        alpha = as_operand(as_argument(alpha))
+        return alpha / alpha.sum()
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.dirichlet.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, ("dirichlet",)
