@@ -1,11 +1,12 @@
 """`scipy.optimize` for functions of tensors: gradients and Jacobians come from this library by themselves.
 
-What is found is a place, which has no history. A function that refers to tensors with one is refused, since the place
-depends on them.
+What is found depends on the tensors that the function refers to, and has a history if they have one; see `implicit.py`.
+It does not depend on where the search starts, so that nothing flows there.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,14 @@ import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
 
 from ..autograd.api import grad
+from ..func import jacrev
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
+from .implicit import least_place, root_by_elements, root_place
 
 if TYPE_CHECKING:
 
@@ -34,18 +37,8 @@ def made(function: Any) -> Any:
     return function
 
 
-def _place(x0: Any, name: str) -> Any:
-    if carries_history(x0):
-        raise lost(f"scipy.optimize.{name}", "what is found does not depend on where the search starts; pass detach()")
-    return np.array(plain_values(as_argument(x0)), float)
-
-
-def _refuse_history(value: Any, name: str) -> None:
-    if carries_history(value):
-        raise lost(
-            f"scipy.optimize.{name}",
-            "the function refers to tensors that have a history, on which what is found depends; pass their detach()",
-        )
+def _place(x0: Any) -> Any:
+    return np.array(_value(x0), float)
 
 
 def _value(value: Any) -> Any:
@@ -53,7 +46,7 @@ def _value(value: Any) -> Any:
     return plain_values(found.detach()) if isinstance(found, Tensor) else found
 
 
-def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...], name: str) -> Callable[[Any], tuple[float, Any]]:
+def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
     """A function of arrays that gives a value and its gradient."""
 
     def value_and_gradient(x: Any) -> tuple[float, Any]:
@@ -89,12 +82,13 @@ def _plain(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]
     return lambda x: np.asarray(_value(fun(as_tensors(np.array(x)), *args)))
 
 
-def _probed(fun: Callable[..., Any], x: Any, args: Any, name: str) -> tuple[Any, ...]:
-    """The further arguments, once it is known that nothing with a history comes in."""
-    given = args if isinstance(args, tuple) else (args,)
-    _refuse_history(given, name)
-    _refuse_history(fun(as_tensors(np.array(x)), *given), name)
-    return given
+def _given(args: Any) -> tuple[Any, ...]:
+    return args if isinstance(args, tuple) else (args,)
+
+
+def _depends(fun: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
+    """Whether what a function gives has a history although its argument has none."""
+    return carries_history(given) or carries_history(fun(as_tensors(np.array(x)), *given))
 
 
 def _without_history(result: Any) -> Any:
@@ -131,8 +125,14 @@ def minimize(
         >>> found.x.round(5)
         Tensor([1., 2.])
     """
-    start = _place(x0, "minimize")
-    given = _probed(fun, start, args, "minimize")
+    start, given = _place(x0), _given(args)
+    value: Callable[..., Any] = (lambda x, *rest: fun(x, *rest)[0]) if jac is True else fun
+    depends = _depends(value, start, given)
+    if depends and constraints:
+        raise lost(
+            "scipy.optimize.minimize",
+            "with constraints nothing flows to what the function refers to; pass its detach()",
+        )
     function: Any
     if jac is True:
 
@@ -140,7 +140,7 @@ def minimize(
             value, gradient = fun(as_tensors(np.array(x)), *given)
             return float(_value(value)), np.asarray(_value(gradient))
     elif jac is None and str(method).lower() not in WITHOUT_GRADIENT:
-        function, jac = _with_gradient(fun, given, "minimize"), True
+        function, jac = _with_gradient(fun, given), True
     else:
 
         def function(x: Any) -> Any:
@@ -151,11 +151,32 @@ def minimize(
     hess = _plain(hess, given) if callable(hess) else hess
     each = [constraints] if isinstance(constraints, dict) else constraints
     constraints = [_constraint(item) if isinstance(item, dict) else item for item in each]
-    return _without_history(
+    limits = plain_values(as_argument(bounds))
+    found = _without_history(
         scipy.optimize.minimize(
-            function, start, (), method, jac, hess, hessp, plain_values(bounds), constraints, tol, callback, options
+            function, start, (), method, jac, hess, hessp, limits, constraints, tol, callback, options
         )
     )
+    if depends:
+        found.x = least_place(lambda x: value(x, *given), found.x, _inside(found.x, limits))
+        found.fun = _tensor(value(found.x, *given)).reshape(())
+    return found
+
+
+def _inside(place: Any, bounds: Any) -> Any:
+    """Which elements of a place are not at their bounds."""
+    if bounds is None:
+        return None
+    limits = bounds if isinstance(bounds, scipy.optimize.Bounds) else None
+    pairs = [] if limits is not None else [(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds]
+    low, high = (limits.lb, limits.ub) if limits is not None else np.array(pairs, float).T
+    x = np.atleast_1d(plain_values(place))
+    least = 1e-9 * np.maximum(1, np.abs(x))
+    return (x - low > least) & (high - x > least)
+
+
+def _tensor(value: Any) -> Any:
+    return as_operand(as_argument(value))
 
 
 def _constraint(item: dict[str, Any]) -> dict[str, Any]:
@@ -167,40 +188,77 @@ def _constraint(item: dict[str, Any]) -> dict[str, Any]:
 
 @made
 def minimize_scalar(
-    fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), **options: Any
+    fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
     """The place where a function of a number is least."""
-    given = _probed(fun, 0.5 if bounds is None else sum(plain_values(bounds)) / 2, args, "minimize_scalar")
+    given, limits = _given(args), plain_values(as_argument(bounds))
 
     def function(x: Any) -> float:
         return float(_value(fun(as_operand(x), *given)))
 
-    return scipy.optimize.minimize_scalar(function, plain_values(bracket), plain_values(bounds), **options)
+    found = scipy.optimize.minimize_scalar(function, plain_values(bracket), limits, method=method, **options)
+    if _depends(fun, found.x, given):
+        inside = (
+            None if limits is None else min(found.x - limits[0], limits[1] - found.x) > 1e-5 * (limits[1] - limits[0])
+        )
+        found.x = least_place(lambda x: fun(x, *given), found.x, inside)
+        found.fun = _tensor(fun(found.x, *given)).reshape(())
+    return found
 
 
 @made
 def root(
-    fun: Callable[..., Any], x0: Any, args: Any = (), method: str = "hybr", jac: Any = None, **options: Any
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str = "hybr",
+    jac: Any = None,
+    tol: Any = None,
+    **options: Any,
 ) -> Any:
-    """The place where a function of a tensor vanishes; its Jacobian needs not be given."""
-    start = _place(x0, "root")
-    given = _probed(fun, start, args, "root")
+    """The place where a function of a tensor vanishes, with a history; its Jacobian needs not be given.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.scipy.optimize import root
+        >>> a = vg.Tensor([4.0, 9.0], requires_grad=True)
+        >>> found = root(lambda x: x * x - a, [1.0, 1.0]).x
+        >>> vg.autograd.grad(found.sum(), a)[0]
+        Tensor([0.25      , 0.16666667])
+    """
+    start, given = _place(x0), _given(args)
     if jac is None and method in ("hybr", "lm"):
         jac = _with_jacobian(fun, given)
     elif callable(jac):
         jac = _plain(jac, given)
-    return _without_history(scipy.optimize.root(_plain(fun, given), start, (), method, jac, **options))
+    found = _without_history(scipy.optimize.root(_plain(fun, given), start, (), method, jac, tol, **options))
+    if _depends(fun, found.x._array, given):
+        found.x = root_place(lambda x: fun(x, *given), found.x)
+    return found
 
 
 @made
 def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
-    """The place where a function of a tensor vanishes; its Jacobian needs not be given."""
-    start = _place(x0, "fsolve")
-    given = _probed(func, start, args, "fsolve")
+    """The place where a function of a tensor vanishes, with a history; its Jacobian needs not be given."""
+    start, given = _place(x0), _given(args)
     slope = _with_jacobian(func, given) if fprime is None else _plain(fprime, given)
-    return as_tensors(scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options))
+    found = scipy.optimize.fsolve(_plain(func, given), start, (), slope, full_output, **options)
+    place = found[0] if full_output else found
+    if _depends(func, place, given):
+        place = root_place(lambda x: func(x, *given), place)
+    return (place, *as_tensors(found[1:])) if full_output else as_tensors(place)
+
+
+@made
+def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
+    """The place that a function of a tensor leaves where it is, with a history."""
+    given = _given(args)
+    place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
+    if _depends(func, place, given):
+        return root_place(lambda x: _tensor(func(x, *given)) - x, place)
+    return as_tensors(place)
 
 
 @made
@@ -215,57 +273,147 @@ def least_squares(
     **options: Any,
 ) -> Any:
     """The place where the sum of squares of a function of a tensor is least; its Jacobian needs not be given."""
-    start = np.atleast_1d(_place(x0, "least_squares"))
-    named = kwargs or {}
+    start, given, named = np.atleast_1d(_place(x0)), _given(args), kwargs or {}
 
     def with_names(x: Any, *rest: Any) -> Any:
         return fun(x, *rest, **named)
 
-    given = _probed(with_names, start, args, "least_squares")
+    depends = _depends(with_names, start, given)
+    if depends and options.get("loss", "linear") != "linear":
+        raise lost("scipy.optimize.least_squares", "with a loss nothing flows; write it into the function")
     slope = _with_jacobian(with_names, given) if jac is None else _plain(jac, given) if callable(jac) else jac
-    found = scipy.optimize.least_squares(
-        _plain(with_names, given), start, slope, plain_values(bounds), method, **options
+    limits = plain_values(as_argument(bounds))
+    found = _without_history(
+        scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **options)
     )
-    return _without_history(found)
+    if depends:
+        pairs = limits if isinstance(limits, scipy.optimize.Bounds) else scipy.optimize.Bounds(*limits)
+        found.x = least_place(lambda x: (_tensor(with_names(x, *given)) ** 2).sum(), found.x, _inside(found.x, pairs))
+        found.fun = _tensor(with_names(found.x, *given))
+        found.cost = 0.5 * (found.fun**2).sum()
+    return found
 
 
 @made
 def curve_fit(
-    f: Callable[..., Any], xdata: Any, ydata: Any, p0: Any = None, sigma: Any = None, *args: Any, **options: Any
+    f: Callable[..., Any],
+    xdata: Any,
+    ydata: Any,
+    p0: Any = None,
+    sigma: Any = None,
+    absolute_sigma: bool = False,
+    *args: Any,
+    **options: Any,
 ) -> Any:
-    """The parameters with which a function fits data best."""
-    _refuse_history((xdata, ydata, sigma), "curve_fit")
-    return as_tensors(
-        scipy.optimize.curve_fit(
-            lambda x, *parameters: np.asarray(_value(f(as_tensors(np.array(x)), *parameters))),
-            plain_values(as_argument(xdata)),
-            plain_values(as_argument(ydata)),
-            plain_values(p0),
-            plain_values(sigma),
-            *args,
-            **options,
-        )
+    """The parameters with which a function fits data best, and their covariances, with their history."""
+    if p0 is None:
+        p0 = np.ones(len(inspect.signature(f).parameters) - 1)
+    fitted = scipy.optimize.curve_fit(
+        lambda x, *parameters: np.asarray(_value(f(as_tensors(np.array(x)), *parameters))),
+        *map(_value, (xdata, ydata, p0, sigma)),
+        absolute_sigma,
+        *args,
+        **options,
     )
+    x, y = as_argument(xdata), _tensor(ydata)
+    if not carries_history((x, y, sigma)) and not carries_history(f(x, *fitted[0])):
+        return as_tensors(fitted)
+    if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
+        raise lost("scipy.optimize.curve_fit", "leave full_output away, and give sigma by its square roots")
+    errors = 1.0 if sigma is None else _tensor(sigma)
+
+    def residual(p: Any) -> Any:
+        return (_tensor(f(x, *p)) - y) / errors
+
+    place = least_place(lambda p: (residual(p) ** 2).sum(), fitted[0], _inside(fitted[0], _limits(options)))
+    slopes = jacrev(residual)(place)
+    covariances = np.linalg.inv(slopes.mT @ slopes)
+    if not absolute_sigma:
+        covariances = covariances * ((residual(place) ** 2).sum() / (y.size - place.size))
+    return place, covariances
 
 
-def _of_number(name: str) -> None:
+def _limits(options: dict[str, Any]) -> Any:
+    bounds = plain_values(as_argument(options.get("bounds")))
+    return bounds if bounds is None or isinstance(bounds, scipy.optimize.Bounds) else scipy.optimize.Bounds(*bounds)
+
+
+# -- functions of one number -------------------------------------------------------------------------------------------
+
+
+def _number(fun: Callable[..., Any], given: tuple[Any, ...]) -> Callable[[Any], Any]:
+    return lambda x: float(np.asarray(_value(fun(as_operand(x), *given))).reshape(()))
+
+
+def _with_root(fun: Callable[..., Any], given: tuple[Any, ...], found: Any) -> Any:
+    """What SciPy has found, with the history of the place, also beside a report."""
+    place = found[0] if isinstance(found, tuple) else found
+    if not _depends(fun, place, given):
+        return as_tensors(found)
+    place = root_by_elements(lambda x: fun(x, *given), place)
+    return (place, *found[1:]) if isinstance(found, tuple) else place
+
+
+def _between(name: str) -> None:
     scipys = getattr(scipy.optimize, name)
 
-    def find(f: Callable[..., Any], *places: Any, args: Any = (), fprime: Any = None, **options: Any) -> Any:
-        numbers = [float(_value(_place(place, name))) if not callable(place) else place for place in places]
-        given = _probed(f, numbers[0], args, name)
-        if name == "newton":
-            slope = fprime if fprime is not None else None
-            options["fprime"] = None if slope is None else (lambda x: float(_value(slope(as_operand(x), *given))))
-        return scipys(lambda x: float(_value(f(as_operand(x), *given))), *numbers, **options)
+    def find(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
+        given = _given(args)
+        found = scipys(_number(f, given), float(_place(a)), float(_place(b)), (), *others, **options)
+        return _with_root(f, given, found)
 
-    find.__name__ = name
-    find.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor."
+    find.__name__ = find.__qualname__ = name
+    find.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor; the place has a history."
     made(find)
 
 
-for _name in ("brentq", "brenth", "ridder", "bisect", "newton"):
-    _of_number(_name)
+for _name in ("brentq", "brenth", "ridder", "bisect"):
+    _between(_name)
+
+
+@made
+def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
+    """`scipy.optimize.toms748` of a function of a tensor; the place has a history."""
+    given = _given(args)
+    found = scipy.optimize.toms748(_number(f, given), float(_place(a)), float(_place(b)), (), *others, **options)
+    return _with_root(f, given, found)
+
+
+@made
+def newton(
+    func: Callable[..., Any],
+    x0: Any,
+    fprime: Any = None,
+    args: Any = (),
+    tol: float = 1.48e-8,
+    maxiter: int = 50,
+    fprime2: Any = None,
+    x1: Any = None,
+    **options: Any,
+) -> Any:
+    """The place where a function of a number, or each of many, vanishes; the place has a history."""
+    start, given = _place(x0), _given(args)
+    plain = _plain if start.ndim else _number
+    slopes = [None if slope is None else plain(slope, given) for slope in (fprime, fprime2)]
+    second = None if x1 is None else _place(x1)
+    first = start if start.ndim else float(start)
+    settings = {"maxiter": maxiter, "fprime2": slopes[1], "x1": second, **options}
+    found = scipy.optimize.newton(plain(func, given), first, slopes[0], (), tol, **settings)
+    return _with_root(func, given, found)
+
+
+@made
+def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
+    """The place where a function of a number vanishes; the place has a history."""
+    given = _given(args)
+    for name in ("fprime", "fprime2"):
+        if callable(options.get(name)):
+            options[name] = _number(options[name], given)
+    options = {name: value if callable(value) else _value(value) for name, value in options.items()}
+    found = scipy.optimize.root_scalar(_number(f, given), (), *others, **options)
+    found.root = _with_root(f, given, found.root)
+    return found
+
 
 globals().update(filled(scipy.optimize, MADE, frozenset(), {}))
 __all__ = public_names(scipy.optimize)

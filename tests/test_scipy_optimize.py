@@ -1,0 +1,97 @@
+"""What `viewgrad.scipy.optimize` finds, and how it depends on what the function refers to."""
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+from leaves import leaf, leaf_of  # noqa: E402
+
+import viewgrad as vg  # noqa: E402
+import viewgrad.numpy as vnp  # noqa: E402
+from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
+from viewgrad.errors import UnknownFunctionError  # noqa: E402
+from viewgrad.scipy import optimize  # noqa: E402
+
+
+def cubic(x, a):
+    return x**3 + a * x - 2.0
+
+
+def cubic_slope(x, a):
+    return 3 * x**2 + a
+
+
+def system(x, a):
+    return vnp.array([x[0] ** 2 + a[0] * x[1] - 3.0, vnp.sin(x[0]) + a[1] * x[1] - 1.0])
+
+
+def energy(x, a):
+    return vnp.sum((x - a) ** 2) + 0.1 * vnp.sum(x**4) + x[0] * x[1] * a[0]
+
+
+POINTS = np.linspace(0.0, 1.0, 6)
+
+FOUND = {
+    "brentq": lambda a: optimize.brentq(cubic, 0.0, 2.0, (a[0],)),
+    "brenth": lambda a: optimize.brenth(cubic, 0.0, 2.0, args=(a[0],), xtol=1e-13),
+    "ridder": lambda a: optimize.ridder(cubic, 0.0, 2.0, args=a[0]),
+    "bisect": lambda a: optimize.bisect(cubic, 0.0, 2.0, args=(a[0],)),
+    "toms748": lambda a: optimize.toms748(cubic, 0.0, 2.0, args=(a[0],)),
+    "bracket that moves": lambda a: optimize.brentq(cubic, a[0] - 1.0, a[0] + 2.0, (a[0],)),
+    "newton": lambda a: optimize.newton(cubic, x0=a[0], args=(a[0],)),
+    "newton with slope": lambda a: optimize.newton(cubic, 1.0, cubic_slope, (a[0],)),
+    "newton of many": lambda a: optimize.newton(cubic, np.ones(2), args=(a,), tol=1e-12),
+    "root_scalar": lambda a: optimize.root_scalar(cubic, args=(a[0],), bracket=[0.0, 2.0]).root,
+    "root": lambda a: optimize.root(system, [1.0, 1.0], args=(a,)).x,
+    "fsolve": lambda a: optimize.fsolve(system, a, args=(a,)),
+    "fixed_point": lambda a: optimize.fixed_point(lambda x: vnp.cos(x * a), [0.5, 0.5], xtol=1e-12),
+    "minimize": lambda a: optimize.minimize(energy, a, args=(a,), tol=1e-10).x,
+    "value at the minimum": lambda a: optimize.minimize(energy, [0.1, 0.2], args=(a,), tol=1e-10).fun,
+    "minimize_scalar": lambda a: optimize.minimize_scalar(lambda x: (x - a[0]) ** 2 + x**4, tol=1e-11).x,
+    "least_squares": lambda a: (
+        optimize.least_squares(
+            lambda p: p[0] * vnp.exp(-p[1] * POINTS) - a[0] * vnp.exp(-POINTS * POINTS),
+            [1.0, 1.0],
+            xtol=1e-14,
+            gtol=1e-14,
+        ).x
+    ),
+    "curve_fit": lambda a: optimize.curve_fit(
+        lambda x, p, q: p * vnp.exp(-q * x), POINTS, a[0] * vnp.exp(-POINTS * POINTS), ftol=1e-15, xtol=1e-15
+    )[0],
+    "covariances of curve_fit": lambda a: optimize.curve_fit(
+        lambda x, p, q: p * x + q, POINTS, a[0] * vnp.exp(-POINTS * POINTS), sigma=POINTS + a[1]
+    )[1],
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.filterwarnings("ignore")
+def test_places_depend_on_what_the_function_refers_to(name):
+    a = leaf(0.7, 0.9)
+    function = FOUND[name]
+    np.testing.assert_allclose(vg.asarray(function(a)).detach().numpy(), function(a.detach()), rtol=1e-7)
+    assert gradcheck(function, a, eps=1e-3, atol=5e-5)
+    if name in ("brentq", "root", "minimize"):
+        assert gradgradcheck(function, a, atol=1e-3)
+
+
+def test_what_is_held_by_a_bound_does_not_move():
+    a = leaf(0.5, -0.4)
+    found = optimize.minimize(lambda x: vnp.sum((x - a) ** 2), [0.3, 0.3], bounds=[(None, 1.0), (0.0, None)])
+    np.testing.assert_allclose(found.x.detach().numpy(), [0.5, 0.0], atol=1e-6)
+    assert grad(found.x.sum(), a)[0].round(6).tolist() == [1.0, 0.0]
+
+
+def test_without_a_history_the_answers_are_scipys():
+    assert isinstance(optimize.brentq(cubic, 0.0, 2.0, (1.0,)), float)
+    place, report = optimize.brentq(cubic, 0.0, 2.0, (leaf_of(1.0),), full_output=True)
+    assert report.converged and place.requires_grad
+    assert not optimize.root(system, [1.0, 1.0], args=(np.array([0.7, 0.9]),)).x.requires_grad
+
+
+def test_constraints_are_refused_where_something_would_be_lost():
+    a = leaf(0.5, 0.4)
+    bound = {"type": "eq", "fun": lambda x: x[0] - 1.0}
+    with pytest.raises(UnknownFunctionError, match="constraints"):
+        optimize.minimize(energy, [0.1, 0.1], args=(a,), constraints=bound)

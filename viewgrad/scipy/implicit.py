@@ -1,0 +1,86 @@
+"""Places that a search has found, as functions of what the searched function refers to.
+
+A place where a function vanishes moves with the function's parameters: the implicit function theorem says how. Newton's
+method says the same: a step from the place changes it by nothing but what the parameters do. Two steps taken on tensors
+have the derivatives up to the third order.
+
+Source: A. Griewank, A. Walther, "Evaluating Derivatives" (2008), chapter 15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..func import grad, jacrev
+from ..numpy.values import as_argument, as_tensors, plain_values
+from ..tensor.creation import as_operand
+
+__all__ = ["least_place", "root_by_elements", "root_place"]
+
+STEPS: Final = 2
+Function = Callable[[Any], Any]
+
+
+def _tensor(value: Any) -> Any:
+    return as_operand(as_argument(value)) * 1.0
+
+
+def _at(place: Any, step: Function) -> Any:
+    """The place with the history of steps from it, and with the value that was found."""
+    found = np.asarray(plain_values(place), float)
+    start = moved = as_tensors(np.array(found))
+    for _ in range(STEPS):
+        moved = moved - step(moved)
+    return moved + (start - moved.detach())
+
+
+def root_place(function: Function, place: Any) -> Any:
+    """The place where a function of a tensor vanishes, with its history.
+
+    Arguments:
+        function: gives as many values as the place has elements; it may refer to tensors that have a history.
+        place: where it vanishes, an array or a number.
+    """
+
+    def residual(x: Any) -> Any:
+        return _tensor(function(x)).reshape(-1)
+
+    def step(x: Any) -> Any:
+        slopes = jacrev(residual)(x).reshape(x.size, x.size)
+        return np.linalg.solve(slopes, residual(x)).reshape(x.shape)
+
+    return _at(place, step)
+
+
+def root_by_elements(function: Function, place: Any) -> Any:
+    """The place where a function vanishes of which each value depends on the element at its own place alone."""
+
+    def summed(x: Any) -> Any:
+        return _tensor(function(x)).sum()
+
+    return _at(place, lambda x: _tensor(function(x)).reshape(x.shape) / grad(summed)(x))
+
+
+def least_place(function: Function, place: Any, free: Any = None) -> Any:
+    """The place where a function of a tensor is least, with its history.
+
+    Arguments:
+        function: gives one number; it may refer to tensors that have a history.
+        place: where it is least.
+        free: which elements of the place may move; the others are held by their bounds. All where left out.
+    """
+    found = np.asarray(plain_values(place), float)
+    places = np.flatnonzero(np.ones(found.shape, bool) if free is None else free)
+
+    def moved(elements: Any) -> Any:
+        x = as_tensors(np.array(found).reshape(-1)) * 1.0
+        x[places] = elements
+        return x.reshape(found.shape)
+
+    def gradient(elements: Any) -> Any:
+        return grad(lambda each: _tensor(function(moved(each))).reshape(()))(elements)
+
+    return moved(root_place(gradient, found.reshape(-1)[places])) if places.size else as_tensors(np.array(found))
