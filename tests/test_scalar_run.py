@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -145,6 +146,26 @@ def test_both_engines_agree_on_drawn_programs(steps):
         found.append(np.array(x.grad))
     assert np.allclose(*found, rtol=1e-12, atol=1e-12)
     assert np.allclose(vg.autograd.grad(run(steps, x), x)[0].numpy(), found[0], rtol=1e-12, atol=1e-12)
+
+
+@given(steps(), st.integers(0, 100))
+def test_gradients_of_a_part_of_the_leaves(steps, middle):
+    """Runs that are restricted, for which the graph is walked first."""
+    x, y = (vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True) for _ in range(2))
+    found = []
+    for plain in (False, True):
+        watched = [y[1]]
+        loss = run(steps, x * y[0] + y, watched.append)
+        inside = watched[middle % len(watched)]  # which the loss need not depend on
+        with vg.autograd.graph.plain_engine() if plain else contextlib.nullcontext():
+            for inputs in ([x], [y], [x, y], [inside], [inside, y]):
+                inputs = [each for each in inputs if each.requires_grad]
+                results = vg.autograd.grad(loss, inputs, retain_graph=True, allow_unused=True) if inputs else ()
+                found.append([None if result is None else result.numpy() for result in results])
+    for ours, theirs in zip(found[:5], found[5:], strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one is None) == (other is None)
+            assert one is None or np.allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 @given(steps(), st.integers(0, 5))

@@ -100,7 +100,7 @@ class FastTask(GraphTask):
         plain = not self.recorded
         retain = self.retain
         owned = self.owned
-        scalars = plain and exec_info is None
+        scalars = plain and (not captured or all(type(node) is AccumulateGrad for node in captured))
         edges: tuple[Any, ...]
         node: Any
         while ready:

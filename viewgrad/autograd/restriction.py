@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
+from ..operators.scalar_nodes import ScalarOfTwo
 from ..tensor.node import AccumulateGrad, Edge, Node, node_of
+from ..views.nodes import ElementBackward
 
 __all__ = ["ExecInfo", "exec_info"]
 
@@ -22,9 +24,9 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
         captured: the nodes of those inputs whose gradients are returned; they need not run themselves.
     """
     targets = {node_of(edge) for edge in inputs}
-    seen, elsewhere = _reachable(roots, targets)
-    if not elsewhere and all(type(edge) is AccumulateGrad for edge in inputs):
+    if all(type(edge) is AccumulateGrad for edge in inputs) and not _lead_elsewhere(roots, targets):
         return None
+    seen = _reachable(roots)
     # A node can be decided when all that its edges lead to have been: they have smaller numbers.
     found: ExecInfo = {}
     for node in sorted(seen, key=attrgetter("sequence_nr")):
@@ -46,9 +48,46 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
     return found
 
 
-def _reachable(roots: Sequence[Any], targets: set[Node]) -> tuple[set[Node], bool]:
-    """The nodes that `roots` lead to, and whether a leaf is among them that is no target."""
-    elsewhere = False
+def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
+    """Whether `roots` lead to a leaf that is no target.
+
+    This is what a gradient with respect to all leaves costs more than a backward pass. So the nodes of scalar programs
+    come first, each by its own slots, and reads of elements are passed over: 2.2 for such a program.
+    """
+    seen: set[Any] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is AccumulateGrad:
+            if node not in targets:
+                return True
+            continue
+        if kind is ScalarOfTwo:
+            edge = node.edge0
+            if type(edge) is ElementBackward:
+                edge = edge.edge
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+            edge = node.edge1
+            if type(edge) is ElementBackward:
+                edge = edge.edge
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+            continue
+        for edge in (node.node,) if kind is Edge else node.edges:
+            if type(edge) is ElementBackward:
+                edge = edge.edge
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+    return False
+
+
+def _reachable(roots: Sequence[Any]) -> set[Node]:
+    """The nodes that `roots` lead to."""
     seen = {node_of(edge) for edge in roots}
     stack = list(seen)
     while stack:
@@ -60,6 +99,4 @@ def _reachable(roots: Sequence[Any], targets: set[Node]) -> tuple[set[Node], boo
                     seen.add(edge)
                     if edge.sequence_nr:
                         stack.append(edge)
-                    elif edge not in targets:
-                        elsewhere = True
-    return seen, elsewhere
+    return seen

@@ -1,8 +1,8 @@
 """The part of a run that goes over scalars: arithmetic, reads and writes of single elements.
 
-It does what `FastTask.run` does, for first-order runs of the whole graph, and for those nodes only: where another comes
-it returns. What makes it fast is that each branch is about objects of one class, of which the interpreter knows where
-their slots lie. Gains are times of the backward pass without, divided by those with it, for a soft-DTW by cells.
+It does what `FastTask.run` does, for first-order runs, and for those nodes only: where another comes it returns. What
+makes it fast is that each branch is about objects of one class, of which the interpreter knows where their slots lie.
+Gains are times of the backward pass without, divided by those with it, for a soft-DTW by cells.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
     """Run `node`, and the nodes that come after it, as long as they are about scalars, or copies into parts of arrays.
 
     Arguments:
-        task: the run, which is neither recorded nor restricted.
+        task: the run, which is not recorded, and captures the gradients of leaves only.
         node: a node that has been taken out of the heap; None for the newest that is in it.
         grad: its gradient, a number.
 
@@ -47,6 +47,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
     buffers = task.buffers
     ready = task.ready
     consumed = not task.retain
+    exec_info = task.exec_info
     if node is None:
         node = heappop(ready)[1]
         grad = buffers.pop(node)
@@ -58,8 +59,11 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
             if type(grad) is not float64 or node.hooks is not None:
                 return node, grad
             form = node.rule.form
-            edge = node.edge0
-            other = node.edge1
+            if exec_info is None:
+                edge = node.edge0
+                other = node.edge1
+            else:
+                edge, other = exec_info[node]
             second: Any = None
             if form == PRODUCT:
                 number = node.saved_other
@@ -165,8 +169,11 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
             ):
                 return node, grad
             second = grad[node.index]
-            edge = node.edge0
-            other = node.edge1
+            if exec_info is None:
+                edge = node.edge0
+                other = node.edge1
+            else:
+                edge, other = exec_info[node]
             if type(second) is ndarray:
                 held = second
                 second = None if other is None else held.copy()
