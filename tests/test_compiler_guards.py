@@ -96,8 +96,8 @@ def test_numbers_among_the_arguments():
 
 def test_many_numbers_are_not_compiled_each():
     compiled = vg.compile(lambda x, rate: (x * rate).sum(), executor="python")
-    with pytest.warns(NotCompiledWarning, match="given as tensors"):
-        agree(compiled, lambda x, rate: (x * rate).sum(), *[lambda r=r: (leaf(1.0), r / 7) for r in range(30)])
+    with pytest.warns(NotCompiledWarning, match="given as arrays"):
+        agree(compiled, lambda x, rate: (x * rate).sum(), *[lambda r=r: (leaf(1.0), r) for r in range(30)])
 
 
 scale = 2.0
@@ -346,3 +346,41 @@ def test_a_program_that_takes_longer_than_its_function_is_not_used(monkeypatch):
     for _ in range(4):
         assert compiled(leaf(1.0, 2.0)).item() == 5
     assert "takes longer" in compiled.explain()
+
+
+def test_floats_that_change_become_inputs():
+    def f(x, alpha, rates):
+        y = vg.zeros(len(x))
+        for i in range(1, len(x)):
+            y[i] = alpha * y[i - 1] + rates["beta"] * x[i]
+        return (y * y).sum()
+
+    compiled = vg.compile(f, executor="python")
+    for number in range(20):
+        x = leaf(1.0, 2.0, 3.0, 4.0)
+        other = leaf(1.0, 2.0, 3.0, 4.0)
+        alpha, beta = 0.1 + 0.01 * number, 0.5 - 0.02 * number
+        found, wanted = compiled(x, alpha, {"beta": beta}), f(other, alpha, {"beta": beta})
+        assert found.item() == pytest.approx(wanted.item(), rel=1e-13)
+        mine, theirs = vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, other)[0]
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy())
+    assert found.grad_fn.name() == "CompiledBackward", compiled.explain()
+    assert len(compiled.entries) == 2
+
+
+def test_what_is_static_is_a_part_of_the_program():
+    def f(x, symbols, factor):
+        total = 0.0
+        for symbol in symbols:
+            total = total + x[int(symbol)] * factor
+        return total
+
+    compiled = vg.compile(f, executor="python", static=["symbols", "factor"])
+    for symbols in (np.array([0, 1, 1, 2]), np.array([2, 2, 0, 1])):
+        for factor in (2.0, 3.0):
+            for number in range(4):
+                x = leaf(1.0 + number, 2.0, 3.0)
+                assert compiled(x, symbols, factor).item() == f(x, symbols, factor).item()
+    assert len(compiled.entries) == 4
+    assert all(entry.program is not None for entry in compiled.entries), compiled.explain()
+    assert "static int64[4]" in compiled.explain()

@@ -25,6 +25,7 @@ from ..tensor.modes import GRAD, PROFILE, current_mode, no_grad
 from ..tensor.observers import PROFILER
 from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
+from .arguments import Arguments, form_of
 from .call import CompiledBackward, called, differentiable_outputs
 from .checking import checked
 from .compiled import CompiledProgram
@@ -54,6 +55,7 @@ class Entry:
         closures: where the tensors that it found elsewhere are seen.
         program: the record, compiled.
         refusal: why it is not compiled.
+        static: the leaves of the arguments that are parts of the program.
         checked: whether the program has been compared with a run of the function.
         calls: how often the program was run.
     """
@@ -65,6 +67,7 @@ class Entry:
     closures: list[int] = attrs.Factory(list)
     program: CompiledProgram | None = None
     refusal: str | None = None
+    static: frozenset[int] = frozenset()
     checked: bool = False
     calls: int = 0
     reasons: list[str] = attrs.Factory(list)
@@ -79,6 +82,7 @@ class Compiled:
         self.executor_name = executor
         self.executor: Executor = chosen_executor(executor)
         self.static = tuple(static)
+        self.arguments = Arguments(f, static)
         self.check = check
         self.entries: list[Entry] = []
         self.directs: list[Direct] = []
@@ -97,8 +101,11 @@ class Compiled:
                 return PROFILER.get().alone(name, functools.partial(self, *args, **keywords))
             return self.function(*args, **keywords)
         leaves, structure = flatten((args, keywords))
-        key = self._key(structure, leaves, mode)
+        static = self.arguments.static_leaves(structure)
+        leaves = self.arguments.with_inputs(structure, leaves, static)
+        key = self._key(structure, leaves, mode, static)
         entry = self._entry(key)
+        entry.static = static
         if entry.refusal is not None:
             return self.function(*args, **keywords)
         if entry.graph is None:
@@ -177,19 +184,22 @@ class Compiled:
                 return entry
         with self.lock:
             entry = Entry(key)
-            if sum(1 for other in self.entries if other.key[0] == key[0]) >= RECORDS:
+            form = form_of(key[0])
+            if sum(1 for other in self.entries if form_of(other.key[0]) == form) >= RECORDS:
                 entry.refusal = (
-                    f"{RECORDS} kinds of arguments have been compiled already: numbers among the arguments that change "
-                    "from call to call can be given as tensors"
+                    f"{RECORDS} kinds of arguments have been compiled already: integers among arguments that change "
+                    "from call to call can be given as arrays"
                 )
                 self._warn(entry.refusal)
             self.entries.append(entry)
         return entry
 
-    def _key(self, structure: Structure, leaves: list[Any], mode: int) -> Any:
+    def _key(self, structure: Structure, leaves: list[Any], mode: int, static: frozenset[int]) -> Any:
         kinds: list[Any] = []
-        for leaf in leaves:
-            if type(leaf) is Tensor:
+        for number, leaf in enumerate(leaves):
+            if isinstance(leaf, np.ndarray) and number in static:
+                kinds.append(("static", leaf.dtype, leaf.shape, leaf.tobytes()))
+            elif type(leaf) is Tensor:
                 kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad))
             elif isinstance(leaf, np.ndarray):
                 kinds.append((leaf.shape, leaf.dtype, None))
@@ -198,7 +208,10 @@ class Compiled:
         return structure, tuple(kinds), mode, _sharing(leaves)
 
     def _record(self, entry: Entry, structure: Structure, leaves: list[Any]) -> Any:
-        given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        given = [
+            from_numpy(leaf) if isinstance(leaf, np.ndarray) and number not in entry.static else leaf
+            for number, leaf in enumerate(leaves)
+        ]
         reason = self._unfit(leaves, given)
         arguments = _objects(structure)
         surroundings = Surroundings(self.function, arguments)
@@ -400,7 +413,7 @@ def compile(
     Arguments:
         f: a function of tensors, arrays and numbers, in trees of any nesting.
         executor: "python" or "numba"; the fastest that is installed, where left out.
-        static: names of arguments whose numbers are part of the program.
+        static: names of arguments whose numbers and arrays are part of the program, which is another for others.
         check: whether the first compiled call for each kind of arguments is compared with the function itself.
 
     Returns:

@@ -31,7 +31,8 @@ def checked(
 ) -> Any:
     """What the function gives, after it was compared with what the program has given.
 
-    Where the program takes longer, the function runs eagerly from then on.
+    Where the program takes longer, the function runs eagerly from then on. So it does where it gives other results each
+    time.
 
     Arguments:
         compiled, entry: the function, and what is known of it, with a graph and a program.
@@ -42,9 +43,9 @@ def checked(
     Raises:
         CompiledDifferenceError: where they differ.
     """
-    graph, program = entry.graph, entry.program
-    assert graph is not None and program is not None
-    signature: Signature = graph.signature  # type: ignore[assignment]
+    program = entry.program
+    assert entry.graph is not None and program is not None
+    signature: Signature = entry.graph.signature  # type: ignore[assignment]
     start = time.perf_counter()
     result = compiled.function(*args, **keywords)
     eager = time.perf_counter() - start
@@ -54,6 +55,11 @@ def checked(
     for spec, leaf in zip(signature.results, found):
         if isinstance(leaf, Tensor) and type(spec) is ResultSpec:
             pairs.append((spec.output, leaf))
+    if not signature.mutations and not all(np.all(_is_close(leaf._array, outputs[number])) for number, leaf in pairs):
+        if _varies(result, compiled.function(*args, **keywords)):
+            entry.refusal = "it gives other results each time it is called, as where it draws random numbers"
+            entry.graph = entry.program = None
+            return result
     for number, leaf in pairs:
         _compare(leaf._array, outputs[number], "the result", compiled, entry)
     arrays = [tensor._array for tensor in tensors]
@@ -98,8 +104,7 @@ def _time_of(program: CompiledProgram, arrays: Sequence[Array], seeds: list[Any]
 
 
 def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: Entry) -> None:
-    scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
-    close = np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + 1e-300, equal_nan=True)
+    close = _is_close(expected, found)
     if not np.all(close):
         entry.refusal = f"{what} of the compiled program differed from that of the function"
         entry.graph = entry.program = None
@@ -110,6 +115,19 @@ def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: En
             "the library; please report it with the function and its arguments. compile(..., check=False) leaves the "
             "comparison out, and a further call runs the function itself"
         )
+
+
+def _is_close(expected: Any, found: Any) -> Any:
+    scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
+    return np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + 1e-300, equal_nan=True)
+
+
+def _varies(first: Any, second: Any) -> bool:
+    """Whether two results of the same call differ."""
+    return any(
+        isinstance(one, Tensor) and isinstance(other, Tensor) and not np.all(_is_close(one._array, other._array))
+        for one, other in zip(flatten(first)[0], flatten(second)[0])
+    )
 
 
 def _has_no_hooks(tensor: Tensor) -> bool:

@@ -1,0 +1,84 @@
+"""Which of the arguments are inputs of a program, and which are a part of it.
+
+Tensors and arrays are inputs. A float is a part of the program until it is another: from then on it is an input, as a
+tensor without dimensions. What is declared static is always a part of the program, and so are integers, which steer
+shapes and loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..func.tree import Branch, Fixed, Leaf, Structure
+from ..symbolic.trace import argument_names
+from ..tensor.tensor import as_scalar, from_array
+
+__all__ = ["Arguments", "form_of"]
+
+VARIES: Final = object()
+NONE: Final[frozenset[int]] = frozenset()
+
+
+def form_of(structure: Structure) -> Any:
+    """How arguments are put together, without the numbers and strings among them."""
+    if isinstance(structure, Fixed):
+        return type(structure.value)
+    if isinstance(structure, Branch):
+        return structure.kind, structure.keys, tuple([form_of(child) for child in structure.children])
+    return type(structure)
+
+
+class Arguments:
+    """What is known of the arguments of a function.
+
+    Arguments:
+        function: the function.
+        static: the names of arguments, or their positions, that are parts of the program.
+    """
+
+    def __init__(self, function: Callable[..., Any], static: Sequence[Any]) -> None:
+        self.names = argument_names(function)
+        self.static = frozenset(static)
+        self._floats: list[tuple[Structure, dict[int, Any]]] = []
+
+    def static_leaves(self, structure: Structure) -> frozenset[int]:
+        """The numbers of the leaves of `(args, keywords)` that belong to arguments declared static."""
+        if not self.static:
+            return NONE
+        assert isinstance(structure, Branch)
+        args, keywords = structure.children
+        found: set[int] = set()
+        at = 0
+        for branch, is_positional in ((args, True), (keywords, False)):
+            for key, child in zip(getattr(branch, "keys", ()), getattr(branch, "children", ())):
+                count = 1 if isinstance(child, Leaf) else child.count
+                name = self.names[key] if is_positional and key < len(self.names) else key
+                if key in self.static or name in self.static:
+                    found.update(range(at, at + count))
+                at += count
+        return frozenset(found)
+
+    def with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
+        """The leaves, with tensors for those floats that were others in an earlier call.
+
+        Arguments:
+            structure, leaves: the arguments, taken apart.
+            static: the leaves that stay what they are.
+        """
+        floats = [number for number, leaf in enumerate(leaves) if type(leaf) is float and number not in static]
+        if not floats:
+            return leaves
+        seen = next((seen for other, seen in self._floats if other == structure), None)
+        if seen is None:
+            seen = {}
+            self._floats.append((structure, seen))
+        given = list(leaves)
+        for number in floats:
+            before = seen.setdefault(number, leaves[number])
+            if before is VARIES or before != leaves[number]:
+                seen[number] = VARIES
+                given[number] = as_scalar(from_array(np.asarray(leaves[number])))
+        return given
