@@ -7,7 +7,7 @@ from leaves import leaf
 import viewgrad as vg
 import viewgrad.numpy as np
 from viewgrad.autograd import grad
-from viewgrad.errors import AutogradError
+from viewgrad.errors import AutogradError, UnknownFunctionError
 
 # -- shapes that are changed in place ----------------------------------------------------------------------------------
 
@@ -86,3 +86,182 @@ def test_elements_written_into_an_array_of_objects_keep_their_history():
     objects[0:2, 0] = x * 3
     objects[2] = x[0]
     assert [grad(each[0], x, retain_graph=True)[0].tolist() for each in objects] == [[3, 0], [0, 3], [1, 0]]
+
+
+# -- every method of NumPy's arrays ------------------------------------------------------------------------------------
+
+VALUES = numpy.array([[0.7, 2.3, 1.1], [4.2, 0.4, 3.6]])
+
+
+def changed(change):
+    """What a method leaves behind that changes its array in place."""
+
+    def run(x):
+        copy = x * 1.0
+        change(copy)
+        return copy
+
+    return run
+
+
+# What is called on the array, with NumPy's places of the arguments where there are several.
+COMPUTES = {
+    "T": lambda x: x.T,
+    "all": lambda x: x.all(0),
+    "any": lambda x: x.any(1, keepdims=True),
+    "argmax": lambda x: x.argmax(0),
+    "argmin": lambda x: x.argmin(1),
+    "argpartition": lambda x: x.argpartition(1, 1)[:, 1],
+    "argsort": lambda x: x.argsort(0),
+    "astype": lambda x: x.astype(float),
+    "choose": lambda x: (x > 1).astype(int).choose([x, x * 2]),
+    "clip": lambda x: x.clip(1.0, 3.0, None),
+    "compress": lambda x: x.compress([True, False, True], 1),
+    "conj": lambda x: x.conj(),
+    "conjugate": lambda x: x.conjugate(),
+    "copy": lambda x: x.copy("F"),
+    "cumprod": lambda x: x.cumprod(1, None),
+    "cumsum": lambda x: x.cumsum(0, None),
+    "diagonal": lambda x: x.diagonal(1, 0, 1),
+    "dot": lambda x: x.dot(x.T, None),
+    "fill": changed(lambda x: x.fill(x[0, 0] * 2)),
+    "flat": lambda x: x.flat[1:4],
+    "flatten": lambda x: x.flatten("F"),
+    "imag": lambda x: x.imag,
+    "item": lambda x: x.item(1, 2),
+    "max": lambda x: x.max(0, None, True),
+    "mean": lambda x: x.mean(0, None, None, True),
+    "min": lambda x: x.min(1),
+    "nonzero": lambda x: x.nonzero()[1],
+    "partition": changed(lambda x: x.partition(1, 0)),
+    "prod": lambda x: x.prod(0, None),
+    "put": changed(lambda x: x.put([0, 4], [x[0, 1], x[1, 2]], "raise")),
+    "ravel": lambda x: x.ravel("F"),
+    "real": lambda x: x.real,
+    "repeat": lambda x: x.repeat([1, 2, 1], 1),
+    "reshape": lambda x: x.reshape((3, 2), order="F"),
+    "resize": changed(lambda x: x.resize((2, 4), refcheck=False)),
+    "round": lambda x: x.round(0, None),
+    "searchsorted": lambda x: x[0].searchsorted([1.0, 2.0], "right"),
+    "sort": changed(lambda x: x.sort(1)),
+    "squeeze": lambda x: x[None].squeeze(0),
+    "std": lambda x: x.std(0, None, None, 1),
+    "sum": lambda x: x.sum(1, None, None, True),
+    "swapaxes": lambda x: x.swapaxes(0, 1),
+    "take": lambda x: x.take([1, 0, 1], 1, None, "clip"),
+    "tolist": lambda x: numpy.array(x.tolist()),
+    "trace": lambda x: x.trace(1, 0, 1, None),
+    "transpose": lambda x: x.transpose(1, 0),
+    "var": lambda x: x.var(0, None, None, 1, keepdims=True),
+    "view": lambda x: x.view(),
+    "mT": lambda x: x.mT,
+    "to_device": lambda x: x.to_device("cpu"),
+}
+PLAIN_NUMBERS = {"item", "tolist"}  # which warn, and have no gradient
+TELLS = {
+    "device": "cpu",
+    "dtype": numpy.dtype(float),
+    "itemsize": 8,
+    "nbytes": 48,
+    "ndim": 2,
+    "shape": (2, 3),
+    "size": 6,
+    "strides": (24, 8),
+    "base": None,
+}
+HANDS_OUT = {
+    "byteswap": (),
+    "dumps": (),
+    "getfield": (float,),
+    "tobytes": (),
+}
+REFUSED = {"ctypes", "dump", "setfield", "setflags", "tofile"}  # memory for others, and files
+
+
+def test_every_name_of_an_array_is_here():
+    names = {name for name in dir(numpy.ndarray) if not name.startswith("_")}
+    known = COMPUTES.keys() | TELLS.keys() | HANDS_OUT.keys() | REFUSED | {"flags", "data"}
+    assert names <= known, names - known
+    assert {name for name in names if not hasattr(vg.Tensor, name)} == set()
+
+
+@pytest.mark.parametrize("name", COMPUTES)
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.LostHistoryWarning")
+def test_a_method_computes_what_numpys_does_and_has_its_gradient(name):
+    x = leaf(*VALUES)
+    function = COMPUTES[name]
+    if not hasattr(numpy.ndarray, name):
+        pytest.skip("not in this NumPy")
+    found, expected = function(x), function(VALUES.copy())
+    plain = found.detach().numpy() if isinstance(found, vg.Tensor) else numpy.asarray(found)
+    assert plain.dtype == numpy.asarray(expected).dtype
+    numpy.testing.assert_allclose(plain, expected, rtol=1e-14)
+    direction = numpy.cos(numpy.arange(6.0)).reshape(2, 3)
+    weights = numpy.linspace(1.0, 2.0, plain.size).reshape(plain.shape)
+    away = numpy.asarray(function(VALUES + 1e-6 * direction), float) - function(VALUES - 1e-6 * direction)
+    slope = (weights * away).sum() / 2e-6
+    if isinstance(found, vg.Tensor) and found.requires_grad:
+        (gradient,) = grad((found * weights).sum(), x)
+        numpy.testing.assert_allclose((gradient.numpy() * direction).sum(), slope, rtol=1e-6, atol=1e-8)
+    else:
+        assert name in PLAIN_NUMBERS or slope == 0
+
+
+def test_attributes_tell_what_numpys_tell():
+    x = leaf(*VALUES)
+    assert {name: getattr(x, name) for name in TELLS} == TELLS
+    assert x.flags.c_contiguous
+    assert not x.data.requires_grad  # the tensor without its history, as PyTorch has it
+
+
+@pytest.mark.parametrize("name", HANDS_OUT)
+def test_values_are_handed_out_of_tensors_without_history_alone(name):
+    args = HANDS_OUT[name]
+    plain, expected = getattr(vg.Tensor(VALUES), name)(*args), getattr(VALUES, name)(*args)
+    if isinstance(expected, numpy.ndarray):
+        numpy.testing.assert_array_equal(plain.numpy(), expected)
+    elif name != "dumps":
+        assert plain == expected
+    with pytest.raises(UnknownFunctionError, match="detach"):
+        getattr(leaf(*VALUES), name)(*args)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_memory_is_not_handed_to_others(name):
+    with pytest.raises((AutogradError, TypeError), match=r"detach|memory"):
+        found = getattr(leaf(*VALUES), name)
+        if callable(found):
+            found("nowhere")
+
+
+# -- by places, and by names -------------------------------------------------------------------------------------------
+
+
+def test_functions_take_numpys_places_of_arguments():
+    x = leaf(*VALUES)
+    assert np.arange(0, 3, 1, float).dtype == float
+    for function in (
+        lambda np, x: np.sum(x, 0, None, None, True),
+        lambda np, x: np.mean(x, 0, None, None, True),
+        lambda np, x: np.var(x, 0, None, None, 1, True),
+        lambda np, x: np.median(x, 0, None, False, True),
+        lambda np, x: np.trapezoid(x, None, 0.1, 0),
+        lambda np, x: np.linspace(x[0], x[1], 5, False),
+        lambda np, x: np.trim_zeros(np.pad(x, 1)),
+        lambda np, x: np.trim_zeros(np.pad(x, 1), "f", 0),
+        lambda np, x: np.trim_zeros(np.zeros((2, 2)) * x[0, 0]),
+        lambda np, x: np.histogramdd(x.T, 2, None, True, x[0])[0],
+        lambda np, x: np.histogramdd([x[0], x[1]], [2, 3], [(0, 3), None])[0],
+        lambda np, x: np.histogram2d(x[0], x[1], 3, None, False, x[1])[0],
+    ):
+        numpy.testing.assert_allclose(function(np, x).detach().numpy(), function(numpy, VALUES))
+
+
+def test_a_histogram_in_more_dimensions_sums_weights():
+    weights = leaf(1.0, 2.0, 3.0)
+    totals, edges = np.histogramdd(VALUES.T, 2, weights=weights)
+    (found,) = grad((totals * numpy.array([[1.0, 2.0], [3.0, 4.0]])).sum(), weights)
+    expected = numpy.histogramdd(VALUES.T, 2, weights=[1.0, 2.0, 3.0])[0]
+    numpy.testing.assert_allclose(totals.detach().numpy(), expected)
+    assert found.tolist() == [3.0 - 1.0, 3.0, 2.0]
+    assert len(edges) == 2

@@ -4,6 +4,7 @@ from ..operators import (
     named_results,
     numpy_assembling,
     numpy_functions,
+    numpy_histograms,
     numpy_methods,
     numpy_polynomials,
     numpy_reductions,

@@ -199,6 +199,8 @@ def full_like(
 @creator
 def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
     """Evenly spaced numbers, as `numpy.arange`; gradients flow to the start and the step."""
+    if len(args) > 3:
+        *args, dtype = args  # type: ignore[assignment]
     if not holds_tensor(args) and not holds_tensor(tuple(named.values())):
         return as_tensors(np.arange(*args, dtype=dtype, **named))
     bounds = dict(zip(("start", "stop", "step") if len(args) > 1 else ("stop",), args)) | named

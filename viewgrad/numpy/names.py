@@ -27,6 +27,5 @@ WAYS_OUT: Final[dict[str, str]] = {
     "fromregex": "a file holds no history",
     "packbits": "bits have no derivative; pass detach()",
     "unpackbits": "bits have no derivative; pass detach()",
-    "histogramdd": "use histogram2d, or bincount of the numbers of the cells, with the weights",
     "spacing": "the distance to the next number has no derivative; use np.finfo(...).eps * abs(x)",
 }

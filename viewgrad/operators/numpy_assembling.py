@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS, Tensor, from_array
 from . import OPERATORS
 from .composites import composite
@@ -106,15 +106,17 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 @composite(np.trim_zeros, method=False)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """A window without the zeros at the front (f) and at the back (b)."""
+    """A window without the zeros at the front (f) and at the back (b), along all dimensions or those of `axis`."""
     filt = as_operand(filt)
-    places = np.flatnonzero(plain(filt))
-    if filt.ndim != 1 or axis not in (None, 0, -1):
-        raise TypeError("trim_zeros of tensors takes a vector")
-    if not places.size:
-        return filt[:0]
-    start = places[0] if "f" in trim.lower() else 0
-    return filt[int(start) : int(places[-1]) + 1 if "b" in trim.lower() else None]
+    chosen = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
+    places = np.argwhere(plain(filt))
+    window = [slice(None)] * filt.ndim
+    for dim in chosen:
+        along = places[:, dim] if len(places) else np.array([0])
+        start = int(along.min()) if "f" in trim.lower() or not len(places) else None
+        stop = int(along.max()) + bool(len(places)) if "b" in trim.lower() or not len(places) else None
+        window[dim] = slice(start, stop)
+    return filt[tuple(window)]
 
 
 @composite(np.vander, method=False)
@@ -199,74 +201,6 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
         result = as_operand(func(value, axis))
         value = result if result.ndim == ndim else result.unsqueeze(axis % ndim)
     return value
-
-
-# -- counting ----------------------------------------------------------------------------------------------------------
-
-
-def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
-    """The edges of bins; those that the extreme values decide follow them, differentiably."""
-    if not isinstance(bins, (int, np.integer, Tensor)) or (isinstance(bins, Tensor) and bins.ndim):
-        return as_operand(bins) if not isinstance(bins, str) else _edges(
-            a, np.histogram_bin_edges(plain(a), bins, range_).size - 1, range_)  # fmt: skip
-    first, last = (a.min(), a.max()) if range_ is None and a.size else map(as_operand, range_ or (0.0, 1.0))
-    if float(first.detach()) == float(last.detach()):
-        first, last = first - 0.5, last + 0.5
-    shares = np.linspace(0.0, 1.0, int(bins) + 1)
-    return first * (1 - shares) + last * shares
-
-
-@composite(np.histogram_bin_edges, method=False)
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The edges of the bins of a histogram."""
-    return _edges(as_operand(a).reshape(-1), bins, range)
-
-
-@composite(np.histogram, method=False)
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
-
-    Counts are constant between their jumps; gradients flow to the weights and the edges.
-    """
-    a = as_operand(a).reshape(-1)
-    edges = _edges(a, bins, range)
-    # Found as NumPy does, whose edges are rounded in one way only.
-    given = plain(bins) if not isinstance(bins, str) else bins
-    counts, plain_edges = np.histogram(plain(a), given, plain(range) if holds_tensor(range) else range)
-    if weights is None:
-        totals: Any = from_array(counts)
-    else:
-        values, own_edges = plain(a), plain_edges
-        places = np.searchsorted(own_edges, values, "right") - 1
-        places[values == own_edges[-1]] = len(own_edges) - 2
-        inside = (places >= 0) & (places < len(own_edges) - 1)
-        totals = np.bincount(places[inside], as_operand(weights).reshape(-1)[inside], len(own_edges) - 1)
-    if density:
-        totals = totals / totals.sum() / np.diff(edges)
-    return totals, edges
-
-
-@composite(np.histogram2d, method=False)
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
-    both = isinstance(bins, (list, tuple)) and len(bins) == 2
-    ranges = range if range is not None else (None, None)
-    edges = [
-        _edges(as_operand(values).reshape(-1), bins[i] if both else bins, ranges[i]) for i, values in enumerate((x, y))
-    ]
-    cells, own = [], [plain(edge) for edge in edges]
-    for values, edge in zip((plain(x), plain(y)), own):
-        places = np.searchsorted(edge, values, "right") - 1
-        places[values == edge[-1]] = len(edge) - 2
-        cells.append(np.where((places >= 0) & (places < len(edge) - 1), places, -1))
-    inside = (cells[0] >= 0) & (cells[1] >= 0)
-    shape = tuple(len(edge) - 1 for edge in own)
-    flat = cells[0][inside] * shape[1] + cells[1][inside]
-    chosen = np.ones(int(inside.sum())) if weights is None else as_operand(weights)[inside]
-    totals = as_operand(np.bincount(flat, chosen, shape[0] * shape[1])).reshape(shape)
-    if density:
-        totals = totals / totals.sum() / np.diff(edges[0])[:, None] / np.diff(edges[1])[None, :]
-    return totals, edges[0], edges[1]
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

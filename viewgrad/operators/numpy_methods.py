@@ -178,11 +178,13 @@ sorted_copy = OPERATORS["sort"].function
 # -- with out= ---------------------------------------------------------------------------------------------------------
 
 
-def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A method that takes `out=` as well."""
+def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
+    """A method that takes `out=` as well, also by its place among the arguments."""
 
     @functools.wraps(function)
     def method(self: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if len(args) > place and (args[place] is None or isinstance(args[place], Tensor)):
+            args, out = args[:place] + args[place + 1 :], args[place]
         result = function(self, *args, **kwargs)
         return result if out is None else write_out(result, out, f"Tensor.{name}")
 
@@ -360,8 +362,8 @@ def _install() -> None:
         "setflags": _no_flags,
         "setfield": _no_flags,
     }
-    for name in ("clip", "dot", "round", "ptp"):
-        methods[name] = _with_out(getattr(Tensor, name), name)
+    for name, place in (("clip", 2), ("dot", 1), ("round", 1), ("ptp", 1)):
+        methods[name] = _with_out(getattr(Tensor, name), name, place)
     for name in ("byteswap", "dump", "dumps", "getfield", "tobytes", "tofile"):
         methods[name] = _handing_out(name)
     for name, method in methods.items():

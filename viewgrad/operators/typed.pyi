@@ -1107,6 +1107,9 @@ def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, densi
 def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """The edges of the bins of a histogram."""
 
+def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Tensor:
+    """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along each axis."""
+
 def hstack(tensors: Sequence[Any]) -> Tensor:
     """The tensors joined along the second dimension, vectors along their only one."""
 
@@ -1294,7 +1297,7 @@ def tensorsolve(a: _TensorLike, b: Any, axes: int | Sequence[int] | Sequence[Seq
     """The tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
 
 def trim_zeros(filt: _TensorLike, trim: str = 'fb', axis: _Axis = None) -> Tensor:
-    """A window without the zeros at the front (f) and at the back (b)."""
+    """A window without the zeros at the front (f) and at the back (b), along all dimensions or those of `axis`."""
 
 def union1d(ar1: _TensorLike, ar2: Any) -> Tensor:
     """The distinct elements of both, ascending."""

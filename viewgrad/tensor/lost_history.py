@@ -39,6 +39,7 @@ TRIED: Final = (
         re.compile(r"\bTensor\s*\(\s*[\[(]"),
         "use stack(), concatenate() or array() of viewgrad.numpy, through which gradients flow to the parts",
     ),
+    (re.compile(r"\bmatrix\s*\("), "a numpy.matrix is no tensor: use array(), and @ for products"),
     (re.compile(r"\bascontiguousarray\b"), "use contiguous()"),
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
 )
