@@ -234,6 +234,8 @@ class _Unfinished(NodeHooks):
         pass
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python's own tools look for in any object
+            raise AttributeError(name)
         raise InterruptedWriteError(UNFINISHED_WRITE.format("in place"))
 
 
