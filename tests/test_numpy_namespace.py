@@ -13,8 +13,9 @@ from viewgrad.numpy import fft, linalg, names
 from viewgrad.numpy.namespace import classified, public_names
 
 # Functions whose answers are constants, or constant between their jumps, whatever is done to them.
-CONSTANT = {"empty_like", "zeros_like", "ones_like", "imag", "unique", "unique_all", "unique_counts", "unique_inverse",
-            "unique_values"}  # fmt: skip
+# Counts of histograms are among them, which NumPy gives as floats.
+CONSTANT = {"empty_like", "zeros_like", "ones_like", "histogram2d", "histogramdd", "imag", "unique", "unique_all",
+            "unique_counts", "unique_inverse", "unique_values"}  # fmt: skip
 MODULES = {
     "numpy": (numpy, np.MADE, names.FROM_NUMPY, names.WAYS_OUT),
     "numpy.linalg": (numpy.linalg, linalg.MADE, linalg.FROM_NUMPY, linalg.WAYS_OUT),
