@@ -184,6 +184,17 @@ def test_modes_are_as_before_after_a_check():
         assert check_operator(vg.exp, A, only=("gradients",)).examples["gradients"] == 1
 
 
+def test_a_check_of_a_simple_operator_is_short():
+    """In the number of its examples, which take two or three thousandths of a second each."""
+    for operator, most in ((vg.exp, 500), (lambda x: vg.tanh(x) * 2.0, 350)):
+        assert sum(check_operator(operator, A).examples.values()) < most
+
+
+def test_arrays_that_an_operator_takes_as_options_stay_options():
+    report = check_operator(vg.nanquantile, np.array([1.0, 0.3, 2.2, 0.7]), np.array([0.2, 0.6]), only="gradients")
+    assert report.examples["gradients"] == 1
+
+
 def test_an_unknown_property_is_an_error():
     with pytest.raises(ValueError, match="no property is called 'gradient'"):
         check_operator(vg.exp, A, only="gradient")

@@ -17,6 +17,7 @@ from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.samples import samples_in_each_kind, samples_of
 from viewgrad.tensor.node import node_of
 from viewgrad.tensor.tensor import FUNCTIONS, UFUNCS, current_edge
+from viewgrad.testing import Failure, check_operator
 
 EPS = 1e-6
 ROWS = list(OPERATORS.values())
@@ -426,6 +427,32 @@ def check_forward_over_reverse(sample):
         outputs = differentiable_outputs(call(sample, duals))
         grads = weighted_gradients(outputs, weights, flat(duals))
         assert_close([tangent_or_zeros(g) for g in grads], expected, f"forward over reverse of {sample}")
+
+
+# -- by the check that users have --------------------------------------------------------------------------------------
+
+CHECKED = (
+    "gradients", "a graph run twice", "linear in the incoming gradient", "undefined gradients",
+    "overwritten afterwards", "layouts of arguments", "layouts of incoming gradients", "in-place form", "forward mode",
+    "second derivatives",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [o if i % 120 == 8 else pytest.param(o, marks=pytest.mark.slow) for i, o in enumerate(DIFFERENTIABLE)],
+    ids=lambda operator: operator.name,
+)
+def test_check_operator_finds_nothing(operator):
+    """What is offered to users for their operators says of each row that nothing is wrong, at the row's own samples."""
+    for sample in samples_in_each_kind(operator):
+        sample = sample.replace(**mapped(np.asarray, arrays_of(sample)))
+        try:
+            report = check_operator(operator, arguments=sample.args, options=sample.kwargs, only=CHECKED)
+        except Failure as failure:
+            assert isinstance(failure.__cause__, DifferentiabilityError) and len(operator.signature.outputs) > 1
+        else:
+            assert report.examples["gradients"] == 1 and not report.notices
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...operators.language.declaration import Operator
 from ...tensor.tensor import Tensor
 
 __all__ = ["Example", "Slot", "example_of", "mapped", "outputs_of"]
@@ -122,11 +123,11 @@ def slots_in(value: Any) -> list[int]:
     return found
 
 
-def example_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Example, list[Any]]:
-    """The call with these arguments, and what was given in its slots: tensors and arrays.
+def example_of(args: Sequence[Any], kwargs: dict[str, Any], operator: Operator | None = None) -> Example:
+    """The call with these arguments, with slots for the tensors and arrays in them.
 
     Where a tensor that requires grad is among them, those that do are differentiated; otherwise all of float or complex
-    dtype are.
+    dtype are. What a declared operator takes as an array, and not as a tensor, stays where it is.
     """
     given: list[Any] = []
 
@@ -136,11 +137,29 @@ def example_of(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Example, li
             return Slot(len(given) - 1)
         return leaf
 
-    structure = mapped(take, tuple(args)), mapped(take, dict(kwargs))
+    arguments = () if operator is None else operator.signature.arguments
+    plain = {a.name for a in arguments if a.kind not in ("tensor", "tensors")}
+    names = [a.name for a in arguments]
+    structure = (
+        tuple(
+            arg if i < len(names) and names[i] in plain and not _has_tensor(arg) else mapped(take, arg)
+            for i, arg in enumerate(args)
+        ),
+        {
+            name: arg if name in plain and not _has_tensor(arg) else mapped(take, arg)
+            for name, arg in dict(kwargs).items()
+        },
+    )
     arrays = tuple(np.array(leaf._array if isinstance(leaf, Tensor) else leaf) for leaf in given)
     floats = tuple(k for k, array in enumerate(arrays) if array.dtype.kind in "fc")
     requiring = tuple(k for k in floats if isinstance(given[k], Tensor) and given[k].requires_grad)
-    return Example(*structure, arrays, requiring or floats), given
+    return Example(*structure, arrays, requiring or floats)
+
+
+def _has_tensor(value: Any) -> bool:
+    found: list[Any] = []
+    mapped(lambda leaf: found.append(leaf) if isinstance(leaf, Tensor) else None, value)
+    return bool(found)
 
 
 def outputs_of(result: Any) -> list[tuple[str, Tensor]]:

@@ -25,7 +25,7 @@ from .report import Report
 from .script import Script
 from .shapes import of_other_shapes, with_other_lists
 from .shrinking import shrunk
-from .subject import Refused, Subject, patience, quiet, refusals, subject_of
+from .subject import Refused, Subject, declared, patience, quiet, refusals, subject_of
 from .telling import definitions_of, fresh_source_of, tell
 
 __all__ = ["PROPERTIES", "Check"]
@@ -107,7 +107,7 @@ class Check:
         progress: Any,
     ) -> Check:
         """The check, after a look at what was given."""
-        example, _ = example_of(args, kwargs)
+        example = example_of(args, kwargs, declared(operator))
         subject = subject_of(operator, inplace, reference, domain, None if kinds is None else "c" in kinds, example)
         switched_off = switched_off or {}
         names = (only,) if isinstance(only, str) else None if only is None else tuple(only)

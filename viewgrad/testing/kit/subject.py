@@ -24,7 +24,7 @@ from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .constants import numbers_in, strings_in
 
-__all__ = ["Recorded", "Refused", "Subject", "patience", "quiet", "real_parts", "refusals", "subject_of"]
+__all__ = ["Recorded", "Refused", "Subject", "declared", "patience", "quiet", "real_parts", "refusals", "subject_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -227,13 +227,18 @@ def real_parts(array: Array) -> Array:
     return (flat.astype(complex).view(float) if flat.dtype.kind == "c" else flat.astype(float)).reshape(-1)
 
 
+def declared(given: Any) -> Operator | None:
+    """The declaration of an operator, from it or from its function; None for anything else."""
+    if isinstance(given, Operator):
+        return given
+    return next((row for row in OPERATORS.values() if row.function is given), None)
+
+
 def subject_of(
     given: Any, inplace: Any, reference: Any, domain: tuple[float, float] | None, complex: bool | None, example: Example
 ) -> Subject:
     """The operator, from what the user gave."""
-    operator = given if isinstance(given, Operator) else None
-    if operator is None:
-        operator = next((row for row in OPERATORS.values() if row.function is given), None)
+    operator = declared(given)
     custom = None
     owner = getattr(given, "__self__", None)
     if isinstance(given, type) and issubclass(given, Function):
