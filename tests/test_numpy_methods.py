@@ -234,6 +234,20 @@ def test_memory_is_not_handed_to_others(name):
             found("nowhere")
 
 
+def test_functions_take_the_elements_of_flat():
+    x = leaf(*VALUES)
+    for function in (
+        lambda np, x: np.sum(x.flat),
+        lambda np, x: np.sqrt(x.flat) * 2,
+        lambda np, x: np.concatenate([x.flat, x.flat]),
+        lambda np, x: np.dot(x.flat, x.flat),
+    ):
+        for numpys in (np, numpy):
+            found = function(numpys, x)
+            assert found.requires_grad
+            numpy.testing.assert_allclose(found.detach().numpy(), function(numpy, VALUES))
+
+
 # -- by places, and by names -------------------------------------------------------------------------------------------
 
 

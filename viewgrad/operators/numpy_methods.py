@@ -271,6 +271,19 @@ class FlatElements:
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.base.reshape(-1).__array__(dtype, copy)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*map(_as_vector, args), **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*map(_as_vector, args), **kwargs)
+
+
+def _as_vector(value: Any) -> Any:
+    """The elements of a flat iterator as a tensor, also within a list of arrays."""
+    if isinstance(value, FlatElements):
+        return value.base.reshape(-1)
+    return type(value)(map(_as_vector, value)) if type(value) in (list, tuple) else value
+
 
 def _set_flat(self: Tensor, value: Any) -> None:
     FlatElements(self)[:] = value
