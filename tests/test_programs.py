@@ -299,10 +299,6 @@ def parts_of_what_overlaps_itself_are_refused(monkeypatch):
     monkeypatch.setattr(write_checks, "overlaps_itself", lambda window: True)
 
 
-def windows_with_gaps_are_raveled_without_a_copy(monkeypatch):
-    monkeypatch.setattr(vg.Tensor, "ravel", lambda self: self.reshape(-1))
-
-
 @pytest.mark.parametrize(
     "fault",
     [
@@ -318,7 +314,6 @@ def windows_with_gaps_are_raveled_without_a_copy(monkeypatch):
         views_lose_their_history_with_their_base,
         views_taken_under_no_grad_follow_their_base,
         parts_of_what_overlaps_itself_are_refused,
-        windows_with_gaps_are_raveled_without_a_copy,
     ],
 )
 def test_drawn_programs_find_a_fault_in_the_library(drawn, monkeypatch, fault):

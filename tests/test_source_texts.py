@@ -40,6 +40,8 @@ TEXTS = [
     "a = (x * 1)[:, None].swapaxes(0, 1).flatten('K'); b = columns[None].swapaxes(0, 1).flatten('K')",
     "a = np.stack([x, x]).transpose(2, 0, 1); b = a.ravel('K'); b += 1; c = a[..., ::-1].flatten('K')",
     "a = np.stack([x, -x]).diagonal().flatten('K'); b = columns.flatten('A')",
+    "a = np.broadcast_to(x, (2, 3, 3)).flatten('K'); b = np.broadcast_to(columns, (2, 2, 3)).flatten('K')",
+    "a = np.insert(columns, 1, 0.5, axis=0); b = a.ravel('F'); b += 1",
     # arrays without dimensions, and scalars
     "a = s.astype(complex); b = a; b += 1",
     "a = s * 1; b = a.astype(complex); c = b; c += 1",

@@ -75,7 +75,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     shape = tuple(count if dim == axis else n for dim, n in enumerate(arr.shape))
     while values.ndim > arr.ndim and values.shape[0] == 1:
         values = values[0]
-    return concatenate([arr, values.broadcast_to(shape)], axis).take(order, axis)
+    result = concatenate([arr, values.broadcast_to(shape)], axis).take(order, axis)
+    return result.copy("F") if arr._array.flags.fnc else result
 
 
 @composite(np.delete, method=False)
