@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import autograd, drawing, errors, fft, func, linalg, operators, symbolic, views
 from .compiler import compile
-from .naming import name_functions
+from .naming import document, name_functions
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
+from .operators.numpy_reductions import REDUCTIONS
 from .saving import load, save
 from .standard.functions import FUNCTIONS
 from .standard.inspection import install
@@ -75,6 +76,11 @@ name_functions(__name__, globals())
 name_functions(linalg.__name__, vars(linalg))
 name_functions(fft.__name__, vars(fft))
 name_functions(__name__, vars(Tensor), "Tensor.")
+document(OPERATORS, REDUCTIONS)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"})
 
 if TYPE_CHECKING:
     from math import e, inf, nan, pi

@@ -1,12 +1,14 @@
-"""Public functions know the names by which they can be had, so that they pickle."""
+"""Public functions know the names by which they can be had, so that they pickle; and operators their docstrings."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
-__all__ = ["name_functions"]
+__all__ = ["document", "name_functions"]
 
 
 def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> None:
@@ -22,6 +24,27 @@ def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> N
         if _is_nameless(function):  # once only: some have several names, the first of which is their own
             function.__module__ = module
             function.__qualname__ = f"{inside}{name}"
+
+
+def document(operators: Mapping[str, Any], functions: Mapping[str, Any]) -> None:
+    """Give operators the docstrings and annotations that `python -m viewgrad.stubs` has written.
+
+    Arguments:
+        operators: the table of operators.
+        functions: public functions that go by the names of operators, and are around them.
+    """
+    with open(os.path.join(os.path.dirname(__file__), "operators", "docstrings.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    for name, entry in entries.items():
+        if name not in operators:  # which was added since
+            continue
+        for function in (operators[name].function, functions.get(name)):
+            if type(function) is FunctionType:
+                function.__doc__ = entry["doc"]
+        if entry["annotations"] is not None:
+            for function in (operators[name].function, operators[name].inplace_function):
+                if function is not None:
+                    function.__annotations__ = entry["annotations"]
 
 
 def _is_nameless(function: FunctionType) -> bool:

@@ -1,7 +1,8 @@
 """The types of the operators for checkers and editors, written from the declarations.
 
 `python -m viewgrad.stubs` writes two stub files: `viewgrad/operators/typed.pyi`, the functions, and
-`viewgrad/tensor/methods.pyi`, the methods that operators are on `Tensor`. Nothing imports them when a program runs.
+`viewgrad/tensor/methods.pyi`, the methods that operators are on `Tensor`. Nothing imports them when a program runs. It
+writes the docstrings too; see `viewgrad/docstrings.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from .docstrings import DOCSTRINGS_FILE, docstrings_file
 from .operators import OPERATORS
 from .operators.composites import COMPOSITES
 from .operators.language.declaration import Argument, Operator
@@ -88,8 +90,16 @@ def methods_stub() -> str:
 
 
 def written_stubs() -> Mapping[Path, str]:
-    """The stub files, and what is to stand in them."""
-    return {FUNCTIONS_FILE: functions_stub(), METHODS_FILE: methods_stub()}
+    """The stub files and the file of docstrings, and what is to stand in them."""
+    types = {
+        name: {each.name: _type_of(each) for each in operator.signature.arguments} | {"return": _result(operator)}
+        for name, operator in OPERATORS.items()
+    }
+    return {
+        FUNCTIONS_FILE: functions_stub(),
+        METHODS_FILE: methods_stub(),
+        DOCSTRINGS_FILE: docstrings_file(types),
+    }
 
 
 def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:

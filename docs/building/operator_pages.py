@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 import re
-import warnings
 from collections.abc import Iterable
-from typing import Any
 
 import mathematics
 import numpy as np
@@ -16,8 +13,8 @@ import viewgrad
 from viewgrad.operators import listing
 from viewgrad.operators.codegen.compile import TENSOR_FUNCTIONS
 from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.examples import example_of
 from viewgrad.operators.language.declaration import Operator
-from viewgrad.operators.samples import samples_of
 
 __all__ = ["address_of", "families", "formula_functions", "page"]
 
@@ -167,52 +164,7 @@ def _dtypes(operator: Operator) -> str:
 
 def _example(operator: Operator) -> Iterable[str]:
     """A call with small arguments and what it gives, run now."""
-    text = _run_example(operator)
+    listed = getattr(viewgrad, operator.name, None) is operator.function
+    where = f"vg.{operator.name}" if listed else f"vg.operators.OPERATORS[{operator.name!r}]"
+    text = example_of(operator, where, viewgrad).replace("<BLANKLINE>", "")
     return ["", f"```pycon\n{text}\n```"] if text else []
-
-
-def _run_example(operator: Operator) -> str:
-    for sample in samples_of(operator):
-        arrays = [leaf for value in sample.bound().values() for leaf in (value if type(value) is list else [value])]
-        if all(not isinstance(array, np.ndarray) or array.size <= 24 for array in arrays):
-            break
-    else:
-        return ""
-    arguments = [_short(value, operator) for value in sample.args]
-    options = {name: _short(value, operator) for name, value in sample.kwargs.items()}
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), np.printoptions(precision=4, suppress=True):
-            warnings.simplefilter("ignore")
-            result = repr(operator.function(*map(_tensor, arguments), **{k: _tensor(v) for k, v in options.items()}))
-    except Exception:  # an operator that has to have larger arguments
-        return ""
-    parts = [_text(value) for value in arguments] + [f"{name}={_text(value)}" for name, value in options.items()]
-    where = "vg." if getattr(viewgrad, operator.name, None) is operator.function else "vg.operators.OPERATORS"
-    call = f"{operator.name}" if where == "vg." else f"[{operator.name!r}]"
-    line = f">>> {where}{call}({', '.join(parts)})"
-    return f"{line}\n{result}" if len(line) + len(result) < 700 else ""
-
-
-def _short(value: Any, operator: Operator) -> Any:
-    """Arrays with fewer digits and, where elements have nothing to do with each other, with fewer elements."""
-    if isinstance(value, list):
-        return [_short(item, operator) for item in value]
-    if not isinstance(value, np.ndarray):
-        return value
-    if operator.elementwise and value.ndim == 2:
-        value = value[0, :3]
-    return np.round(value, 1) if value.dtype.kind in "fc" else value
-
-
-def _tensor(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_tensor(item) for item in value]
-    return viewgrad.Tensor(value) if isinstance(value, np.ndarray) else value
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(_text(item) for item in value)}]"
-    return f"vg.Tensor({value.tolist()!r})" if isinstance(value, np.ndarray) else html.unescape(repr(value))
-
-

@@ -883,13 +883,51 @@ def yn(v: Any, self: _TensorLike) -> Tensor:
     """The Bessel function of the second kind."""
 
 def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-    """Whether all elements are true."""
+    """Whether all elements are true.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        none: the result is constant, or no number, between its steps.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.all(vg.Tensor([[0.7, -0.8, -1.2, 1.3], [1.3, 1.2, 0.7, 1.7], [-1.0, -0.4, 0.9, 0.0]]))
+        Tensor(False)
+    """
 
 def allclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are nearly equal."""
 
 def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-    """Whether any element is true."""
+    """Whether any element is true.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        none: the result is constant, or no number, between its steps.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.any(vg.Tensor([[-0.1, -0.5, 1.0, 1.5], [-0.1, 1.1, -0.0, 0.9], [1.4, -1.3, 0.1, 0.9]]))
+        Tensor(True)
+    """
 
 def append(self: _TensorLike, values: Any, axis: int | None = None) -> Tensor:
     """A tensor with values behind it, along `axis` or in row order."""
@@ -901,10 +939,46 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] 
     """A function of a tensor and an axis, applied over several axes one after the other."""
 
 def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Where the greatest value is."""
+    """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        none: the result is constant, or no number, between its steps.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.argmax(vg.Tensor([[0.4, 1.1, -0.5, -0.5], [1.4, 0.6, 0.2, 0.6], [1.4, 0.5, -0.3, 0.9]]))
+        Tensor(4)
+    """
 
 def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Where the least value is."""
+    """Where the least value is, of equal ones the first; in row order, where no axis is given.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        none: the result is constant, or no number, between its steps.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.argmin(vg.Tensor([[0.4, 0.4, 0.1, 0.1], [-0.8, -1.3, 0.7, -1.5], [-0.7, -0.7, -0.2, -0.1]]))
+        Tensor(7)
+    """
 
 def argwhere(self: _TensorLike) -> Tensor:
     """The indices of the elements that are not 0, one row for each."""
@@ -983,10 +1057,50 @@ def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_ind
     """
 
 def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
-    """The running products along `axis`."""
+    """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `cumprod_gradient(grad, self, result, axis)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.cumprod(vg.Tensor([[0.8, 0.6, 0.5, 0.9], [1.2, 0.7, 1.4, 1.0], [1.1, 1.4, 1.3, 0.8], [0.5, 0.9, 1.2, 1.0]]))
+        Tensor([0.8       , 0.48      , 0.24      , 0.216     , 0.2592    ,
+                0.18144   , 0.254016  , 0.254016  , 0.2794176 , 0.39118464,
+                0.50854003, 0.40683203, 0.20341601, 0.18307441, 0.21968929,
+                0.21968929])
+    """
 
 def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
-    """The running sums along `axis`."""
+    """The running sums along `axis`, or of the elements in row order.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `reversed_cumsum(grad, axis).reshape(self.shape)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.cumsum(vg.Tensor([[0.4, -0.9, -0.6, -0.1], [-1.3, -0.5, 0.5, -0.1], [-0.8, -0.4, -2.1, 0.5]]))
+        Tensor([ 0.4, -0.5, -1.1, -1.2, -2.5, -3. , -2.5, -2.6, -3.4, -3.8, -5.9,
+                -5.4])
+    """
 
 def delete(arr: _TensorLike, obj: Any, axis: int | None = None) -> Tensor:
     """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
@@ -1141,16 +1255,76 @@ def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> 
     """The norms of the matrices in the last two dimensions."""
 
 def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """The greatest element; equal ones share the gradient equally."""
+    """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        initial: what it begins with; None where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.max(vg.Tensor([[0.3, 0.3, 0.4, 0.2], [0.5, -0.0, -0.4, 0.3], [0.2, 1.2, -1.1, -1.1]]))
+        Tensor(1.2)
+    """
 
 def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-    """The arithmetic mean of all elements, or of those along `axis`."""
+    """The arithmetic mean of all elements, or of those along `axis`.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad / reduced_count(self.shape, axis), self.shape, axis, keepdims)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.mean(vg.Tensor([[0.2, -0.0, -0.0, -0.0], [2.0, 0.7, -0.2, 0.2], [-0.7, 0.3, -2.6, 1.4]]))
+        Tensor(0.10833333)
+    """
 
 def meshgrid(*tensors: Any, indexing: str = 'xy') -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid, from those along each axis."""
 
 def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """The least element; equal ones share the gradient equally."""
+    """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        initial: what it begins with; None where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.min(vg.Tensor([[-0.6, -0.1, 0.7, -0.2], [-1.0, -1.0, -0.4, 0.4], [-0.7, 0.6, 0.2, -0.5]]))
+        Tensor(-1.)
+    """
 
 def multi_dot(arrays: _TensorLike) -> Tensor:
     """The product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
@@ -1171,7 +1345,27 @@ def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: boo
     """The greatest value that is a number."""
 
 def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-    """The mean of the values that are numbers."""
+    """The mean of the values that are numbers.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `masked_fill(expand_reduced(grad, self.shape, axis, keepdims) / counts_beside(self, axis), isnan(self), 0)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.nanmean(vg.Tensor([[-0.4, -0.6, -0.3, -1.2], [-1.2, 0.1, 0.3, 0.7], [-1.5, -0.4, -1.5, 0.9]]))
+        Tensor(-0.425)
+    """
 
 def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
     """The least value that is a number."""
@@ -1186,7 +1380,28 @@ def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
     """The standard deviation of the values that are numbers."""
 
 def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """The sum of the values that are numbers."""
+    """The sum of the values that are numbers.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        initial: what it begins with; None where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `masked_fill(expand_reduced(grad, self.shape, axis, keepdims), isnan(self), 0)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.nansum(vg.Tensor([[-0.3, -1.7, 1.2, 1.4], [0.6, 0.1, -0.9, -0.4], [-0.4, -1.2, -1.5, 1.0]]))
+        Tensor(-2.1)
+    """
 
 def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
     """The variance of the values that are numbers."""
@@ -1246,7 +1461,28 @@ def polyval(p: _TensorLike, x: Any) -> Tensor:
     """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
 
 def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """The product of all elements, or of those along `axis`."""
+    """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        initial: what it begins with; None where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.prod(vg.Tensor([[0.6, 0.5, 0.6, 0.6], [1.0, 1.1, 1.1, 0.8], [1.2, 1.1, 1.4, 0.6], [1.0, 0.8, 1.0, 1.0]]))
+        Tensor(0.09273471)
+    """
 
 def put(self: _TensorLike, ind: Any, v: Any, mode: str = 'raise') -> None:
     """In place: write values at places counted in row order."""
@@ -1285,10 +1521,54 @@ def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
     """The elements that are in exactly one of the two, ascending."""
 
 def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
-    """The square root of the variance; gradient 0 where it is 0."""
+    """The square root of the variance; gradient 0 where it is 0.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        where: the elements that count, as a mask; True where left out.
+        mean: the mean, where it is known; None where left out.
+        correction: another name for `ddof`; None where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad / twice_or_one(result), self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.std(vg.Tensor([[-0.7, -0.6, 0.1, -0.7], [-0.5, 1.5, 0.7, -0.3], [-1.3, 0.8, 2.0, -0.7]]))
+        Tensor(0.96792303)
+    """
 
 def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-    """The sum of all elements, or of those along `axis`."""
+    """The sum of all elements, or of those along `axis`.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        initial: what it begins with; None where left out.
+        where: the elements that count, as a mask; True where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad, self.shape, axis, keepdims)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.sum(vg.Tensor([[1.2, 1.1, 0.1, -0.8], [0.4, 0.4, 0.8, 1.5], [-0.0, -0.1, -0.9, -0.4]]))
+        Tensor(3.3)
+    """
 
 def tensorinv(a: _TensorLike, ind: int = 2) -> Tensor:
     """The inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
@@ -1309,7 +1589,30 @@ def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Te
     """The matrix of the powers of a vector, one row for each element."""
 
 def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
-    """The mean of the squared distances from the mean."""
+    """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
+
+    Arguments:
+        self: a tensor, an array or a number; gradients flow to it.
+        axis: the dimension along which it works, or several; all of them for None; None where left out.
+        dtype: the dtype of the result; None where left out.
+        out: a tensor to write the result to, which is returned; None where left out.
+        ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
+        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        where: the elements that count, as a mask; True where left out.
+        mean: the mean, where it is known; None where left out.
+        correction: another name for `ddof`; None where left out.
+
+    Returns:
+        a tensor.
+
+    Gradient:
+        of self: `expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.var(vg.Tensor([[-1.2, 1.7, 0.5, -0.4], [-1.2, 1.0, -0.9, -0.5], [-1.1, 0.3, 0.2, -0.1]]))
+        Tensor(0.77909722)
+    """
 
 def vdot(self: _TensorLike, other: Any) -> Tensor:
     """The sum of products of all elements, those of the first conjugated."""

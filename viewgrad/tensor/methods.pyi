@@ -50,7 +50,26 @@ class OperatorMethods:
         """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
 
     def all(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-        """Whether all elements are true."""
+        """Whether all elements are true.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            none: the result is constant, or no number, between its steps.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.all(vg.Tensor([[0.7, -0.8, -1.2, 1.3], [1.3, 1.2, 0.7, 1.7], [-1.0, -0.4, 0.9, 0.0]]))
+            Tensor(False)
+        """
 
     def all_pole(self, a: _TensorLike) -> Tensor:
         """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
@@ -62,7 +81,26 @@ class OperatorMethods:
         """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
 
     def any(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-        """Whether any element is true."""
+        """Whether any element is true.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            none: the result is constant, or no number, between its steps.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.any(vg.Tensor([[-0.1, -0.5, 1.0, 1.5], [-0.1, 1.1, -0.0, 0.9], [1.4, -1.3, 0.1, 0.9]]))
+            Tensor(True)
+        """
 
     def append(self, values: Any, axis: int | None = None) -> Tensor:
         """A tensor with values behind it, along `axis` or in row order."""
@@ -110,10 +148,46 @@ class OperatorMethods:
         """The inverse of tanh."""
 
     def argmax(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-        """Where the greatest value is."""
+        """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            none: the result is constant, or no number, between its steps.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.argmax(vg.Tensor([[0.4, 1.1, -0.5, -0.5], [1.4, 0.6, 0.2, 0.6], [1.4, 0.5, -0.3, 0.9]]))
+            Tensor(4)
+        """
 
     def argmin(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-        """Where the least value is."""
+        """Where the least value is, of equal ones the first; in row order, where no axis is given.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            none: the result is constant, or no number, between its steps.
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.argmin(vg.Tensor([[0.4, 0.4, 0.1, 0.1], [-0.8, -1.3, 0.7, -1.5], [-0.7, -0.7, -0.2, -0.1]]))
+            Tensor(7)
+        """
 
     def argpartition(self, kth: Any, axis: _Axis = -1) -> Tensor:
         """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
@@ -302,10 +376,50 @@ class OperatorMethods:
         """The least of the values so far along a dimension, and where it is."""
 
     def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
-        """The running products along `axis`."""
+        """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `cumprod_gradient(grad, self, result, axis)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.cumprod(vg.Tensor([[0.8, 0.6, 0.5, 0.9], [1.2, 0.7, 1.4, 1.0], [1.1, 1.4, 1.3, 0.8], [0.5, 0.9, 1.2, 1.0]]))
+            Tensor([0.8       , 0.48      , 0.24      , 0.216     , 0.2592    ,
+                    0.18144   , 0.254016  , 0.254016  , 0.2794176 , 0.39118464,
+                    0.50854003, 0.40683203, 0.20341601, 0.18307441, 0.21968929,
+                    0.21968929])
+        """
 
     def cumsum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
-        """The running sums along `axis`."""
+        """The running sums along `axis`, or of the elements in row order.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `reversed_cumsum(grad, axis).reshape(self.shape)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.cumsum(vg.Tensor([[0.4, -0.9, -0.6, -0.1], [-1.3, -0.5, 0.5, -0.1], [-0.8, -0.4, -2.1, 0.5]]))
+            Tensor([ 0.4, -0.5, -1.1, -1.2, -2.5, -3. , -2.5, -2.6, -3.4, -3.8, -5.9,
+                    -5.4])
+        """
 
     def dawsn(self) -> Tensor:
         """Dawson's integral."""
@@ -358,10 +472,10 @@ class OperatorMethods:
     def ediff1d(self) -> Tensor:
         """The differences of neighbours among all elements in row order."""
 
-    def eig(self) -> Tensor:
+    def eig(self) -> tuple[Tensor, Tensor]:
         """The eigenvalues and the eigenvectors, of length 1, of square matrices."""
 
-    def eigh(self, UPLO: str = 'L') -> Tensor:
+    def eigh(self, UPLO: str = 'L') -> tuple[Tensor, Tensor]:
         """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, the lower or the upper, is read, and has a gradient."""
 
     def eigvals(self) -> Tensor:
@@ -830,7 +944,27 @@ class OperatorMethods:
         """The number of singular values above a tolerance."""
 
     def max(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-        """The greatest element; equal ones share the gradient equally."""
+        """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            initial: what it begins with; None where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.max(vg.Tensor([[0.3, 0.3, 0.4, 0.2], [0.5, -0.0, -0.4, 0.3], [0.2, 1.2, -1.1, -1.1]]))
+            Tensor(1.2)
+        """
 
     def maximum(self, other: _TensorLike) -> Tensor:
         """The greater of two; where they are equal, each gets half of the gradient."""
@@ -839,13 +973,53 @@ class OperatorMethods:
         """The greater of two; where they are equal, each gets half of the gradient."""
 
     def mean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-        """The arithmetic mean of all elements, or of those along `axis`."""
+        """The arithmetic mean of all elements, or of those along `axis`.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad / reduced_count(self.shape, axis), self.shape, axis, keepdims)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.mean(vg.Tensor([[0.2, -0.0, -0.0, -0.0], [2.0, 0.7, -0.2, 0.2], [-0.7, 0.3, -2.6, 1.4]]))
+            Tensor(0.10833333)
+        """
 
     def median(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
         """The value in the middle, or the mean of the two in the middle."""
 
     def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-        """The least element; equal ones share the gradient equally."""
+        """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            initial: what it begins with; None where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.min(vg.Tensor([[-0.6, -0.1, 0.7, -0.2], [-1.0, -1.0, -0.4, 0.4], [-0.7, 0.6, 0.2, -0.5]]))
+            Tensor(-1.)
+        """
 
     def minimum(self, other: _TensorLike) -> Tensor:
         """The lesser of two; where they are equal, each gets half of the gradient."""
@@ -890,7 +1064,27 @@ class OperatorMethods:
         """The greatest value that is a number."""
 
     def nanmean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
-        """The mean of the values that are numbers."""
+        """The mean of the values that are numbers.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `masked_fill(expand_reduced(grad, self.shape, axis, keepdims) / counts_beside(self, axis), isnan(self), 0)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.nanmean(vg.Tensor([[-0.4, -0.6, -0.3, -1.2], [-1.2, 0.1, 0.3, 0.7], [-1.5, -0.4, -1.5, 0.9]]))
+            Tensor(-0.425)
+        """
 
     def nanmedian(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
         """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
@@ -911,7 +1105,28 @@ class OperatorMethods:
         """The standard deviation of the values that are numbers."""
 
     def nansum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-        """The sum of the values that are numbers."""
+        """The sum of the values that are numbers.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            initial: what it begins with; None where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `masked_fill(expand_reduced(grad, self.shape, axis, keepdims), isnan(self), 0)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.nansum(vg.Tensor([[-0.3, -1.7, 1.2, 1.4], [0.6, 0.1, -0.9, -0.4], [-0.4, -1.2, -1.5, 1.0]]))
+            Tensor(-2.1)
+        """
 
     def nanvar(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
         """The variance of the values that are numbers."""
@@ -992,7 +1207,28 @@ class OperatorMethods:
         """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
 
     def prod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-        """The product of all elements, or of those along `axis`."""
+        """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            initial: what it begins with; None where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.prod(vg.Tensor([[0.6, 0.5, 0.6, 0.6], [1.0, 1.1, 1.1, 0.8], [1.2, 1.1, 1.4, 0.6], [1.0, 0.8, 1.0, 1.0]]))
+            Tensor(0.09273471)
+        """
 
     def ptp(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
         """The greatest value less the least; equal ones share the gradient."""
@@ -1000,7 +1236,7 @@ class OperatorMethods:
     def put(self, ind: Any, v: Any, mode: str = 'raise') -> None:
         """In place: write values at places counted in row order."""
 
-    def qr(self, mode: str = 'reduced') -> Tensor:
+    def qr(self, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
         """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
     def quantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
@@ -1220,7 +1456,7 @@ class OperatorMethods:
     def sinh_(self) -> Tensor:
         """The hyperbolic sine."""
 
-    def slogdet(self) -> Tensor:
+    def slogdet(self) -> tuple[Tensor, Tensor]:
         """The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of their absolute values."""
 
     def softmax(self, dim: _Axis = -1) -> Tensor:
@@ -1272,7 +1508,30 @@ class OperatorMethods:
         """The tensor without the dimensions of length 1, or without those named."""
 
     def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
-        """The square root of the variance; gradient 0 where it is 0."""
+        """The square root of the variance; gradient 0 where it is 0.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            where: the elements that count, as a mask; True where left out.
+            mean: the mean, where it is known; None where left out.
+            correction: another name for `ddof`; None where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad / twice_or_one(result), self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.std(vg.Tensor([[-0.7, -0.6, 0.1, -0.7], [-0.5, 1.5, 0.7, -0.3], [-1.3, 0.8, 2.0, -0.7]]))
+            Tensor(0.96792303)
+        """
 
     def sub(self, other: _TensorLike) -> Tensor:
         """The difference."""
@@ -1281,9 +1540,30 @@ class OperatorMethods:
         """The difference."""
 
     def sum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
-        """The sum of all elements, or of those along `axis`."""
+        """The sum of all elements, or of those along `axis`.
 
-    def svd(self, full_matrices: bool = True) -> Tensor:
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            initial: what it begins with; None where left out.
+            where: the elements that count, as a mask; True where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad, self.shape, axis, keepdims)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.sum(vg.Tensor([[1.2, 1.1, 0.1, -0.8], [0.4, 0.4, 0.8, 1.5], [-0.0, -0.1, -0.9, -0.4]]))
+            Tensor(3.3)
+        """
+
+    def svd(self, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
         """The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix."""
 
     def svdvals(self) -> Tensor:
@@ -1374,7 +1654,7 @@ class OperatorMethods:
     def unique(self, axis: _Axis = None) -> Tensor:
         """The distinct values, ascending; the gradient goes to where each comes first."""
 
-    def unique_all(self) -> Tensor:
+    def unique_all(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
 
     def unsqueeze(self, dim: int) -> Tensor:
@@ -1384,7 +1664,30 @@ class OperatorMethods:
         """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
     def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
-        """The mean of the squared distances from the mean."""
+        """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
+
+        Arguments:
+            self: a tensor, an array or a number; gradients flow to it.
+            axis: the dimension along which it works, or several; all of them for None; None where left out.
+            dtype: the dtype of the result; None where left out.
+            out: a tensor to write the result to, which is returned; None where left out.
+            ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
+            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            where: the elements that count, as a mask; True where left out.
+            mean: the mean, where it is known; None where left out.
+            correction: another name for `ddof`; None where left out.
+
+        Returns:
+            a tensor.
+
+        Gradient:
+            of self: `expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+
+        Example:
+            >>> import viewgrad as vg
+            >>> vg.var(vg.Tensor([[-1.2, 1.7, 0.5, -0.4], [-1.2, 1.0, -0.9, -0.5], [-1.1, 0.3, 0.2, -0.1]]))
+            Tensor(0.77909722)
+        """
 
     def vdot(self, other: Any) -> Tensor:
         """The sum of products of all elements, those of the first conjugated."""

@@ -1,0 +1,74 @@
+"""What help() and editors say of every operator: arguments, result, gradient, and an example that runs."""
+
+import doctest
+import inspect
+import warnings
+
+import numpy as np
+
+import viewgrad as vg
+from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.numpy_reductions import REDUCTIONS
+
+NAMES = sorted(name for name, operator in OPERATORS.items() if not operator.user_defined)
+# What other operators consist of; their arguments are objects that a program does not write down.
+WITHOUT_EXAMPLE = set(
+    "accumulated cast cast_exactly convolution convolution_input convolution_weight native_dropout overwritten "
+    "scatter_into_zeros window_spread window_sums".split()
+)
+
+
+def public(name):
+    """What the user calls by the name; the operator's own function where the array API has another one of that name."""
+    return REDUCTIONS.get(name, OPERATORS[name].function)
+
+
+def test_every_operator_says_what_it_takes_and_gives_and_what_its_gradient_is():
+    for name in NAMES:
+        doc = inspect.getdoc(public(name))
+        sections = [line.rstrip(":") for line in doc.splitlines() if line[:1] not in ("", " ") and line.endswith(":")]
+        wanted = ["Arguments", "Returns", "Gradient"] + ["Example"] * (name not in WITHOUT_EXAMPLE)
+        assert [each for each in sections if each in wanted] == wanted, name
+        for argument in inspect.signature(public(name)).parameters:
+            assert f"    {argument}: " in doc, (name, argument)
+        for formula in OPERATORS[name].formulas:
+            text = " ".join(formula.text.split())
+            text = text.removeprefix("flowing(").removesuffix(", grad)") if text.startswith("flowing(") else text
+            assert text in doc, name
+
+
+def test_functions_beside_operators_describe_their_own_arguments():
+    others = [name for name in NAMES if name != "fft" and getattr(vg, name) is not public(name)]
+    assert others
+    for name in others:
+        assert "Example:" in inspect.getdoc(getattr(vg, name)), name
+
+
+def test_every_example_of_an_operator_runs():
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed = []
+    for name in NAMES:
+        test = doctest.DocTestParser().get_doctest(inspect.getdoc(public(name)), {}, name, None, 0)
+        runner = doctest.DocTestRunner(optionflags=flags, verbose=False)
+        report = []
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            runner.run(test, out=report.append)
+        if runner.failures:
+            failed.append("".join(report))
+    assert not failed, "\n".join(failed)
+
+
+def test_signatures_have_types_and_defaults():
+    for name in NAMES:
+        signature = inspect.signature(public(name))
+        assert signature.return_annotation is not inspect.Signature.empty, name
+        for parameter in signature.parameters.values():
+            assert parameter.annotation is not parameter.empty, (name, parameter)
+    assert str(inspect.signature(vg.softplus)) == "(self: 'TensorLike', beta: 'float' = 1.0) -> 'Tensor'"
+
+
+def test_dir_has_public_names_only():
+    names = set(dir(vg))
+    assert set(vg.__all__) <= names
+    assert not {"OPERATORS", "COMPOSITES", "Any", "TYPE_CHECKING", "install", "naming", "sys", "_operators"} & names
+    assert all(name.startswith("__") for name in names - set(vg.__all__))

@@ -1,0 +1,170 @@
+"""The docstrings and annotations of the operators, written from the declarations.
+
+`python -m viewgrad.stubs` writes them to `viewgrad/operators/docstrings.json`, which is read when the library is
+imported: to make them takes seconds, since each has an example that is run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import viewgrad
+
+from .operators import OPERATORS
+from .operators.examples import example_of
+from .operators.language.declaration import Argument, Operator
+from .operators.numpy_reductions import REDUCTIONS
+
+__all__ = ["DOCSTRINGS_FILE", "docstring_of", "docstrings_file"]
+
+DOCSTRINGS_FILE: Final = Path(__file__).parent / "operators" / "docstrings.json"
+
+# What options of these names say, in every operator that has them.
+OPTIONS: Final = {
+    **dict.fromkeys(("axis", "dim"), "the dimension along which it works, or several; all of them for None"),
+    "axes": "the dimensions along which it works",
+    **dict.fromkeys(("keepdims", "keepdim"), "whether dimensions that are reduced stay, with length 1"),
+    "norm": "where the factor 1/n stands: with the inverse, half with each (`ortho`), or with the forward transform",
+    "n": "a length to cut or pad to with zeros, or a number of times",
+    "s": "the lengths to cut or pad to with zeros",
+    "stride": "how far the window moves at each step",
+    "padding": "how many zeros are put at each end",
+    "dilation": "the distance between elements of the window",
+    "groups": "into how many groups the channels are divided, each with weights of its own",
+    **dict.fromkeys(("kernel_size", "window", "extents"), "the size of the window"),
+    "reduction": "`mean`, `sum`, or `none` for the losses one by one",
+    "ddof": "what is subtracted from the number of elements in the divisor",
+    "v": "the order, a number",
+    "dtype": "the dtype of the result",
+    "shape": "the shape of the result",
+    "alpha": "a factor",
+    "beta": "a factor",
+    "eps": "a small number that is added to a divisor",
+    "k": "which diagonal, or how many",
+    "offset": "which diagonal",
+    "value": "the number that is written",
+    "q": "which share of the values lies below the result, between 0 and 1",
+    "UPLO": "which triangle of the matrix is read, `L` or `U`",
+    "upper": "whether the triangle is the upper one",
+    "right": "whether an interval has its right end",
+    "subscripts": "the letters of the dimensions, as in `ij,jk->ik`",
+    "decimals": "to how many digits",
+    "p": "a probability, or the order of a norm",
+    "initial": "what it begins with",
+    "where": "the elements that count, as a mask",
+    "out": "a tensor to write the result to, which is returned",
+    "correction": "another name for `ddof`",
+    "mean": "the mean, where it is known",
+}
+INFINITE_SLOPES: Final = "Where the slope is infinite, or no number, 0 flows to where the incoming gradient is 0."
+
+
+def docstring_of(operator: Operator, where: str) -> str:
+    """What an operator computes, its arguments and result, its gradient, and an example.
+
+    Arguments:
+        operator: any operator.
+        where: the expression that the user calls it by.
+    """
+    arguments = [f"{argument.name}: {_described(operator, argument)}." for argument in operator.signature.arguments]
+    return _text(operator.doc, arguments, _result(operator), _gradient(operator), example_of(operator, where, viewgrad))
+
+
+def docstring_of_reduction(operator: Operator, function: Callable[..., Any]) -> str:
+    """A docstring for a function around an operator, which takes the options that NumPy's function has.
+
+    Arguments:
+        operator: what it consists of.
+        function: the public function.
+    """
+    first, *options = inspect.signature(function).parameters.values()
+    arguments = [f"{first.name}: a tensor, an array or a number; gradients flow to it."]
+    for option in options:
+        left_out = "" if option.default is option.empty else f"; {option.default!r} where left out"
+        arguments.append(f"{option.name}: {OPTIONS.get(option.name, 'an option')}{left_out}.")
+    doc = (inspect.getdoc(function) or "").partition("\n")[0]
+    example = example_of(operator, f"vg.{operator.name}", viewgrad)
+    return _text(doc, arguments, _result(operator), _gradient(operator), example)
+
+
+def _text(doc: str, arguments: list[str], result: str, gradient: Iterable[str], example: str) -> str:
+    parts = {
+        "Arguments": arguments,
+        "Returns": [f"{result}."],
+        "Gradient": list(gradient),
+        "Example": [">>> import viewgrad as vg", *example.splitlines()] if example else [],
+    }
+    lines = [doc]
+    for title, inside in parts.items():
+        if inside:
+            lines += ["", f"{title}:", *(f"    {line}" for line in inside)]
+    return "\n".join(lines)
+
+
+def _described(operator: Operator, argument: Argument) -> str:
+    if argument.kind in ("tensor", "tensors"):
+        text = "a sequence of tensors" if argument.kind == "tensors" else "a tensor, an array or a number"
+        if operator.elementwise and len(operator.signature.tensors) > 1:
+            text += ", broadcast against the others"
+        flows = argument.name in operator.differentiable
+        optional = ", or None" if argument.optional else ""
+        return f"{text}{optional}; {'gradients flow to it' if flows else 'no gradient flows to it'}"
+    text = OPTIONS.get(argument.name, "an option")
+    return text if argument.default is None else f"{text}; {argument.default} where left out"
+
+
+def _result(operator: Operator) -> str:
+    outputs = operator.signature.outputs
+    text = "a tensor" if len(outputs) == 1 else f"tensors: {', '.join(outputs)}"
+    if not operator.elementwise:
+        return text
+    several = len(operator.signature.tensors) > 1
+    return f"{text} of the shape {'to which the arguments are broadcast' if several else 'of the argument'}"
+
+
+def _gradient(operator: Operator) -> Iterator[str]:
+    if not operator.formulas:
+        yield "none: the result is constant, or no number, between its steps."
+        return
+    infinite = False
+    for formula in operator.formulas:
+        text = " ".join(formula.text.split())
+        if text.startswith("flowing(") and text.endswith(", grad)"):
+            text, infinite = text.removeprefix("flowing(").removesuffix(", grad)"), True
+        yield f"of {', '.join(formula.inputs)}: `{text}`"
+    if infinite:
+        yield INFINITE_SLOPES
+
+
+def _annotation(argument: Argument, stated: dict[str, str]) -> str:
+    if argument.kind == "tensors":
+        return "Sequence[TensorLike]"
+    if argument.kind == "tensor":
+        return "TensorLike | None" if argument.optional else "TensorLike"
+    return stated[argument.name]
+
+
+def docstrings_file(types: dict[str, dict[str, str]]) -> str:
+    """The text of the file.
+
+    Arguments:
+        types: of each operator, the types of its options, and of its result as "return".
+    """
+    entries: dict[str, Any] = {}
+    for name, operator in sorted(OPERATORS.items()):
+        if operator.user_defined:
+            continue
+        stated = types[name]
+        if name in REDUCTIONS:
+            entries[name] = {"doc": docstring_of_reduction(operator, REDUCTIONS[name]), "annotations": None}
+            continue
+        annotations = {each.name: _annotation(each, stated) for each in operator.signature.arguments}
+        entries[name] = {
+            "doc": docstring_of(operator, f"vg.{'fft.fft' if name == 'fft' else name}"),
+            "annotations": annotations | {"return": stated["return"]},
+        }
+    return json.dumps(entries, indent=0, ensure_ascii=False) + "\n"
