@@ -102,3 +102,15 @@ def test_every_formula_can_be_written_as_mathematics():
         for formula in operator.formulas:
             text = mathematics.expression(formula.text, {})
             ElementTree.fromstring(text.replace("&#8289;", "").replace("&#160;", " "))
+
+
+def test_every_public_function_and_method_has_an_example():
+    import calls
+    import reference
+
+    # What draws whole programs, what is for those who write operators on views, and what tensors refuse.
+    left = {"testing.check_feature", "testing.check_program", "views.rebase_history"}
+    left |= {"Tensor.setflags", "Tensor.setfield"}
+    assert {name.removeprefix("viewgrad.") for name in reference.without_example()} <= left
+    for name in calls.CALLS:
+        assert calls.example(name).startswith(">>> "), name

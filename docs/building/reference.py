@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import calls
 import operator_pages
 
 import viewgrad
 from viewgrad.operators.define import OPERATORS
 
-__all__ = ["Namespace", "described", "missing", "names_of", "operator_navigation", "pages"]
+__all__ = ["Namespace", "described", "missing", "names_of", "operator_navigation", "pages", "without_example"]
 
 
 @attrs.frozen
@@ -222,11 +223,38 @@ def _section(path: str, value: Any) -> list[str]:
         options = [f"      heading: {name}", f"      toc_label: {name}"]
         if inspect.isclass(value):
             options += ["      members: null", '      filters: ["!^_"]', "      merge_init_into_class: true"]
-        return [f"[](){{ #{path} }}", "", f"::: {written}", "    options:", *options, ""]
+        return [f"[](){{ #{path} }}", "", f"::: {written}", "    options:", *options, "", *_example(path, value)]
     lines = [f"## {name} {{ #{path} }}", ""]
     if callable(value) and not inspect.isclass(value):
         lines += ["```python", f"{name}{_signature(value)}", "```", ""]
-    return [*lines, *_prose(described(value, name)), ""]
+    return [*lines, *_prose(described(value, name)), "", *_example(path, value)]
+
+
+def _example(path: str, value: Any) -> list[str]:
+    """An example, where the docstring has none."""
+    session = "" if ">>>" in (inspect.getdoc(value) or "") else calls.example(path)
+    return [f"```pycon\n{session}\n```", ""] if session else []
+
+
+def without_example() -> list[str]:
+    """The public functions and methods that have an example neither in the docstring nor in `calls.txt`."""
+    found = []
+    for namespace in NAMESPACES:
+        if namespace.as_table or namespace.module.startswith("viewgrad.symbolic"):
+            continue
+        module = importlib.import_module(namespace.module)
+        for name in names_of(namespace):
+            value = getattr(module, name)
+            if inspect.isfunction(value) and not _elsewhere(namespace, name, value):
+                found += _lacks(f"{namespace.module}.{name}", value)
+    for name, value in vars(viewgrad.Tensor).items():
+        if not name.startswith("_") and inspect.isfunction(value) and not _operator_of(name):
+            found += _lacks(f"viewgrad.Tensor.{name}", value)
+    return found
+
+
+def _lacks(path: str, value: Any) -> list[str]:
+    return [] if ">>>" in (inspect.getdoc(value) or "") or path in calls.CALLS else [path]
 
 
 def _signature(value: Callable[..., Any]) -> str:
@@ -300,7 +328,7 @@ def _tensor_page() -> str:
     lines += ["", "## Methods", ""]
     for name, value in sorted(own.items()):
         lines += [f"### {name} {{ #viewgrad.Tensor.{name} }}", "", "```python", f"{name}{_signature(value)}", "```", ""]
-        lines += [*_prose(inspect.getdoc(value) or ""), ""]
+        lines += [*_prose(inspect.getdoc(value) or ""), "", *_example(f"viewgrad.Tensor.{name}", value)]
     lines += ["## Operators as methods", "", "A trailing underscore writes in place.", "", "| method | what it gives |"]
     lines.append("|---|---|")
     for name in sorted(methods.keys() - own.keys()):
