@@ -763,9 +763,9 @@ def test_tracebacks_point_into_generated_code():
     assert "g0 = grad + arrays.fail(grad)  # failing, test_declarations.py:" in text
 
 
-def run(*arguments):
+def run(*arguments, module="viewgrad.operators"):
     """The status and the output of the command."""
-    command = [sys.executable, "-m", "viewgrad.autograd.derivatives", *arguments]
+    command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode, done.stdout, done.stderr
 
@@ -785,6 +785,7 @@ def test_the_command_shows_an_operator():
 def test_the_command_lists_the_operators():
     status, out, _ = run("list")
     assert status == 0
+    assert run("list", module="viewgrad.autograd.derivatives") == (0, out, "")  # the former name
     lines = out.splitlines()
     assert lines[0].split() == ["operator", "saved", "forward", "mode", "in", "place", "view"]
     rows = {line.split("(")[0]: line for line in lines[2:]}

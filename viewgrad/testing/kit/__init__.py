@@ -1,4 +1,7 @@
-"""The kit that finds what is wrong with an operator."""
+"""The kit that finds what is wrong with an operator.
+
+It has many files because each kind of circumstances in which an operator is tried has one.
+"""
 
 from .check import check_operator
 from .failure import Failure
