@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import subprocess
@@ -21,7 +22,9 @@ from gallery import RIGHT, WRONG
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
-from viewgrad.testing import PROPERTIES, Failure, check_operator
+from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
+from viewgrad.testing.__main__ import main
+from viewgrad.testing.progress import ProgressBar
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
@@ -193,6 +196,42 @@ def test_a_check_of_a_simple_operator_is_short():
 def test_arrays_that_an_operator_takes_as_options_stay_options():
     report = check_operator(vg.nanquantile, np.array([1.0, 0.3, 2.2, 0.7]), np.array([0.2, 0.6]), only="gradients")
     assert report.examples["gradients"] == 1
+
+
+@property_test(vg.exp, A, only=["gradients", "a graph run twice", "in-place form", "undefined gradients"])
+def test_properties_are_tests_of_their_own(report):
+    assert report.operator == "exp" and len(report.examples) == 2
+
+
+def test_a_test_of_each_property_is_named_after_it():
+    @property_test(vg.exp, A)
+    def test_exp(report): ...
+
+    (mark,) = test_exp.pytestmark
+    assert mark.args == ("property", PROPERTIES)
+    assert "in-place-form" in mark.kwargs["ids"]
+    (mark,) = test_properties_are_tests_of_their_own.pytestmark
+    assert len(mark.args[1]) == 4
+
+
+def test_from_the_command_line(capsys):
+    assert main(["viewgrad:exp", "--only", "gradients", "--only", "forward mode"]) == 0
+    assert "gradients" in capsys.readouterr().out
+    assert main(["gallery.wrong_functions:GradientIgnored", "--call", "np.array([1.0, 2.0])"]) == 1
+    assert "This program fails in the same way" in capsys.readouterr().out
+    assert main(["compare", "--programs", "3", "--backends", "viewgrad"]) == 0
+    heading, line = capsys.readouterr().out.strip().splitlines()
+    assert "refuses" in heading and line.split() == ["viewgrad", "3", "0", "0", "0"]
+
+
+def test_progress_is_shown_on_a_terminal():
+    stream = io.StringIO()
+    bar = ProgressBar(stream, always=True)
+    check_operator(vg.exp, A, only="gradients", progress=bar.update)
+    bar.finish()
+    shown = stream.getvalue().split("\r")
+    assert any("gradients" in line for line in shown) and not shown[-1].strip()
+    assert len({len(line) for line in shown if line}) == 1  # each line covers the one before
 
 
 def test_an_unknown_property_is_an_error():

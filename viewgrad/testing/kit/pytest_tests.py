@@ -20,7 +20,7 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
 
     Arguments:
         operator: the operator.
-        args, kwargs: as for `check_operator`.
+        args, kwargs: as for `check_operator`; with `only=` there are tests of these properties alone.
 
     Returns:
         A decorator for a function, which gives the tests their name. If it has an argument `report`, it is called with
@@ -33,6 +33,8 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
         ... def test_exp(report): ...
     """
     pytest: Any = importlib.import_module("pytest")  # which those who do without it need not have
+    only = kwargs.get("only")
+    chosen = PROPERTIES if only is None else (only,) if isinstance(only, str) else tuple(only)
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         takes_report = "report" in inspect.signature(function).parameters
@@ -47,8 +49,8 @@ def property_test(operator: Any, *args: Any, **kwargs: Any) -> Callable[[Callabl
 
         test.__name__, test.__qualname__ = function.__name__, function.__qualname__
         test.__doc__, test.__module__ = function.__doc__, function.__module__
-        names = [name.replace(" ", "-") for name in PROPERTIES]
-        marked: Callable[..., None] = pytest.mark.parametrize("property", PROPERTIES, ids=names)(test)
+        names = [name.replace(" ", "-") for name in chosen]
+        marked: Callable[..., None] = pytest.mark.parametrize("property", chosen, ids=names)(test)
         return marked
 
     return decorate
