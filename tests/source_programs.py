@@ -25,7 +25,10 @@ PRODUCTS = ["ij,jk->ik", "ij,ij->i", "i,i", "i,j->ij", "ij,j", "...i,...i->..."]
 # {a}: any array. {b}: what can be broadcast with it. {c}: an array of its shape. {mask}: one for its shape. {index}: an
 # index for it. {axis}: a dimension. {axes}: a dimension, or None. {places}: some indices along the first dimension.
 EXPRESSIONS = [
-    "np.{ufunc}({a})", "np.{pair}({a}, {b})", "np.{pair}({b}, {a})", "{a} {sign} {b}", "{number} {sign} {a}",
+    "{a}.copy().reshape(-1, order='A')", "np.broadcast_to({a}, (2, *{a}.shape)).flatten('K')", "{a}[::2].ravel()",
+    "{a}[..., ::2].ravel()", "{a}.conj()", "np.average({a}, weights=np.full({a}.shape, 0.3, np.float16))",
+    "np.average({a}, axis={axes}, weights=np.full({a}.shape, 0.3, np.float16))", "np.{ufunc}({a})",
+    "np.{pair}({a}, {b})", "np.{pair}({b}, {a})", "{a} {sign} {b}", "{number} {sign} {a}",
     "np.true_divide({a}, np.abs({b}) + 1.5)", "np.power(np.abs({a}) + 0.5, {b})", "{a} ** {power}",
     "np.{reduction}({a}, axis={axes})", "np.{reduction}({a}, axis={axes}, keepdims=True)", "{a}.{method}()",
     "np.{sums}({a}, axis={axes}, where={mask})", "np.{sums}({a}, axis={axes}, where={mask}, keepdims=True)",
@@ -61,8 +64,9 @@ EXPRESSIONS = [
 ]  # fmt: skip
 # {t}: an array that is written to. {value}: what can be broadcast to it. {w}, {v}: a window of it, what fits there.
 STATEMENTS = [
-    "{w} = {v}", "{w} = {v}", "{w} = {v}", "{w} += {v}", "{w} *= {v}", "{w} -= {v}", "{w} /= 1.5 + np.cos({v})",
-    "{w} **= {power}", "{w} = {t}[{index}]", "{t} += {value}", "{t} *= {value}", "{t} -= {value}", "{t} @= {t}",
+    "row = {t}[...]; row @= {t}", "row = {t}[...]; row **= 2", "row = {t}; row += {value}", "{w} = {v}", "{w} = {v}",
+    "{w} = {v}", "{w} += {v}", "{w} *= {v}", "{w} -= {v}", "{w} /= 1.5 + np.cos({v})", "{w} **= {power}",
+    "{w} = {t}[{index}]", "{t} += {value}", "{t} *= {value}", "{t} -= {value}", "{t} @= {t}",
     "{t}[{index}], {t}[{again}] = {t}[{again}], {t}[{index}]", "{t}[{advanced}] = {number}",
     "{t}[{advanced}] += {number}", "np.{plain_pair}({value}, {value}, out={t})",
     "np.{plain_pair}({value}, {value}, out={t}, where={mask})", "np.{plain_ufunc}({value}, {t})",

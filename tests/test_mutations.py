@@ -1,0 +1,228 @@
+"""The source programs tested: each mend taken out again is found by one of them.
+
+As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for what programs drawn as steps do not do.
+"""
+
+import numpy as np
+import pytest
+from source_programs import Refused, SourceProgram, Wrong, check
+
+import viewgrad as vg
+from viewgrad.operators import OPERATORS, numpy_dispatch, numpy_reductions
+from viewgrad.operators.composites import COMPOSITES
+from viewgrad.operators.derivatives import formulas
+from viewgrad.tensor.tensor import FUNCTIONS, as_scalar, is_scalar
+from viewgrad.views import gather
+
+ravel, getitem, setitem = vg.Tensor.ravel, vg.Tensor.__getitem__, vg.Tensor.__setitem__
+astype, matmul, norm = vg.Tensor.astype, vg.Tensor.__matmul__, FUNCTIONS[np.linalg.norm]
+FAULTS = {}
+
+
+def fault(function):
+    FAULTS[function.__name__] = function
+    return function
+
+
+def method(patch, name, function):
+    patch.setattr(vg.Tensor, name, function)
+
+
+def meaning(patch, numpy, function):
+    patch.setitem(FUNCTIONS, numpy, function)
+
+
+def scalar_of(result):
+    return as_scalar(result) if not result.ndim and not is_scalar(result) else result
+
+
+def numbers_for_arrays(index):
+    items = index if type(index) is tuple else (index,)
+    items = tuple(int(item) if isinstance(item, np.ndarray) and not item.ndim else item for item in items)
+    return items if type(index) is tuple else items[0]
+
+
+# -- values and gradients ----------------------------------------------------------------------------------------------
+
+
+@fault
+def unique_values_lose_their_gradient(patch):
+    meaning(patch, np.unique, lambda x: vg.Tensor(np.unique(x.detach().numpy())))
+
+
+@fault
+def sort_does_nothing(patch):
+    method(patch, "sort", lambda self, axis=-1: None)
+
+
+@fault
+def compress_swaps_its_arguments(patch):
+    compress = FUNCTIONS[np.compress]
+    method(patch, "compress", lambda self, axis, condition: compress(condition, self, axis))
+
+
+@fault
+def dtypes_of_reductions_are_ignored(patch):
+    patch.setattr(numpy_reductions, "of_dtype", lambda result, dtype: result)
+    patch.setattr(numpy_dispatch, "of_dtype", lambda result, dtype: result)
+
+
+@fault
+def variances_of_complex_numbers_square_without_conjugates(patch):
+    def broken(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **options):
+        deviation = self - self.mean(axis, keepdims=True)
+        return (deviation * deviation).real.mean(axis, keepdims=keepdims)
+
+    meaning(patch, np.var, broken)
+
+
+@fault
+def percentiles_keep_single_precision(patch):
+    meaning(patch, np.percentile, lambda a, q, axis=None: COMPOSITES["percentile"](a, q, axis))
+
+
+@fault
+def weights_are_summed_in_their_own_precision(patch):
+    meaning(patch, np.average, lambda a, axis, weights: (a * weights).sum(axis) / weights.sum(axis))
+
+
+@fault
+def differences_of_order_zero_take_what_is_prepended(patch):
+    diff = FUNCTIONS[np.diff]
+    meaning(patch, np.diff, lambda a, n=1, axis=-1, **options: diff(a, n=n or 1, axis=axis, **options))
+
+
+@fault
+def products_in_place_bind_a_new_value(patch):
+    method(patch, "__imatmul__", lambda self, other: matmul(self, other))
+
+
+@fault
+def elements_taken_twice_count_once(patch):
+    def broken(self, accumulator, grad):
+        accumulator[self.index] += grad
+
+    patch.setattr(gather.IndexBackward, "add_to", broken)
+
+
+@fault
+def the_last_of_several_values_is_not_known(patch):
+    patch.setattr(gather, "last_writers", lambda array, index: None)
+
+
+@fault
+def norms_have_the_gradient_of_their_square(patch):
+    meaning(patch, np.linalg.norm, lambda x, axis=None: norm(x.detach(), axis=axis) + (x * x.conj()).real.sum(axis) * 0)
+
+
+@fault
+def elements_are_counted_in_rows_in_any_order(patch):
+    method(patch, "flatten", lambda self, order="C": ravel(self).clone())
+
+
+@fault
+def masks_are_repeated_from_the_start(patch):
+    meaning(patch, np.place, lambda arr, mask, vals: arr.copy_where_(vals[0], mask))
+
+
+# -- who shares memory, and what is a scalar ---------------------------------------------------------------------------
+
+
+@fault
+def windows_with_gaps_are_raveled_without_a_copy(patch):
+    method(patch, "ravel", lambda self, order="C": self.reshape(-1) if order == "C" else ravel(self, order))
+
+
+@fault
+def flattening_shares_memory(patch):
+    method(patch, "flatten", lambda self, order="C": ravel(self, order))
+
+
+@fault
+def an_array_without_dimensions_is_a_number_as_an_index(patch):
+    method(patch, "__getitem__", lambda self, index: getitem(self, numbers_for_arrays(index)))
+    method(patch, "__setitem__", lambda self, index, value: None)
+
+
+@fault
+def a_diagonal_by_einsum_is_a_copy(patch):
+    einsum = FUNCTIONS[np.einsum]
+    meaning(patch, np.einsum, lambda *args: einsum(*args) * 1)
+
+
+@fault
+def conjugates_of_real_numbers_are_copies(patch):
+    method(patch, "conj", lambda self: self if is_scalar(self) else OPERATORS["conj"].function(self.clone()))
+
+
+@fault
+def copies_keep_the_layout(patch):
+    method(patch, "copy", lambda self, order="C": self if is_scalar(self) else self.clone())
+
+
+@fault
+def what_where_gives_is_a_scalar(patch):
+    where = FUNCTIONS[np.where]
+    meaning(patch, np.where, lambda *args: scalar_of(where(*args)))
+
+
+@fault
+def what_astype_gives_is_a_scalar(patch):
+    method(patch, "astype", lambda self, dtype, *args: scalar_of(astype(self, dtype, *args)))
+
+
+@fault
+def what_tensordot_gives_is_a_scalar(patch):
+    tensordot = FUNCTIONS[np.tensordot]
+    meaning(patch, np.tensordot, lambda *args: scalar_of(tensordot(*args)))
+
+
+@fault
+def broadcast_dimensions_change_places(patch):
+    order = lambda array: sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+    patch.setattr(formulas, "memory_order", order)
+    patch.setattr("viewgrad.operators.numpy_methods.memory_order", order)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@fault
+def the_axis_of_expand_dims_is_not_known(patch):
+    def broken(a, axis):
+        raise TypeError("no axis")
+
+    meaning(patch, np.expand_dims, broken)
+
+
+@fault
+def masks_take_values_of_their_own_shape_only(patch):
+    def broken(self, mask, values):
+        if np.ndim(values) and np.shape(values) != self.shape:
+            raise ValueError("another shape")
+        self.copy_where_(values, mask)
+
+    meaning(patch, np.putmask, broken)
+
+
+@fault
+def windows_that_slide_are_not_known(patch):
+    patch.delitem(FUNCTIONS, np.lib.stride_tricks.sliding_window_view)
+
+
+@fault
+def elements_of_a_number_cannot_be_put(patch):
+    def broken(self, ind, v, mode="raise"):
+        self[np.unravel_index(np.asarray(ind), self.shape)] = v
+
+    method(patch, "put", broken)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.filterwarnings("ignore")
+def test_source_programs_find_each_mend_that_is_taken_out(name, monkeypatch):
+    FAULTS[name](monkeypatch)
+    with pytest.raises((Wrong, Refused, IndexError, TypeError, ValueError)):
+        for seed in range(2500):
+            check(SourceProgram(seed, 5))

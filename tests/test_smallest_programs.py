@@ -1,0 +1,113 @@
+"""The smallest programs that once went wrong, and have no other home."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import grad
+from viewgrad.errors import AutogradError
+
+
+def leaf(data):
+    return vg.Tensor(data, requires_grad=True)
+
+
+def test_unique_values_are_gathered():
+    x = leaf([3.0, 1.0, 3.0])
+    values = np.unique(x)
+    assert grad((values * np.array([5.0, 7.0])).sum(), x)[0].tolist() == [7, 5, 0]
+
+
+@pytest.mark.parametrize("function", [np.tril, np.triu])
+def test_a_triangle_of_a_vector_has_a_gradient_of_its_shape(function):
+    x = leaf([1.0, 2.0, 3.0])
+    assert grad(function(x).sum(), x)[0].tolist() == ([3, 2, 1] if function is np.tril else [1, 2, 3])
+
+
+def test_a_tensor_of_a_tensor_with_history_is_refused():
+    x = leaf([1.0, 2.0])
+    with pytest.raises(AutogradError, match=r"clone\(\)"):
+        vg.Tensor(x * 2.0)
+    assert vg.Tensor(vg.zeros(2)).tolist() == [0, 0]
+
+
+def test_masked_arrays_are_refused_beside_a_history():
+    x = leaf([1.0, 2.0])
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    acts = (lambda: x * masked, lambda: vg.Tensor(masked), lambda: np.add(x, masked), lambda: vg.zeros(2).add_(masked))
+    for act in acts:
+        with pytest.raises(Exception, match="mask"):
+            act()
+
+
+def test_the_diagonal_by_einsum_is_written_through():
+    x = leaf(np.eye(3))
+    matrix = x * 1.0
+    np.einsum("ii->i", matrix)[...] = 5.0
+    assert matrix.detach().numpy().diagonal().tolist() == [5, 5, 5]
+    assert grad(matrix.sum(), x)[0].tolist() == (1 - np.eye(3)).tolist()
+
+
+def test_sort_is_in_place():
+    x = leaf([3.0, 1.0, 2.0])
+    t = x * 1.0
+    assert t.sort() is None
+    assert grad((t * np.array([1.0, 10.0, 100.0])).sum(), x)[0].tolist() == [100, 1, 10]
+
+
+def test_pieces_of_equal_length_are_needed_for_split():
+    with pytest.raises(ValueError, match="equal"):
+        np.split(leaf([1.0, 2.0, 3.0]), 2)
+
+
+def test_differences_of_order_zero_are_the_values():
+    assert np.diff(leaf([1.0, 2.0]), n=0, prepend=1.0).tolist() == [1, 2]
+
+
+def test_values_that_are_no_numbers_are_all_kept_by_unique_all():
+    x = np.array([np.nan, 1.0, np.nan])
+    np.testing.assert_array_equal(np.unique_all(vg.Tensor(x)).values.numpy(), np.unique_all(x).values)
+
+
+def test_windows_of_nothing_as_complex_numbers():
+    x = leaf(np.zeros((0, 2)))
+    assert grad(vg.view_as_complex(x * 1.0).real.sum(), x)[0].shape == (0, 2)
+
+
+def test_weighted_sums_of_exponentials():
+    x = leaf([1.0, 2.0])
+    weights = np.array([1.0, 3.0])
+    (g,) = grad(vg.logsumexp(x, b=weights), x)
+    shares = weights * np.exp([1.0, 2.0])
+    np.testing.assert_allclose(g, shares / shares.sum())
+
+
+def test_gradients_with_respect_to_nothing():
+    empty = leaf(np.zeros((0, 3)))
+    assert grad((empty * 2.0).sum(), empty)[0].shape == (0, 3)
+    assert vg.func.grad(lambda a: (a * 2.0).sum())(vg.zeros(0)).shape == (0,)
+    assert vg.func.jacrev(lambda a: a * 2.0)(vg.zeros(0)).shape == (0, 0)
+    assert vg.autograd.gradcheck(lambda a: a * 2.0, empty)
+
+
+def test_repeating_a_number_along_its_only_axis():
+    s = leaf(2.0)
+    assert grad(np.repeat(s, 3, axis=0).sum(), s)[0].item() == 3.0
+
+
+def test_joined_and_multiplied_into_something_else():
+    x = leaf([1.0, 2.0])
+    joined, product = vg.zeros(4), vg.zeros(())
+    np.concatenate([x, x], out=joined)
+    np.dot(x, x, out=product)
+    assert grad(joined.sum() + product, x)[0].tolist() == [4, 6]
+    assert np.concatenate([x, x], dtype=np.float32).dtype == np.float32
+
+
+def test_what_the_tangent_of_a_tangent_is():
+    from viewgrad.autograd import forward_ad
+
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 0.0]))
+        dual *= 3.0
+        assert forward_ad.unpack_dual(dual).tangent.tolist() == [3, 0]
