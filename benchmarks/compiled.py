@@ -1,4 +1,4 @@
-"""Compiled programs: value and gradient, eager, compiled to Python and by Numba, in C by hand, and by JAX.
+"""Compiled programs: value and gradient, eager, compiled to Python and by Numba, in C by hand, by JAX, PyTorch.
 
     python -m benchmarks.compiled [--quick] [--only NAME ...]
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import importlib
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -454,6 +456,49 @@ def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[f
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
+def in_torch(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
+    """Programs of rows and planes as PyTorch's eager engine takes them, where it is installed."""
+    if name not in IN_TORCH or importlib.util.find_spec("torch") is None:
+        return {}
+    torch = importlib.import_module("torch")
+    function = IN_TORCH[name]
+    leaves = [torch.tensor(array, requires_grad=True) for array in arrays]
+
+    def run() -> tuple[float, list[Array]]:
+        value = function(torch, *leaves)
+        return value.item(), [gradient.numpy() for gradient in torch.autograd.grad(value, leaves)]
+
+    return {"PyTorch": run}
+
+
+def heat_in_torch(torch: Any, u: Any) -> Any:
+    """The heat equation, in place: what is added saves nothing, so PyTorch takes it."""
+    u = u.clone()
+    for _ in range(100):
+        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    return (u * u).sum()
+
+
+def recurrence_in_torch(torch: Any, x: Any, a: Any) -> Any:
+    """The recurrence with a list of rows, since PyTorch refuses the table."""
+    rows = [x[0]]
+    for i in range(1, len(x)):
+        rows.append(a * rows[-1] + x[i])
+    y = torch.stack(rows)
+    return (y * y).sum()
+
+
+def row_fill_in_torch(torch: Any, x: Any) -> Any:
+    """The table filled row by row."""
+    y = torch.zeros_like(x)
+    for i in range(len(x)):
+        y[i] = x[i] * 2.0
+    return y.sum()
+
+
+IN_TORCH: Final = {"heat": heat_in_torch, "recurrence": recurrence_in_torch, "row-fill": row_fill_in_torch}
+
+
 @attrs.define
 class CompiledTimes:
     """The times of one program on each engine, in seconds."""
@@ -490,7 +535,7 @@ def measure_compiled(names: Sequence[str], quick: bool) -> list[CompiledTimes]:
             engines[f"compiled, {executor}"] = ours(compiled, arrays)
         if library is not None and name in IN_C:
             engines["C"] = in_c(library, name, arrays)
-        engines |= in_jax(name, arrays)
+        engines |= in_jax(name, arrays) | in_torch(name, arrays)
         notes = []
         value, gradients = engines["eager"]()
         for engine, run in engines.items():

@@ -92,7 +92,19 @@ PROGRAMS = {
     "calls with several results": lambda x: vg.linalg.svd(x)[1].sum() + vg.linalg.slogdet(x)[1],
     "index arrays": lambda x: x[[0, 2, 2], [1, 1, 3]].sum() * x[np.array([1, 0])].prod() + vg.take(x, [1, 2], 1).sum(),
 }  # fmt: skip
-LOOPS = [gauss_seidel, triangular_slices, irregular_rows, steps_by_max, walk_in_sorted_order]
+def lists_of_scalars(x):
+    symbols = np.random.default_rng(0).integers(0, 5, 30).tolist()
+    n = 4
+    alpha, total = [x[0, i] * x[0, i] + 1 for i in range(n)], 0.0
+    for symbol in symbols:
+        alpha = [sum(alpha[i] * (x[i, j] ** 2 + 1) for i in range(n)) * (x[symbol, j] ** 2 + 1) for j in range(n)]
+        scale = sum(alpha)
+        alpha = [a / scale for a in alpha]
+        total = total + np.log(scale)
+    return total
+
+
+LOOPS = [lists_of_scalars, gauss_seidel, triangular_slices, irregular_rows, steps_by_max, walk_in_sorted_order]
 
 
 def check(f, executor, size=6):

@@ -1,5 +1,7 @@
 """The text of the graphs of five small programs."""
 
+import re
+
 import pytest
 from leaves import leaf
 
@@ -195,3 +197,23 @@ graph(%grad0 : float64[] grad):
       return (%27)
   return (%29)
 """
+
+
+def test_a_drawing_has_a_box_for_each_node_and_no_arrow_from_nowhere():
+    def f(x):
+        y = x.clone()
+        y[1:] *= 2.0
+        return (y * vg.exp(x)).sum() if y[0] > 0 else y.sum()
+
+    graph = vg.symbolic.trace(f, vg.ones(3, requires_grad=True))
+    gradient = vg.symbolic.differentiate(graph)
+    for each in (graph, gradient.f, gradient.df):
+        text = each.to_dot()
+        drawn = re.findall(r"^ *(n\d+) \[", text, re.MULTILINE)
+        arrows = re.findall(r"(n\d+) -> (n\d+)", text)
+        assert len(drawn) == len(set(drawn))
+        assert {end for arrow in arrows for end in arrow} <= set(drawn)
+        assert text.count("ellipse") == len(each.inputs) + len(each.outputs)
+        assert len(drawn) == text.count("[label=") - len(arrows)
+        assert text.count("subgraph") == text.count("GradOf")
+        assert text.count("{") == text.count("}")

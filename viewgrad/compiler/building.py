@@ -42,15 +42,15 @@ MOST_SPILLED: Final = 40
 
 
 class SpillError(NotCompiledError):
-    """Values of a place are used that are not the latest ones, and must go through memory.
+    """Values of some places are used that are not the latest ones, and must go through memory.
 
     Attributes:
-        key: the key of the place.
+        keys: the keys of the places.
     """
 
-    def __init__(self, message: str, key: Any) -> None:
+    def __init__(self, message: str, *keys: Any) -> None:
         super().__init__(message)
-        self.key = key
+        self.keys = frozenset(keys)
 
 
 def build(lower: Callable[[frozenset[Any]], Stream]) -> tuple[Stream, Program]:
@@ -69,9 +69,9 @@ def build(lower: Callable[[frozenset[Any]], Stream]) -> tuple[Stream, Program]:
                 stream = lower(spilled)
                 return stream, Builder(stream, choices=False).program()
         except SpillError as error:
-            if len(spilled) >= MOST_SPILLED or error.key in spilled:
+            if len(spilled) >= MOST_SPILLED or not error.keys - spilled:
                 raise
-            spilled |= {error.key}
+            spilled |= error.keys
 
 
 class Builder:
@@ -91,6 +91,7 @@ class Builder:
         self.kept: dict[int, Base] = {}  # by place: the register of its latest value
         self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by place: the steps that give its values
         self.scopes: list[tuple[list[tuple[int | None, Any]], set[int]]] = []
+        self.spills: list[SpillError] = []
 
     def program(self) -> Program:
         """The program."""
@@ -106,6 +107,8 @@ class Builder:
             )
         ints = [() if type(term) is Choice else tuple([constant(n) for n in term.ints]) for term in terms]
         block = self.block(terms, ints)
+        if self.spills:
+            raise SpillError(str(self.spills[0]), *[key for spill in self.spills for key in spill.keys])
         for place, base in self.kept.items():
             for owner, step in self.defined[place]:
                 at = owner.items.index(step)
@@ -239,7 +242,11 @@ class Builder:
                 return Number(float(bits[0]))
             return Table(self._name("F"), bits, block)
         place, labels = operand
-        return Operand(self._found(block, place, next(ages)), labels)
+        try:
+            return Operand(self._found(block, place, next(ages)), labels)
+        except SpillError as error:  # there may be more of them
+            self.spills.append(error)
+            return Number(0.0)
 
     def _found(self, block: Block, place: int, age: Integer) -> Step:
         """The step that gives a value, or that reads it, which is put at the end of the block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import weakref
 from typing import Any, Final
 
@@ -376,7 +377,7 @@ def existing_tensors() -> dict[int, weakref.ref[Any]]:
 def _reaches(window: Window, shape: tuple[int, ...]) -> bool:
     """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
     return 0 in window.sizes or window.dtype is not None or (
-        0 <= lowest(window) and highest(window) < max(1, int(np.prod(shape, dtype=object)))
+        0 <= lowest(window) and highest(window) < max(1, math.prod(shape))
     )
 
 
