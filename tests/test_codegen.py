@@ -7,6 +7,7 @@ import linecache
 import subprocess
 import sys
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +96,16 @@ def test_generated_lines_name_their_row():
     assert f"g0 = grad / 2 + arrays.absent_slope(self)  # halved, test_codegen.py:{line}" in [
         text.removeprefix("grad = ") for text in lines
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("square", "elementwise.py"), ("pow", "elementwise.py"), ("ndtr", "special_functions.py")]
+)
+def test_the_line_of_a_row_is_that_which_names_it(name, file):
+    _, _, place = OPERATORS[name].row.partition(", ")
+    found, _, number = place.partition(":")
+    lines = (Path(vg.operators.derivatives.__file__).parent / file).read_text().splitlines()
+    assert found == file and any(f'"{name}' in line for line in lines[int(number) - 1 : int(number) + 2])
 
 
 @vg.autograd.formula_function

@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import attrs
@@ -36,6 +37,7 @@ from .samples.trials import trial_of
 __all__ = ["OPERATORS", "define_op", "row"]
 
 OPERATORS: Final[dict[str, Operator]] = {}
+TABLES: Final = str(Path(__file__).with_name("derivatives"))
 
 
 def row(
@@ -101,7 +103,7 @@ def row(
         user_defined=False,
         kinds=kinds,
         find_trial=find_trial,
-        row=_place(signature),
+        places=_places(),
         gives_arrays=gives_arrays,
     )
     operator.recipe = _of_the_library, (operator.name,)
@@ -126,12 +128,14 @@ def _register_late(numpy: LateFunction, function: Callable[..., Any]) -> None:
         register(found, function)
 
 
-def _place(signature: str) -> str:
-    """Which row that is, and where it stands: in the function that calls the caller."""
-    frame = sys._getframe(2)
-    file = frame.f_code.co_filename
-    file = file if file.startswith("<") else Path(file).name
-    return f"{signature.partition('(')[0].strip()}, {file}:{frame.f_lineno}".replace("\n", " ")
+def _places() -> tuple[tuple[str, int], ...]:
+    """Where an operator is declared: in the function that calls the caller, or a call of that, among the tables."""
+    frame: FrameType | None = sys._getframe(2)
+    places: list[tuple[str, int]] = []
+    while frame is not None and (not places or frame.f_code.co_filename.startswith(TABLES)):
+        places.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(places)
 
 
 def _declare(
@@ -305,7 +309,7 @@ def define_op(
         lists=lists,
         doc=doc,
         user_defined=True,
-        row=_place(signature),
+        places=_places(),
         kinds=UNDECIDED if kinds is None else kinds,
         find_trial=lambda: Trial(domain, samples, reference),
     )

@@ -155,7 +155,7 @@ def environment_of(operator: Operator) -> dict[str, Any]:
     label = name
     if operator.user_defined and f"<viewgrad generated: {name}>" in linecache.cache:
         label = f"{name}, definition {next(_generation)}"  # tracebacks into the earlier one go on showing its source
-    module = ModuleType(f"viewgrad.operators.generated.{label}", f"Generated from {operator.row}.")
+    module = ModuleType(f"viewgrad.operators.generated.{label}", f"Generated from the row of {name}.")
     module.__file__ = f"<viewgrad generated: {label}>"
     environment = vars(module)
     environment |= {
@@ -193,7 +193,7 @@ def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
 def _first_call(operator: Operator, name: str, which: str) -> str:
     signature = operator.signature
     call = f"_write({operator.name}_operator, {which!r}, _this_{which})({signature.call()})"
-    return f"def {name}({signature.parameters()}):\n    return {call}  # {operator.row}\n"
+    return f"def {name}({signature.parameters()}):\n    return {call}  # {operator.name}\n"
 
 
 def write(operator: Operator, which: str, function: FunctionType) -> FunctionType:

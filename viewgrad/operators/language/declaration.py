@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import linecache
+import re
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -258,7 +261,7 @@ class Operator:
         kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument where
             they differ. "?" of a user's operator that does not say so, until a complex number comes.
         find_trial: finds what the operator is tested on.
-        row: the name, and where it is declared, as generated code says it.
+        places: the lines of the files that declare it, the innermost call first.
         gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
         recipe: a function, and its arguments, that give the operator again in another process.
     """
@@ -276,7 +279,7 @@ class Operator:
     kinds: str | Mapping[str, str] = "f"
     find_trial: Callable[[], Trial] = Trial
     gives_arrays: bool = False
-    row: str = ""
+    places: tuple[tuple[str, int], ...] = ()
     recipe: tuple[Callable[..., Operator], tuple[Any, ...]] | None = None
     function: Callable[..., Any] = attrs.field(default=None)
     inplace_function: Callable[..., Any] = attrs.field(default=None)
@@ -327,6 +330,19 @@ class Operator:
     def inplace_declaration(self) -> Operator | None:
         """The operator that the in-place variant is made of, where the row states it itself."""
         return self.reading.inplace_declaration
+
+    @functools.cached_property
+    def row(self) -> str:
+        """The name, and where it is declared, as generated code says it: at a call that mentions the name."""
+        if not self.places:
+            return self.name
+        file, number = self.places[-1]
+        for path, first in self.places:
+            lines = linecache.getlines(path)[first - 1 : first + 2]
+            if any(re.search(rf"[\"']{self.name}\b", line) for line in lines):
+                file, number = path, first
+                break
+        return f"{self.name}, {file if file.startswith('<') else Path(file).name}:{number}"
 
     @functools.cached_property
     def trial(self) -> Trial:
