@@ -128,7 +128,7 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
         The dual tensor, a view of `tensor`.
 
     Raises:
-        ForwardModeError: where no level is open, or `tensor` has a tangent at this level already.
+        ForwardModeError: where no level is open, or one of the two has a tangent at this level already.
         DifferentiabilityError: for an integer or bool tensor.
         GradientMismatchError: for a tangent of another shape or dtype.
     """
@@ -149,6 +149,11 @@ def make_dual(tensor: Tensor, tangent: Tensor) -> Tensor:
     if tangent_of(tensor, level) is not None:
         raise ForwardModeError(
             "this tensor has a tangent at this level already; use unpack_dual(tensor).primal, or a level inside it"
+        )
+    if tangent_of(tangent, level) is not None:
+        raise ForwardModeError(
+            "the tangent has a tangent at this level itself, which would be lost; give unpack_dual(tangent).primal, or "
+            "open a level inside this one for derivatives of derivatives"
         )
     dual = _apart(tensor, MakeDualBackward)
     make_dual_root(dual, tensor, tangent, level)
