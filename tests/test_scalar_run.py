@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import viewgrad as vg
 from viewgrad.errors import FreedGraphError
 from viewgrad.operators.scalar_nodes import ScalarOfOne, ScalarOfTwo
+from viewgrad.tensor.ownership import TRUSTED
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e200, np.inf, -np.inf, np.nan]
 OF_TWO = {
@@ -192,6 +193,7 @@ def test_hooks_and_retained_gradients_see_whole_gradients(steps, every):
     assert np.allclose(*found, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
 def test_a_value_used_after_later_writes_costs_no_gradient_of_its_own():
     """A read that waits for nothing must not make gradients for versions of its base that have none yet."""
 

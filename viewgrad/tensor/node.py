@@ -238,6 +238,9 @@ class _Unfinished(NodeHooks):
             raise AttributeError(name)
         raise InterruptedWriteError(UNFINISHED_WRITE.format("in place"))
 
+    def __repr__(self) -> str:
+        return "UNFINISHED"
+
 
 UNFINISHED: Final = _Unfinished()
 UNFINISHED_WRITE: Final = (
