@@ -44,5 +44,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Let links lead where their targets are in the site, and draw pictures."""
+    if page.file.src_uri.startswith(("guides/", "tutorials/")):  # what explains comes before what lists
+        page.meta.setdefault("search", {"boost": 4})
     markdown = blocks.with_pictures(markdown, page.file.src_uri)
     return blocks.shown(links.in_site(markdown, page.file.src_uri))
