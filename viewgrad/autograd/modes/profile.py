@@ -277,11 +277,11 @@ class ProfiledTask(FastTask):
     def run_node(self, node: Any) -> None:
         """Run one node as `FastTask.run` does, but that what comes next waits for its turn."""
         grad = self.buffers.pop(node)
-        hooks = node.hooks
-        if hooks is not None or node in self.captured:
+        if node.hooks is not None or node in self.captured:
             grad = self._before(node, grad)
             if grad is None:
                 return
+        hooks = node.hooks
         edges = node.edges if self.exec_info is None else self.exec_info[node]
         if node.kind in (SCATTER, GATHER):
             self._gather(node, grad, edges[0])
