@@ -119,6 +119,8 @@ PROGRAMS = {
 def test_one_source_on_arrays_and_tensors(name):
     """The values are NumPy's, and the gradients those of finite differences."""
     program = PROGRAMS[name]
+    if name in ("cumulative_sum", "cumulative_prod", "unstack") and not hasattr(np, name):
+        pytest.skip(f"NumPy {np.__version__} has no {name}")
     array = np.array([[0.3, -1.2, 2.0], [1.5, 0.7, -0.4]])
     expected = program(np, array)
     x = vg.Tensor(array, requires_grad=True)
@@ -139,6 +141,8 @@ def test_what_dlpack_shares_keeps_gradients_right():
     before = (x * held).sum()
     outside = np.from_dlpack(held)
     assert np.shares_memory(outside, held.numpy())
+    if not outside.flags.writeable:
+        pytest.skip(f"NumPy {np.__version__} cannot write to what it has from others")
     after = (x * held).sum()
     outside[:] = 0.0
     assert held.tolist() == [0.0, 0.0]

@@ -406,7 +406,7 @@ SCALARS = {
     "integer": lambda: vg.arange(3)[1],
     "single precision": lambda: vg.ones(2, dtype=np.float32)[0],
     "pickled": lambda: pickle.loads(pickle.dumps(V[0])),
-    "np.unstack": lambda: np.unstack(V)[0],
+    **({"np.unstack": lambda: np.unstack(V)[0]} if hasattr(np, "unstack") else {}),  # not before NumPy 2.1
 }
 ARRAYS = {
     "constructor": lambda: vg.Tensor(3.0),

@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     )
 
     from .operators.typed import *  # type: ignore[no-redef]  # noqa: F403
+    from . import fft  # isort: skip  # not the operator of that name
     from .standard.dtypes import can_cast, finfo, iinfo, isdtype, result_type
     from .standard.functions import (  # type: ignore[assignment]
         __array_namespace_info__,

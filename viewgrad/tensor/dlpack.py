@@ -96,7 +96,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         Tensor([0., 1., 2.])
     """
     checked_device(device)
-    keywords = {} if copy is None else {"copy": copy}
+    # NumPy 2.0 has no such options: it shares memory, or fails.
+    keywords = {} if copy is None or np.lib.NumpyVersion(np.__version__) < "2.1.0" else {"copy": copy}
     array = np.from_dlpack(x, device=None, **keywords) if keywords else np.from_dlpack(x)
     return from_array(np.array(array)) if copy else from_numpy(array)
 
