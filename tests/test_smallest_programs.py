@@ -104,6 +104,23 @@ def test_joined_and_multiplied_into_something_else():
     assert np.concatenate([x, x], dtype=np.float32).dtype == np.float32
 
 
+def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
+    """Also where the others are complex, or NumPy gives complex numbers for all."""
+    matrix = np.array([[2.0, 1.0, 0.5], [-1.0, 2.0, 0.3], [0.2, -0.4, 5.0]])
+    weights = np.array([0.3 + 1.0j, -0.7, 0.5j])
+
+    def loss(a):
+        values, vectors = np.linalg.eig(a)
+        return (vectors[:, 2] * weights).real.sum() + (values * values).real.sum()
+
+    x = leaf(matrix)
+    found = grad(loss(x), x)[0].numpy()
+    for place in np.ndindex(3, 3):
+        step = np.zeros((3, 3))
+        step[place] = 1e-6
+        assert found[place] == pytest.approx((loss(matrix + step) - loss(matrix - step)) / 2e-6, abs=1e-7)
+
+
 def test_a_tangent_with_a_tangent_is_refused():
     with forward_ad.dual_level():
         tangent = forward_ad.make_dual(vg.Tensor([1.0]), vg.Tensor([5.0]))

@@ -16,7 +16,7 @@ import numpy as np
 from ...codegen.compile import formula_function
 from ...define import row
 from ..formulas import adjoint, real_dtype
-from ..scattering import is_known_zero
+from ..scattering import is_known_zero, values_of
 from .decompositions import differences_of, hermitian, hermitian_gradient, largest, on_diagonal, require_no_phase
 
 __all__: list[str] = []
@@ -37,6 +37,9 @@ def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any,
     """The gradient of a matrix from those of its eigenvalues and eigenvectors."""
     inner = on_diagonal(grad_values)
     if not is_known_zero(grad_vectors):
+        if dtype.kind != "c" and vectors.dtype.kind == "c":  # of a real matrix, real eigenvalues have real vectors
+            are_real = np.all(values_of(vectors).imag == 0, axis=-2, keepdims=True)
+            grad_vectors = np.where(are_real, grad_vectors.real, grad_vectors)
         turn = adjoint(vectors) @ grad_vectors
         along = np.diagonal(turn, 0, -2, -1)
         if turn.dtype.kind == "c":
