@@ -53,7 +53,9 @@ TEXTS = [
     "a = np.pad(s, 1); b = a; b *= 2",
     "a = x.std(where=x > 0); b = a; b *= 2",
     "a = s * 1.0; b = a.conj(); b += 1",
+    "a = np.median(s, keepdims=True); b = a; b *= 2; c = np.median(s)",
     # writes
+    "a = empty * 1; np.putmask(a, np.zeros((2, 0, 3), bool), x)",
     "a = x * 1; np.putmask(a, a > 0, v)",
     "a = x * 1; np.putmask(a, a > 0, [7.0])",
     "a = x * 1; np.putmask(a, a > 0, x.T[:2])",

@@ -182,7 +182,7 @@ def putmask(self: Any, mask: Any, values: Any) -> None:
     values, chosen = as_operand(values), np.asarray(plain(mask), bool)
     if chosen.size != self.size:
         raise ValueError(f"putmask of a tensor of shape {self.shape} takes a mask of that size, not {chosen.shape}")
-    if not values.size:
+    if not (values.size and self.size):
         return
     if values.size > 1 and values.shape != self.shape:
         values = values.reshape(-1).take(np.arange(self.size) % values.size).reshape(self.shape)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS
+from ...tensor.tensor import FUNCTIONS, with_memory
 from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
@@ -191,6 +191,18 @@ def _as_precise(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _keeping_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as NumPy has it, which gives an array where it keeps the dimensions, also where there are none."""
+
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        result = function(a, *args, **options)
+        return with_memory(result) if options.get("keepdims") and not result.ndim else result
+
+    return call
+
+
+for _middle in (np.median, np.nanmedian):
+    FUNCTIONS[_middle] = _keeping_arrays(FUNCTIONS[_middle])
 for _numpy in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
     FUNCTIONS[_numpy] = _as_precise(FUNCTIONS[_numpy])
 
