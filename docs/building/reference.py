@@ -259,7 +259,8 @@ def _lacks(path: str, value: Any) -> list[str]:
 
 def _signature(value: Callable[..., Any]) -> str:
     try:
-        return re.sub(r" at 0x\w+", "", str(inspect.signature(value)))
+        text = re.sub(r" at 0x\w+", "", str(inspect.signature(value)))
+        return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)  # annotations that are kept as text
     except (TypeError, ValueError):
         return "(...)"
 
