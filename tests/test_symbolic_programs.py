@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, seed, settings
 from symbolic_checks import check
@@ -42,3 +43,9 @@ def test_drawn_programs(request, batch):
             check(function, leaves, str(program), make=make)
 
     run()
+
+
+def test_sums_of_gradients_of_which_only_one_can_be_differentiated():
+    """Nothing flows to the gradient of one operand, which is zeros; the sum with that of the other has a derivative."""
+    check(lambda x: (np.copysign(x, x) * [1.0, 3.0]).sum(), [np.array([0.5, -2.0])], "copysign(x, x)")
+    check(lambda x: (np.copysign(x, x) * x + np.hypot(x, x)).sum(), [np.array([0.5, -2.0])], "copysign(x, x) * x")

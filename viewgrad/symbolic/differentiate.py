@@ -115,7 +115,8 @@ class Reverse:
         if before is None:
             self.grads[value] = grad
         else:
-            self.grads[value] = self.block.append("AutogradAdd", (before, grad), None, (grad.type,)).output
+            kind = grad.type.with_grad(grad.type.requires_grad or before.type.requires_grad)
+            self.grads[value] = self.block.append("AutogradAdd", (before, grad), None, (kind,)).output
 
     def _visit(self, node: Node) -> None:
         """Write the backward of a node, in a linear block of its own."""
