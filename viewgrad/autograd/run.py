@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InferenceError
 from ..operators.scalar_nodes import ScalarNode
 from ..tensor.interruption import isolated
-from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, PLAIN, PROFILE, TRACE, ModeSwitch, current_mode
+from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, OTHER_ENGINE, PLAIN, TRACE, ModeSwitch, current_mode
 from ..tensor.node import OptionalEdge, node_of
 from ..tensor.tensor import Tensor
 from .engine import GraphTask
@@ -47,7 +47,7 @@ def run_backward(
     # Inside a dual level gradients have tangents, and where a tracer watches it is to see what is computed: so they are
     # tensors there too.
     recorded = create_graph or bool(mode & (FORWARD | TRACE))
-    engine = FastTask if mode & (ANOMALY | PLAIN | PROFILE) == 0 else _special_engine(mode)
+    engine = _special_engine(mode) if mode & OTHER_ENGINE else FastTask
     task = engine(retain=retain_graph, recorded=recorded)
     if inputs is not None:
         task.restrict(edges, inputs, capture)

@@ -37,6 +37,7 @@ FUNCTIONAL: Final = 512  # what would be written to gets a new value instead
 PLAIN: Final = 1024  # backward passes are run by the plain engine
 PROFILE: Final = 2048  # calls are counted and timed
 NOTING: Final = ANOMALY | PROFILE  # nodes remember where they were made
+OTHER_ENGINE: Final = ANOMALY | PLAIN | PROFILE  # backward passes are not run by the engine that is the default
 
 MODE: Final[ContextVar[int]] = ContextVar("viewgrad_mode", default=GRAD)
 current_mode: Final = MODE.get
@@ -174,7 +175,8 @@ class ModeSwitch:
         return wrapper
 
     def __repr__(self) -> str:
-        bits = {name: bit for name, bit in globals().items() if name.isupper() and type(bit) is int and bit != NOTING}
+        modes = {name: bit for name, bit in globals().items() if name.isupper() and type(bit) is int}
+        bits = {name: bit for name, bit in modes.items() if bit.bit_count() == 1}
         on = [name for name, bit in bits.items() if self.on & bit]
         off = [name for name, bit in bits.items() if self.off & bit]
         return f"{type(self).__name__}(on={'|'.join(on) or 0}, off={'|'.join(off) or 0})"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
-from .modes import INFERENCE, PROFILE, STRICT, TRACE, current_mode
+from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Node, new
 from .observers import OBSERVER, PROFILER
 from .ownership import ALONE_AS_WHOLE, getrefcount
@@ -212,10 +212,11 @@ class Storage(VersionCounter):
         saved.array = window.copy("K")
         saved.__class__ = PreservedTensor
         mode = current_mode()
-        if mode & TRACE:
-            OBSERVER.get().preserved(window, saved.array)
-        if mode & PROFILE:
-            PROFILER.get().copied(window.nbytes, writer)
+        if mode > GRAD:
+            if mode & TRACE:
+                OBSERVER.get().preserved(window, saved.array)
+            if mode & PROFILE:
+                PROFILER.get().copied(window.nbytes, writer)
         if self.preserved is None:
             self.preserved = deque(maxlen=PRESERVED_KEPT)
         self.preserved.append((window, writer))
