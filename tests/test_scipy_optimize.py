@@ -95,3 +95,21 @@ def test_constraints_are_refused_where_something_would_be_lost():
     bound = {"type": "eq", "fun": lambda x: x[0] - 1.0}
     with pytest.raises(UnknownFunctionError, match="constraints"):
         optimize.minimize(energy, [0.1, 0.1], args=(a,), constraints=bound)
+
+
+@pytest.mark.parametrize(
+    ("function", "power"),
+    [
+        (lambda a: optimize.brentq(lambda x: x**3 - a, 0.1, 5.0, xtol=1e-14), 1 / 3),
+        (lambda a: optimize.root(lambda x: x * x - a, [1.0]).x[0], 1 / 2),
+        (lambda a: vg.scipy.linalg.sqrtm(a * vg.eye(2))[1, 1], 1 / 2),
+    ],
+)
+def test_seven_derivatives_of_what_a_search_finds(function, power):
+    """The first power of `a` that is found is that of a formula, and so are its derivatives."""
+    a = vg.Tensor(2.0, requires_grad=True)
+    found, exact = function(a), 2.0**power
+    for order in range(7):
+        (found,) = vg.autograd.grad(found, [a], create_graph=True)
+        exact *= (power - order) / 2.0
+        np.testing.assert_allclose(found.item(), exact, rtol=1e-9)

@@ -1,8 +1,8 @@
 """Places that a search has found, as functions of what the searched function refers to.
 
 A place where a function vanishes moves with the function's parameters: the implicit function theorem says how. Newton's
-method says the same: a step from the place changes it by nothing but what the parameters do. Two steps taken on tensors
-have the derivatives up to the third order.
+method says the same: a step from the place changes it by nothing but what the parameters do. Each step taken on tensors
+doubles the order up to which derivatives are right, plus one: three steps have them up to the seventh.
 
 Source: A. Griewank, A. Walther, "Evaluating Derivatives" (2008), chapter 15.
 """
@@ -18,9 +18,9 @@ from ..func import grad, jacrev
 from ..numpy.values import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
 
-__all__ = ["least_place", "root_by_elements", "root_place"]
+__all__ = ["STEPS", "least_place", "root_by_elements", "root_place"]
 
-STEPS: Final = 2
+STEPS: Final = 3
 Function = Callable[[Any], Any]
 
 

@@ -19,6 +19,7 @@ from ..operators.composites import COMPOSITES
 from ..operators.define import OPERATORS
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import from_array
+from .implicit import STEPS
 
 if TYPE_CHECKING:
 
@@ -362,7 +363,7 @@ def expm(A: Any) -> Any:
 
 @made
 def sqrtm(A: Any, **options: Any) -> Any:
-    """The principal root of a matrix: SciPy's, with a step of Newton's method that carries the gradient.
+    """The principal root of a matrix: SciPy's, with steps of Newton's method that carry seven derivatives.
 
     The gradient of the root X of A solves `X @ dX + dX @ X == dA`.
     """
@@ -370,8 +371,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
     root = np.asarray(scipy.linalg.sqrtm(plain_values(a)))
     size = root.shape[0]
     constant = from_array(np.array(root))
-    # Twice, so that second derivatives are right as well.
-    for _ in range(2):
+    for _ in range(STEPS):
         system = np.kron(constant, np.eye(size)) + np.kron(np.eye(size), constant.mT)
         step = np.linalg.solve(system, (a - constant @ constant).reshape(-1)).reshape(size, size)
         constant = constant + step

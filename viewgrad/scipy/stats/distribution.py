@@ -13,6 +13,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
+from ..implicit import STEPS
 
 __all__ = [
     "HALF_LOG_TWO_PI",
@@ -165,7 +166,7 @@ class Distribution:
         return loc + scale * formula(q if method == "ppf" else 1.0 - q, *shapes)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
-        """The quantile by SciPy, of no history, and two of Newton's steps: its derivatives up to the third order."""
+        """The quantile by SciPy, of no history, and Newton's steps: its derivatives up to the seventh order."""
         shapes = list(parameters)
         if self.discrete:
             if carries_history((q, *shapes)):
@@ -177,7 +178,7 @@ class Distribution:
         within = np.isfinite(plain_values(self._log(z, shapes, 1.0)))
         start = np.where(within, z, plain_values(as_tensors(np.asarray(self.scipy.ppf(0.5, *plain_values(shapes))))))
         probability, value = np.where(within, q, self._within("cdf", start, shapes)), start
-        for _ in range(2):
+        for _ in range(STEPS):
             value = value - (self._within("cdf", value, shapes) - probability) / np.exp(self._log(value, shapes, 1.0))
         return np.where(within, value, z)
 
