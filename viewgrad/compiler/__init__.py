@@ -12,6 +12,7 @@ A call goes through these files:
     adjoint, tidying       its gradient, and what is left out then
     writing                its source, and what runs it
     call, direct           its place in the graph
+    batch                  a program run for each of many examples
 """
 
 from .api import Compiled, compile

@@ -6,7 +6,6 @@ It is long because the public functions have their docstrings, with examples, be
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,7 +24,8 @@ from ..tensor.modes import GRAD, PROFILE, current_mode, no_grad
 from ..tensor.observers import PROFILER
 from ..tensor.tensor import Tensor, as_scalar
 from ..views.meta import CreationMeta
-from .arguments import Arguments, form_of
+from .arguments import Arguments, form_of, is_found_by_name
+from .batch import Batched
 from .call import CompiledBackward, called, differentiable_outputs
 from .checking import checked
 from .compiled import CompiledProgram
@@ -38,6 +38,7 @@ from .writing.executors import Executor, chosen_executor
 __all__ = ["Compiled", "compile"]
 
 Function = Callable[..., Any]
+Batch = int | str | Sequence[int | str]  # True is an int
 OPERATIONS: Final = 20_000_000  # so many are recorded, at most
 DIRECT_FROM: Final = 2  # the run of a program from which on calls like it go the direct way
 RECORDS: Final = 8  # so often a function is recorded anew for arguments of one kind
@@ -153,11 +154,7 @@ class Compiled:
         return bound
 
     def __reduce__(self) -> Any:
-        module = sys.modules.get(self.function.__module__)
-        found: Any = module
-        for part in self.function.__qualname__.split("."):
-            found = getattr(found, part, None)
-        if found is self:
+        if is_found_by_name(self.function, self):
             return self.function.__qualname__
         return Compiled, (self.function, self.executor_name, self.static, self.check)
 
@@ -175,6 +172,44 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__qualname__', self.function)}>"
+
+    # -- what `batch` asks ---------------------------------------------------------------------------------------------
+
+    def ready(self, structure: Structure, leaves: list[Any], mode: int) -> tuple[Entry, list[Any]] | None:
+        """What is known of calls with some arguments, and their leaves as it takes them.
+
+        None where calls like it do not run a program alone that writes to none of its inputs.
+        """
+        static = self.arguments.static_leaves(structure)
+        leaves = self.arguments.with_inputs(structure, leaves, static)
+        key = self._key(structure, leaves, mode, static)
+        entry = next((entry for entry in self.entries if entry.key == key), None)
+        if entry is None or entry.refusal is not None or entry.program is None or not entry.checked:
+            return None
+        assert entry.graph is not None and entry.surroundings is not None
+        signature: Signature = entry.graph.signature  # type: ignore[assignment]
+        return None if signature.mutations or not entry.surroundings.unchanged() else (entry, leaves)
+
+    def inputs(self, entry: Entry, leaves: list[Any]) -> list[Tensor] | str:
+        """The inputs of a program, from the leaves of the arguments; or why it is not for these."""
+        assert entry.graph is not None and entry.surroundings is not None
+        signature: Signature = entry.graph.signature  # type: ignore[assignment]
+        tensors: list[Tensor] = []
+        closures = iter(entry.surroundings.tensors_at(entry.closures))
+        for spec in signature.inputs:
+            if spec.kind == "argument":
+                leaf = leaves[spec.leaf]
+                tensors.append(leaf if isinstance(leaf, Tensor) else from_numpy(leaf))
+                continue
+            tensor = next(closures)
+            kind: Any = spec.type
+            if (
+                type(tensor) is not Tensor or tensor.shape != kind.shape or tensor.dtype != kind.dtype
+                or tensor.requires_grad != kind.requires_grad
+            ):
+                return f"the tensor {spec.path} that it uses is of another kind"
+            tensors.append(tensor)
+        return tensors
 
     # -- one call ------------------------------------------------------------------------------------------------------
 
@@ -266,21 +301,9 @@ class Compiled:
             return self._again(entry, structure, leaves, "what the function sees besides its arguments has changed")
         graph = entry.graph
         signature: Signature = graph.signature  # type: ignore[assignment]
-        tensors: list[Tensor] = []
-        closures = iter(surroundings.tensors_at(entry.closures))
-        for spec in signature.inputs:
-            if spec.kind == "argument":
-                leaf = leaves[spec.leaf]
-                tensors.append(leaf if isinstance(leaf, Tensor) else from_numpy(leaf))
-                continue
-            tensor = next(closures)
-            kind: Any = spec.type
-            if (
-                type(tensor) is not Tensor or tensor.shape != kind.shape or tensor.dtype != kind.dtype
-                or tensor.requires_grad != kind.requires_grad
-            ):
-                return self._again(entry, structure, leaves, f"the tensor {spec.path} that it uses is of another kind")
-            tensors.append(tensor)
+        tensors = self.inputs(entry, leaves)
+        if isinstance(tensors, str):
+            return self._again(entry, structure, leaves, tensors)
         if entry.closures and _sharing(tensors):
             return self.function(*args, **keywords)
         recording = bool(current_mode() & GRAD)
@@ -393,14 +416,23 @@ def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
 
 @overload
 def compile(
-    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True
+    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None
 ) -> Compiled: ...
 @overload
 def compile(
-    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True
-) -> Callable[[Function], Compiled]: ...
+    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch
+) -> Batched: ...
+@overload
 def compile(
-    f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True
+    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None
+) -> Callable[[Function], Compiled]: ...
+@overload
+def compile(
+    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch
+) -> Callable[[Function], Batched]: ...
+def compile(
+    f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True,
+    batch: Batch | None = None,
 ) -> Any:
     """A function that is recorded when it is called, and compiled when it is called again, gradient included.
 
@@ -415,11 +447,14 @@ def compile(
         executor: "python" or "numba"; the fastest that is installed, where left out.
         static: names of arguments whose numbers and arrays are part of the program, which is another for others.
         check: whether the first compiled call for each kind of arguments is compared with the function itself.
+        batch: which arguments have a leading axis of independent examples: names or positions, or True for all tensors
+            and arrays. The function is that of one example, and the results have the leading axis too.
 
     Returns:
         The compiled function, with methods `explain()` and `source()`; without `f`, a decorator.
 
     Raises:
+        ValueError: for an unknown executor, and for a `batch` that names no argument.
         CompiledDifferenceError: by that function, where the comparison fails.
 
     Example:
@@ -438,5 +473,6 @@ def compile(
         Tensor(50., grad_fn=<CompiledBackward>)
     """
     if f is None:
-        return functools.partial(compile, executor=executor, static=static, check=check)
-    return Compiled(f, executor, static, check)
+        return functools.partial(compile, executor=executor, static=static, check=check, batch=batch)
+    compiled = Compiled(f, executor, static, check)
+    return compiled if batch is None else Batched(compiled, batch)

@@ -7,7 +7,8 @@ shapes and loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..func.tree import Branch, Fixed, Leaf, Structure
 from ..symbolic.trace import argument_names
 from ..tensor.tensor import as_scalar, from_array
 
-__all__ = ["Arguments", "form_of"]
+__all__ = ["Arguments", "form_of", "is_found_by_name", "leaves_of", "owners"]
 
 VARIES: Final = object()
 NONE: Final[frozenset[int]] = frozenset()
@@ -29,6 +30,37 @@ def form_of(structure: Structure) -> Any:
     if isinstance(structure, Branch):
         return structure.kind, structure.keys, tuple([form_of(child) for child in structure.children])
     return type(structure)
+
+
+def owners(names: Sequence[str], structure: Structure) -> list[tuple[Any, str]]:
+    """The argument that each leaf of `(args, keywords)` belongs to: its position or keyword, and its name.
+
+    Arguments:
+        names: of the positional arguments, as far as they are known.
+        structure: the arguments, taken apart.
+    """
+    assert isinstance(structure, Branch)
+    args, keywords = structure.children
+    found: list[tuple[Any, str]] = []
+    for branch, is_positional in ((args, True), (keywords, False)):
+        for key, child in zip(getattr(branch, "keys", ()), getattr(branch, "children", ())):
+            count = 1 if isinstance(child, Leaf) else child.count
+            name = str(key) if not is_positional else names[key] if key < len(names) else f"argument {key}"
+            found += [(key, name)] * count
+    return found
+
+
+def leaves_of(chosen: Collection[Any], owned: Sequence[tuple[Any, str]]) -> frozenset[int]:
+    """The numbers of the leaves that belong to one of some arguments, given by position or name."""
+    return frozenset([number for number, (key, name) in enumerate(owned) if key in chosen or name in chosen])
+
+
+def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
+    """Whether the name of a function is that of something else, as where it was decorated; so pickles find it."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is thing
 
 
 class Arguments:
@@ -48,18 +80,7 @@ class Arguments:
         """The numbers of the leaves of `(args, keywords)` that belong to arguments declared static."""
         if not self.static:
             return NONE
-        assert isinstance(structure, Branch)
-        args, keywords = structure.children
-        found: set[int] = set()
-        at = 0
-        for branch, is_positional in ((args, True), (keywords, False)):
-            for key, child in zip(getattr(branch, "keys", ()), getattr(branch, "children", ())):
-                count = 1 if isinstance(child, Leaf) else child.count
-                name = self.names[key] if is_positional and key < len(self.names) else key
-                if key in self.static or name in self.static:
-                    found.update(range(at, at + count))
-                at += count
-        return frozenset(found)
+        return leaves_of(self.static, owners(self.names, structure))
 
     def with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
         """The leaves, with tensors for those floats that were others in an earlier call.

@@ -88,7 +88,8 @@ class CompiledBackward(Node):
 
 
 def called(
-    program: CompiledProgram, graph: Graph, arrays: Sequence[Any], run: Run, tensors: Sequence[Tensor]
+    program: CompiledProgram, graph: Graph, arrays: Sequence[Any], run: Run, tensors: Sequence[Tensor],
+    node: CompiledBackward | None = None,
 ) -> list[Tensor]:
     """The results of a program as tensors, with one step for their history.
 
@@ -97,11 +98,12 @@ def called(
         arrays: its results.
         run: what its gradient needs.
         tensors: its inputs.
+        node: the step, where it is to be of another class.
     """
     outputs = [from_array(array) for array in arrays]
     if not program.wanted:
         return outputs
-    node = numbered(CompiledBackward)
+    node = numbered(CompiledBackward) if node is None else node
     node.edges = tuple([current_edge(tensor) for tensor in tensors])
     node.outputs = len(outputs)
     node.program = program

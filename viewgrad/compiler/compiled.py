@@ -139,6 +139,11 @@ class CompiledProgram:
         self._write_down()
 
     @property
+    def result_types(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The shape and dtype of each result."""
+        return [(shape, dtype) for _, shape, _, _, dtype in self._results]
+
+    @property
     def tape_bytes(self) -> int:
         """How much memory the tapes of one run take."""
         return sum(8 * tape.entries for tape in self.tapes.values())
