@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import viewgrad
+from viewgrad.autograd.hooked_run import accumulating
+from viewgrad.operators.language.declaration import _making
 from viewgrad.tensor.levels import LEVEL
 from viewgrad.tensor.modes import ENTERED, current_mode
+from viewgrad.tensor.windows import pruning
 
+LOCKS: tuple[Any, ...] = (accumulating, pruning, _making)
 PACKAGE = os.path.dirname(viewgrad.__file__) + os.sep
 
 
@@ -51,6 +55,11 @@ class Interrupter:
             return True
         finally:
             sys.settrace(None)
+            # Python looks for signals behind calls, never between the body of a `with` and the release of its lock. A
+            # tracing function raises there too, and what it leaves held stops other threads for good.
+            for lock in LOCKS:
+                while lock._is_owned():
+                    lock.release()
         return False
 
 
