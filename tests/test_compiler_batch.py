@@ -367,7 +367,9 @@ def test_methods():
 def test_a_batched_function_pickles():
     x, w = random_leaf(4, 12), random_leaf(12)
     compiled = vg.compile(squares, batch="x", executor="python")
+    compiled(x, w)
     other = pickle.loads(pickle.dumps(compiled))
+    assert "has not been called yet" in other.explain()
     assert numbers(other(x, w)) == numbers(compiled(x, w))
     assert pickle.loads(pickle.dumps(Model.loss)) is Model.loss
 
