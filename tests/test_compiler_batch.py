@@ -288,6 +288,7 @@ def test_other_modes_and_other_compiled_functions_see_each_example():
 def threads(monkeypatch):
     """Several threads, however short the examples are and however many cores there are."""
     monkeypatch.setattr("viewgrad.compiler.batch.LONG", 0.0)
+    monkeypatch.setattr("viewgrad.compiler.batch.PATIENCE", float("inf"))
     monkeypatch.setattr("viewgrad.compiler.batch._cores", lambda: 3)
 
 

@@ -42,6 +42,7 @@ stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
 PARTS: Final = 16  # into so many parts a batch is split, at most
 LONG: Final = 5e-4  # seconds that an example takes at least where threads are of use
+PATIENCE: Final = 3  # so often in a row threads may take longer than one would, before they are given up
 
 
 class Batched:
@@ -352,7 +353,8 @@ def _by_parts(work: Callable[[int, int, int], None], count: int, program: Compil
     """Do something for the parts of a batch: `work(part, start, stop)`.
 
     The first is done at once. Where an example takes long then, the others are done on all cores. Threads that wait
-    for the interpreter's lock after every short kernel would take longer than one.
+    for the interpreter's lock after every short kernel, or for memory, take longer than one. Where that shows a few
+    times in a row, the program is left to one thread from then on.
     """
     parts = min(PARTS, count)
     bounds = [count * part // parts for part in range(parts + 1)] if parts else []
@@ -360,14 +362,18 @@ def _by_parts(work: Callable[[int, int, int], None], count: int, program: Compil
     began = time.perf_counter()
     for span in spans[:1]:
         work(*span)
-    is_short = parts < 3 or (time.perf_counter() - began) / bounds[1] < LONG
-    if is_short or program.executor.name != "numba" or _cores() < 2:
+    each = (time.perf_counter() - began) / bounds[1] if parts else 0.0
+    is_long = each >= LONG and parts > 2 and program.slow_in_threads < PATIENCE
+    if not is_long or program.executor.name != "numba" or _cores() < 2:
         for span in spans[1:]:
             work(*span)
         return
     pool = _pool()
+    began = time.perf_counter()
     futures = [pool.submit(contextvars.copy_context().run, functools.partial(work, *span)) for span in spans[1:]]
     errors = [future.exception() for future in futures]
+    gained = time.perf_counter() - began < each * (count - bounds[1])
+    program.slow_in_threads = 0 if gained else program.slow_in_threads + 1
     for error in errors:
         if error is not None:
             raise error

@@ -76,6 +76,7 @@ class CompiledProgram:
         tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
         self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
         self.differentiable: list[int] = []  # the results that have a history
+        self.slow_in_threads = 0  # how often in a row threads took longer than one; see `batch`
         self._read_again: list[Base] = []  # the inputs that the gradient reads as they are
         if self.backward_kernel is not None:
             read = self.backward_kernel.parameters
