@@ -134,6 +134,14 @@ def test_loops_of_them_are_found_and_give_what_they_give_eagerly(f, executor):
     assert "times" in compiled.explain()
 
 
+def test_a_number_that_is_none_is_a_constant_in_each_record():
+    def f(x):
+        return (x * vg.where(x > 5, np.nan, x)).sum()
+
+    for _ in range(2):  # the second finds what the first may have left in a cache
+        check(f, "python")
+
+
 def test_a_fresh_program_of_many_kinds_of_elements_goes_through_one_kernel():
     def f(x):
         return sum([vg.softmax(x * x).max(), vg.clip(x, 0.0, 1.0).sum(), vg.linalg.det(x)])

@@ -125,7 +125,8 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     tensor = from_number(array)
     tensor._saved = saved = new(SavedConstant)
     saved.array = array
-    if kind in "fc" and type(value) is not complex and value:  # neither 0.0 nor -0.0, which are equal as keys
+    # Neither 0.0 nor -0.0, which are equal as keys, nor NaN, which is equal to nothing.
+    if kind in "fc" and type(value) is not complex and value and value == value:
         if len(constants) >= CACHE_LIMIT:
             constants.clear()
         constants[value] = tensor
