@@ -60,7 +60,7 @@ def some(table, step):
     return [entry if i % step == 0 else pytest.param(entry, marks=slow) for i, entry in enumerate(table.values())]
 
 
-@pytest.mark.parametrize("entry", some(WRONG, 10), ids=WRONG)
+@pytest.mark.parametrize("entry", some(WRONG, 25), ids=WRONG)
 def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
     with pytest.raises(Failure) as found:
         check(entry)
@@ -94,7 +94,7 @@ for name, program in json.load(sys.stdin).items():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fresh interpreters in numbers")
-@pytest.mark.parametrize("step", [60, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [120, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_program_of_a_failure_fails_in_a_fresh_interpreter(step):
     programs = {}
     for name, entry in list(WRONG.items())[::step]:

@@ -31,7 +31,7 @@ def as_function(program):
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_drawn_programs(request, batch):
-    number = request.config.getoption("--programs") // (2 * BATCHES)
+    number = request.config.getoption("--programs") // (5 * BATCHES)
 
     @seed(request.config.getoption("--programs-seed") * BATCHES + batch)
     @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False, phases=[Phase.generate])
