@@ -20,13 +20,12 @@ import numpy as np
 from ..autograd.api import grad as eager_grad
 from ..func.tree import Branch, Fixed, Structure, flatten, unflatten
 from ..operators.define import OPERATORS
-from ..symbolic.graph import Graph
 from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.creation import from_numpy
-from ..tensor.modes import GRAD, PROFILE, current_mode, enable_grad
-from ..tensor.node import OptionalEdge, numbered
+from ..tensor.modes import GRAD, PROFILE, current_mode
+from ..tensor.node import numbered
 from ..tensor.observers import PROFILER
-from ..tensor.tensor import Tensor, tensor_like
+from ..tensor.tensor import Tensor
 from .arguments import is_found_by_name, leaves_of, owners
 from .call import CompiledBackward, called
 from .compiled import CompiledProgram, Run
@@ -242,41 +241,21 @@ class BatchedBackward(CompiledBackward):
     batched: frozenset[int]
     runs: list[Run] | None
 
-    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients along `edges`: of inputs with a leading axis by example, of others summed over examples."""
-        if self.runs is None:
-            raise self._freed()
-        seeds = (grad,) if self.outputs == 1 else grad
-        arrays = [each.array for each in self.saved]
-        found = _gradients(self.program, self.runs, seeds, arrays, self.batched)
-        gradients: list[Any] = [None] * len(edges)
-        for base, array in zip(self.program.wanted, found, strict=True):
-            if edges[base.initial] is not None:
-                gradients[base.initial] = array
-        return tuple(gradients)
+    def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
+        """The gradients of inputs with a leading axis by example, those of others summed over examples."""
+        assert self.runs is not None
+        return _gradients(self.program, self.runs, seeds, arrays, self.batched)
 
-    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The gradients from a replay of the record for each example, which can be differentiated in turn."""
-        if self.runs is None:
-            raise self._freed()
-        tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
-        grads = (grad,) if self.outputs == 1 else grad
-        with enable_grad():
-            pairs = [pair for at in range(len(self.runs)) for pair in self._replayed(tensors, grads, at)]
-            wanted = [tensor for tensor, edge in zip(tensors, edges, strict=True) if edge is not None]
-            if not pairs or not wanted:
-                return (None,) * len(edges)
-            made = eager_grad(
-                [o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True
-            )
-        found = iter(made)
-        return tuple([None if edge is None else next(found) for edge in edges])
-
-    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any], at: int) -> list[tuple[Tensor, Any]]:
-        """The outputs of an example that have a history, each with its gradient."""
-        graph: Graph = self.graph
-        outputs = replayed(graph, [t[at, ...] if n in self.batched else t for n, t in enumerate(tensors)])
-        return [(o, g[at, ...]) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
+    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The outputs of all examples that have a history, each with its gradient."""
+        assert self.runs is not None
+        pairs = []
+        for at in range(len(self.runs)):
+            outputs = replayed(self.graph, [t[at, ...] if n in self.batched else t for n, t in enumerate(tensors)])
+            for out, grad in zip(outputs, grads, strict=True):
+                if grad is not None and out.requires_grad:
+                    pairs.append((out, grad[at, ...]))
+        return pairs
 
     def kept(self) -> list[tuple[str, Any]]:
         """The inputs, and the buffers of the program for each example."""

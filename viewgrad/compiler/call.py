@@ -43,11 +43,11 @@ class CompiledBackward(Node):
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """The gradients along `edges`, by the program."""
-        run, saved = self.run, self.saved
-        if run is None:
+        saved = self.saved
+        if self.run is None:
             raise self._freed()
         seeds = (grad,) if self.outputs == 1 else grad
-        found = self.program.gradients(run, seeds, [each.array for each in saved])
+        found = self._by_program(self.run, seeds, [each.array for each in saved])
         gradients: list[Any] = [None] * len(edges)
         for base, array in zip(self.program.wanted, found, strict=True):
             number = base.initial
@@ -62,8 +62,7 @@ class CompiledBackward(Node):
         tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
         grads = (grad,) if self.outputs == 1 else grad
         with enable_grad():
-            outputs = replayed(self.graph, tensors)
-            pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
+            pairs = self._replayed(tensors, grads)
             wanted = [tensor for tensor, edge in zip(tensors, edges, strict=True) if edge is not None]
             if not pairs or not wanted:
                 return (None,) * len(edges)
@@ -71,6 +70,15 @@ class CompiledBackward(Node):
                 eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
             )
         return tuple([None if edge is None else next(found) for edge in edges])
+
+    def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
+        """The gradients of what the program wants them of."""
+        return self.program.gradients(run, seeds, arrays)
+
+    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The outputs that have a history, each with its gradient."""
+        outputs = replayed(self.graph, tensors)
+        return [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
 
     def kept(self) -> list[tuple[str, Any]]:
         """The inputs, and the buffers of the program."""
