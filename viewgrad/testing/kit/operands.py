@@ -180,15 +180,7 @@ def _overlapping(plain: Plain) -> int:
             told = f"of {example.named(k)} {name}"
             if [script[f"y{path}"].shape for path in plain.paths] != [value.shape for value in plain.values]:
                 continue
-            for i, path in enumerate(plain.paths):
-                script.expect(
-                    f"y{path}",
-                    script[f"copied{path}"]._array.copy(),
-                    f"result {i} {told}",
-                    "the call on a copy",
-                    rtol=plain.loose(1e-9),
-                    atol=plain.loose(1e-11),
-                )
+            plain.same_results(script, "y", "copied", told, "the call on a copy", rtol=1e-9, atol=1e-11)
             if plain.outputs and all(script[f"copied{plain.paths[i]}"].requires_grad for i in plain.outputs):
                 script.do(plain.gradient_line("g"), plain.gradient_line("h", "copied"))
                 plain.same_gradients(script, "g", "h", f"a call {told}", "the call on a copy")

@@ -112,6 +112,15 @@ class Plain:
             kind = self.gradients[self.example.wanted.index(k)].dtype
             script.expect(f"{name}[{i}]", expected.astype(kind), told, oracle, **options)
 
+    def same_results(
+        self, script: Script, one: str, other: str, told: str, oracle: str, *, rtol: float, atol: float
+    ) -> None:
+        """Compare the results that the program calls `one` with those that it calls `other`."""
+        for i, path in enumerate(self.paths):
+            expected = script[f"{other}{path}"]._array.copy()
+            rough = {"rtol": self.loose(rtol), "atol": self.loose(atol)}
+            script.expect(f"{one}{path}", expected, f"result {i} {told}", oracle, **rough)
+
     def same_gradients(self, script: Script, one: str, other: str, what: str, oracle: str) -> None:
         """Compare the gradients that the program calls `one` with those that it calls `other`."""
         for i, k in enumerate(self.example.wanted):

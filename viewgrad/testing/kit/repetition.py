@@ -25,15 +25,7 @@ def repeatable(plain: Plain) -> int:
     script.do(plain.gradient_line())
     script.call(f"again = {script.expression()}")
     script.do(plain.gradient_line("h", "again"))
-    for i, path in enumerate(plain.paths):
-        script.expect(
-            f"again{path}",
-            script[f"y{path}"]._array.copy(),
-            f"result {i} of a second call",
-            "the first call",
-            rtol=plain.loose(1e-12),
-            atol=plain.loose(1e-12),
-        )
+    plain.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
     plain.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
     script = plain.script(title, called=False)
     for k, array in enumerate(example.arrays):
