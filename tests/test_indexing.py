@@ -137,3 +137,49 @@ def test_an_assignment_of_imaginary_parts_of_what_is_written():
     y[...] = y[1:].imag[:1]
     assert y.tolist() == [-1, -1, -1]
     assert grad(y.real.sum(), x)[0].tolist() == [0, 3j, 0]
+
+
+def _two_numbers(t, x):
+    t[0] = x[0], 3.0 * x[1]
+
+
+def _a_number_and_a_constant(t, x):
+    t[1, :] = [x[2], 5.0]
+
+
+def _rows(t, x):
+    t[:] = [[x[0], x[1]], x[2:] * 2.0]
+
+
+def _of_a_view(t, x):
+    column = t[:, 1]
+    column[:] = x[3], t[0, 0]
+
+
+def _by_an_array(t, x):
+    t[[1, 0]] = (x[:2], x[2:])
+
+
+def _augmented(t, x):
+    t[0] += x[0], x[1] * x[2]
+
+
+@pytest.mark.parametrize("has_history", [False, True])
+@pytest.mark.parametrize("write", [_two_numbers, _a_number_and_a_constant, _rows, _of_a_view, _by_an_array, _augmented])
+def test_lists_with_tensors_in_them_are_assigned_with_their_history(write, has_history):
+    start = np.array([0.5, -1.5, 2.0, 3.0])
+
+    def program(x, t):
+        write(t, x)
+        return (t * t * np.array([[1.0, 2.0], [3.0, 4.0]])).sum()
+
+    def value(x):
+        return program(x, x.reshape(2, 2).copy() if has_history else np.ones((2, 2)))
+
+    x = vg.Tensor(start, requires_grad=True)
+    for replay in (False, True):
+        with vg.view_replay(replay):
+            result = program(x, x.reshape(2, 2).clone() if has_history else vg.ones(2, 2))
+            assert result.item() == value(start)
+            expected = [(value(start + e) - value(start - e)) / 2e-6 for e in np.eye(4) * 1e-6]
+            np.testing.assert_allclose(grad(result, x)[0].numpy(), expected, rtol=1e-6, atol=1e-6)

@@ -135,7 +135,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         if shared and window.ndim == 1:
             value = _apart(value, window)
     elif type(value) is not float:
-        value = _apart(as_operand(value)._array, window)
+        value = as_operand(value)
+        edge = current_edge(value)  # of a list with tensors in it
+        value = _apart(value._array, window)
     old = self._edge
     recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
     storage = self._storage
