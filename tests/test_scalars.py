@@ -4,6 +4,7 @@ One source is run on ndarrays and on tensors. Values must be the same, and gradi
 """
 
 import copy
+import math
 import operator
 import pickle
 import tracemalloc
@@ -528,6 +529,30 @@ def test_printing_and_numbers():
         len(s)
     with pytest.raises(TypeError):
         [1][s]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, np.bool_, np.complex128])
+def test_what_python_makes_of_a_scalar_is_what_it_makes_of_numpys(dtype):
+    array = np.array([3, 1, 0]).astype(dtype)
+    tensor = vg.Tensor(array, requires_grad=array.dtype.kind in "fc")
+    uses = [
+        lambda s: f"{s}", lambda s: f"{s:>9}", lambda s: f"{s:.2f}", lambda s: math.trunc(s), lambda s: math.floor(s),
+        lambda s: math.ceil(s), lambda s: [7, 8] * s, lambda s: s * [7, 8], lambda s: (7,) * s, lambda s: "ab" * s,
+        lambda s: round(s), lambda s: hash(s), lambda s: s in {3, 1}, lambda s: list(range(s)),
+    ]
+    for use in uses:
+        for i in range(3):
+            try:
+                wanted = use(array[i])
+            except (TypeError, np.exceptions.ComplexWarning):
+                continue  # where NumPy refuses, a tensor may do more
+            found = use(tensor[i])
+            if isinstance(wanted, np.generic | np.ndarray):
+                assert found.dtype == wanted.dtype and found.tolist() == wanted.tolist()
+            else:
+                assert type(found) is type(wanted) and found == wanted
+    assert is_scalar(np.isclose(tensor[0], 3)) and is_scalar(vg.isclose(tensor[0], 3))
 
 
 def test_an_array_without_dimensions_as_an_index_reads_a_copy():

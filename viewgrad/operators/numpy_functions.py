@@ -11,7 +11,7 @@ import numpy as np
 from ..tensor import creation
 from ..tensor.observers import array_of
 from ..tensor.printing import tensor_repr
-from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
 from . import OPERATORS
 from .composites import composite
 from .derivatives.formulas import plain
@@ -86,7 +86,7 @@ def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 @composite(np.isclose)
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether elements are nearly equal."""
-    return Tensor(np.isclose(plain(self), plain(other), rtol, atol, equal_nan))
+    return from_array(np.isclose(plain(self), plain(other), rtol, atol, equal_nan))
 
 
 # -- places ------------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ FUNCTIONS.update(
         np.isneginf: _of_infinity("isneginf"),
         np.isposinf: _of_infinity("isposinf"),
         np.isclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: from_array(
-            np.asarray(np.isclose(plain(a), plain(b), plain(rtol), plain(atol), equal_nan))
+            np.isclose(plain(a), plain(b), plain(rtol), plain(atol), equal_nan)
         ),
         np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: np.allclose(
             plain(a), plain(b), plain(rtol), plain(atol), equal_nan

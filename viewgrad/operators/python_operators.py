@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ForeignTypeError
 from ..tensor.tensor import UFUNCS, Tensor, is_scalar
 from . import OPERATORS
 from .codegen.compile import augmented, reflected, with_names
 from .numpy_dispatch import write_out
-from .operands import as_operand
+from .operands import as_operand, operands
 
 __all__: list[str] = []
 
@@ -44,9 +45,20 @@ def _not_implemented() -> Any:
     return NotImplemented
 
 
+def _factors(first: Any, second: Any) -> Any:
+    """The operands of a product; those that are a list and a whole number Python multiplies, by repeating the list."""
+    number, other = (first, second) if isinstance(first, Tensor) else (second, first)
+    if isinstance(other, (list, tuple)) and is_scalar(number) and number.dtype.kind in "iu":
+        raise ForeignTypeError("a list times a whole number is the list, repeated")
+    return operands(first, second)
+
+
 def _as_method(function: Any) -> Any:
     """A generated function as one of Python's operators."""
-    return with_names(function, {"foreign_operand": _not_implemented})
+    names: dict[str, Any] = {"foreign_operand": _not_implemented}
+    if function is OPERATORS["mul"].function:
+        names["operands"] = _factors
+    return with_names(function, names)
 
 
 def _augmented(operator: Any, name: str) -> Any:

@@ -7,6 +7,7 @@ added by the files that they belong to.
 from __future__ import annotations
 
 import copy
+import math
 import weakref
 from collections.abc import Callable, Iterator
 from operator import index as as_int
@@ -451,8 +452,24 @@ class Tensor(OperatorMethods):
                     OBSERVER.get().left(tensor, "in", tensor._array)
         return (value._array if isinstance(value, Tensor) else value) in self._array
 
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return self._rounded(math.floor)
+
+    def __ceil__(self) -> int:
+        return self._rounded(math.ceil)
+
+    def _rounded(self, rounding: Callable[[Any], int]) -> int:
+        """The whole number beside the value, which does not change with it: there is no history to lose."""
+        value = rounding(self._array)
+        if current_mode() & TRACE:
+            OBSERVER.get().left(self, "int()", value)
+        return value
+
     def __format__(self, spec: str) -> str:
-        return format(self._array.item(), spec) if spec and not self._array.ndim else format(str(self), spec)
+        return format(str(self), spec) if self._array.ndim else format(self._array.item(), spec)
 
     def __repr__(self) -> str:
         return tensor_repr(self)
