@@ -22,7 +22,7 @@ from ..tensor.creation import ones_like, zeros_like
 from ..tensor.interruption import in_own_context
 from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tangents import set_tangent, tangent_of
-from ..tensor.tensor import Tensor, from_array
+from ..tensor.tensor import Tensor, from_new_array
 from .modes.forward_ad import dual_level
 from .primals import Transform, as_gradient, require_differentiable, the_real_number
 
@@ -235,7 +235,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
             if strict:
                 run.require_all_reached(first, "the gradient")
         products = [
-            from_array(np.zeros_like(array)) if tangent is None else tangent.clone()
+            from_new_array(np.zeros_like(array)) if tangent is None else tangent.clone()
             for tangent, array in zip(pushed, run.transform.arrays, strict=True)
         ]
         if strict and create_graph:

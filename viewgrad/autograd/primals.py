@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
-from ..tensor.modes import FORWARD, GRAD, INFERENCE, ModeSwitch, current_mode
+from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import ONE, ONE_EDGE, Node, OptionalEdge, next_sequence_nr, node_of, numbered
-from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
 from .run import run_backward
 
 __all__ = [
@@ -135,7 +135,7 @@ class Transform:
     def materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
         """Gradients with respect to the primals, with zeros in the place of None."""
         pairs = zip(grads, self.arrays, strict=True)
-        return [from_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
+        return [from_new_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 
     def _recorded(self, edges: list[OptionalEdge]) -> bool:
         """Whether the gradients of what these edges lead to may have to be differentiated in their turn."""
@@ -220,7 +220,7 @@ def one_hot(array: Array) -> Iterator[Tensor]:
         for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
             direction = np.zeros(array.shape, array.dtype)
             direction[place] = unit
-            yield from_array(direction)
+            yield from_new_array(direction)
 
 
 def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
@@ -245,8 +245,8 @@ def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Ten
 def _joined(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
     """Rows or columns as one tensor."""
     if not parts:
-        return from_array(np.zeros(shape, dtype))
-    if current_mode() & FORWARD or any(part._edge is not None for part in parts):
+        return from_new_array(np.zeros(shape, dtype))
+    if current_mode() & (FORWARD | TRACE) or any(part._edge is not None for part in parts):
         joined: Any = np.stack(cast(Any, parts), -1 if last else 0).reshape(shape)
         return cast(Tensor, joined)
     return from_array(np.stack([part._array for part in parts], -1 if last else 0).reshape(shape))

@@ -60,7 +60,10 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
         # A temporary that requires grad gets gradients of its own, in derivatives of higher order. Where nothing led
         # to it from the outputs, its backward has not been written.
         given = {*f.inputs, *[value for value in f.outputs if value is not None]}
-        missed = [v for v in captures if v.type.requires_grad and v not in given and v not in reverse.grads]
+        missed = [
+            v for v in captures
+            if v.type.requires_grad and v not in given and v not in reverse.grads and v not in forced
+        ]
         if not missed:
             break
         forced.update(missed)

@@ -7,15 +7,18 @@ buffer. A buffer is known by the array that owns it. See Note [Aliasing by memor
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..tensor.node import Node, node_of
 from ..tensor.windows import address_of
+from ..views.copy_slices import CopySlices
+from ..views.nodes import ViewBackward
 from .types import TensorType, Window, row_strides
 
-__all__ = ["Chain", "Memories", "Memory", "identified", "owner_of"]
+__all__ = ["Chain", "Memories", "Memory", "history_of", "identified", "owner_of", "remember"]
 
 Array = np.ndarray[Any, Any]
 
@@ -65,6 +68,47 @@ class Reference(weakref.ref[Any]):
     key: int
 
 
+Nodes = list[weakref.ref[Node]]
+
+
+def remember(history: Chain | Memory, root: Any) -> None:
+    """Remember the step in which a history ends now, that of the tensor `root`."""
+    node = node_of(root._edge)
+    if node is not None:
+        history.nodes = [*(history.nodes or ()), weakref.ref(node)]
+
+
+def belongs(history: Chain | Memory, node: Node) -> bool:
+    """Whether a step is one in which a history has ended, as far as its writes can be followed back."""
+    ends = [reference() for reference in history.nodes or ()]
+    root = None if history.root is None else history.root()
+    if root is not None:
+        ends.append(node_of(root._edge))
+    seen: set[Node] = set()
+    for end in ends:
+        while end is not None and end not in seen:
+            if end is node:
+                return True
+            seen.add(end)
+            end = node_of(end.edges[0]) if end.inplace or isinstance(end, CopySlices) else None
+    return False
+
+
+def history_of(histories: Sequence[Chain | Memory], node: Node) -> Chain | Memory | None:
+    """The history of a buffer to which a step belongs, that of a tensor which a node has saved; None for none of them.
+
+    A tensor that comes out of a node is a new one: what it shares with the one that was saved is the step in which its
+    history ends, or that of a view of it.
+    """
+    end: Node | None = node
+    while end is not None:
+        for history in histories:
+            if belongs(history, end):
+                return history
+        end = node_of(end.edges[0]) if isinstance(end, (ViewBackward, CopySlices)) else None
+    return None
+
+
 class Chain:
     """One history of a buffer: tensors over one buffer that are no views of one base have each their own.
 
@@ -72,14 +116,23 @@ class Chain:
         root: the tensor whose history it is; weakly.
         value: the value that the buffer has in it.
         recorded: whether a write to it was recorded.
+        nodes: the steps that it is known to have ended in; weakly.
     """
 
-    __slots__ = ("recorded", "root", "value")
+    __slots__ = ("nodes", "recorded", "root", "value")
 
     def __init__(self, root: Any, value: Any) -> None:
-        self.root = weakref.ref(root)
+        self.root: Any = weakref.ref(root)
         self.value = value
         self.recorded = False
+        self.nodes: Nodes | None = None
+        remember(self, root)
+
+    def at(self, value: Any) -> Chain:
+        """The same history, of a buffer that holds another value."""
+        other: Chain = Chain.__new__(Chain)
+        other.root, other.value, other.recorded, other.nodes = self.root, value, False, self.nodes
+        return other
 
 
 class Memory:
@@ -99,10 +152,12 @@ class Memory:
         recorded: whether a write to it was recorded.
         reference: to its owner.
         root: the tensor of the first history, where it came from outside; weakly.
+        nodes: the steps that the first history is known to have ended in, where there are others.
     """
 
     __slots__ = (
-        "address", "array", "array_id", "dtype", "others", "recorded", "reference", "root", "shape", "value", "written",
+        "address", "array", "array_id", "dtype", "nodes", "others", "recorded", "reference", "root", "shape", "value",
+        "written",
     )  # fmt: skip
 
     value: Any
@@ -116,6 +171,7 @@ class Memory:
     recorded: bool
     reference: Reference
     root: weakref.ref[Any] | None
+    nodes: Nodes | None
 
     def window(self, array: Array) -> Window | None:
         """Which window of the base an array is; None where it is none that could be said."""
@@ -173,7 +229,7 @@ class Memories:
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)
-        memory.others = None
+        memory.others = memory.nodes = None
         memory.written = memory.recorded = False
         memory.root = None
         owner = array if array.base is None else owner_of(array)

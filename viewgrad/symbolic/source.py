@@ -352,6 +352,10 @@ class Writer:
             return f"np_full({shape}, {self._literal(value)}, {name})"
         if kind == "detach":
             return f"copied({inputs[0]})" if node in self.uses.copied else inputs[0]
+        if kind == "AutogradZero":
+            of = node.output.type
+            assert type(of) is TensorType
+            return f"np_zeros({of.shape}, {self._put(of.dtype.name + '_', of.dtype)})"
         if kind == "sum_to_size":
             summed = f"sum_to({inputs[0]}, {attributes[0]})"
             return f"copied({summed})" if node in self.uses.copied else summed

@@ -17,7 +17,7 @@ from ..tensor.observers import OBSERVER
 from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.windows import address_of
 from .graph import Graph, Value
-from .memory import Memory, identified, owner_of
+from .memory import Memory, identified, owner_of, remember
 from .randomness import Generators
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature
 from .tracer import Tracer
@@ -176,6 +176,7 @@ class Binder:
             tensor, value = parts[0]
             if memory is None:
                 memory = tracer.input_memory(tensor, value)
+                remember(memory, root_of(tensor))
                 if len(group) > 1:
                     tracer.memories.make_base(memory)
                     memory.value = tracer.memories.filled(memory, distinct(parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -59,8 +59,10 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
         self.write(target, self.node(kind, inputs, attributes, (produced,), location).output, recorded)
         return result
     outputs = result if type(result) is tuple else (result,)
+    flows = leads_to_an_input(inputs)
     types = [
-        TensorType.of(output._array.dtype, output._array.shape, output._edge is not None) for output in outputs
+        TensorType.of(output._array.dtype, output._array.shape, flows and output._edge is not None)
+        for output in outputs
     ]
     node = self.node(kind_of(name), inputs, attributes, types, location)
     for output, value in zip(outputs, node.outputs, strict=True):
@@ -76,7 +78,7 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
     pattern, indices = self.pattern(call.index)
     location = self.locations.here()
     out = run()
-    kind = TensorType.of(out._array.dtype, out._array.shape, out._edge is not None)
+    kind = TensorType.of(out._array.dtype, out._array.shape, source.type.requires_grad and out._edge is not None)
     self.add(out, self.node("gather_at", (source, *indices), (pattern,), (kind,), location).output)
     return out
 
@@ -112,8 +114,11 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
     location = self.locations.here()
     result = run()
     outputs = result if isinstance(result, tuple) else (result,)
+    flows = leads_to_an_input(inputs)
     types = [
-        TensorType.of(output.dtype, output.shape, output.requires_grad) if isinstance(output, Tensor) else OBJECT
+        TensorType.of(output.dtype, output.shape, flows and output.requires_grad)
+        if isinstance(output, Tensor)
+        else OBJECT
         for output in outputs
     ]
     node = self.node("call", inputs, (step,), types, location)
@@ -127,6 +132,11 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
         else:
             self.add(output, value)
     return result
+
+
+def leads_to_an_input(values: Iterable[Value | None]) -> bool:
+    """Whether a gradient can flow through any of the values to an input: not to a leaf that the program has made."""
+    return any(value is not None and value.type.requires_grad for value in values)
 
 
 class Applied:

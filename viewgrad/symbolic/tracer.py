@@ -11,11 +11,12 @@ import numpy as np
 
 from ..errors import EscapeError, TraceError
 from ..operators.operands import is_constant
+from ..tensor.node import node_of
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .attributes import Frozen, Given, interned
 from .graph import Graph, Node, Value
 from .locations import Locations
-from .memory import Chain, Memories, Memory, identified, owner_of
+from .memory import Chain, Memories, Memory, history_of, identified, owner_of, remember
 from .types import TensorType, Window
 
 __all__ = ["Tracer", "full_or_constant"]
@@ -146,7 +147,18 @@ class Tracer:
         if memory.root is not None and memory.root() is not root and self._is_old(root):
             # One from outside, of which we did not know.
             return self.branch(memory, root, None if memory.written else self._input(root))
-        return memory
+        if memory.others is None or (memory.root is not None and memory.root() is root):
+            return memory
+        node = node_of(root._edge)
+        if node is None or not any(chain.nodes or has_history(chain.root()) for chain in memory.others):
+            return memory
+        found = history_of((memory, *memory.others), node)
+        if found is None:
+            raise TraceError(
+                f"of several tensors over one buffer at {self._here()}, it cannot be told which one's history a saved "
+                "value of that buffer has; clone() what detach() gives"
+            )
+        return found
 
     def write(
         self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write"
@@ -183,6 +195,8 @@ class Tracer:
             differs = of.requires_grad or new.requires_grad
             if known:
                 each.recorded = True
+                if memory.others is not None:
+                    remember(each, tensor if tensor._view is None else tensor._view.base)
             if items is None and (known or not differs) and memory.is_whole(window):
                 if new.shape == of.shape and new.dtype == of.dtype:
                     each.value = value
@@ -289,7 +303,10 @@ class Tracer:
     def detached(self, tensor: Tensor, other: Tensor) -> None:
         """`other` looks at the memory of `tensor` now, with another history."""
         memory = self.memories.find(tensor._array)
-        self.branch(self._unknown(tensor) if memory is None else memory, other)
+        if memory is None:
+            memory = self._unknown(tensor)
+        remember(self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base)
+        self.branch(memory, other)
 
     def branch(self, memory: Memory, tensor: Tensor, given: Value | None = None) -> Chain:
         """A further history of a buffer, that of `tensor`; `given` is the value of that tensor where it is an input."""
@@ -302,7 +319,7 @@ class Tracer:
         else:
             value = self.memories.filled(memory, [(tensor._array, given)])
         chain = Chain(tensor, value)
-        memory.others = [*[other for other in memory.others or () if other.root() is not None], chain]
+        memory.others = [*[other for other in memory.others or () if other.nodes or other.root() is not None], chain]
         return chain
 
     def left(self, tensor: Tensor, how: str, value: Any) -> None:
@@ -337,13 +354,23 @@ class Tracer:
             return
         self.memories.make_base(memory)
         taken = memory.window(window)
-        if taken is not None and _reaches(taken, memory.shape):
-            value = memory.value if memory.is_whole(taken) else self.read(memory.value, taken)
-            self.memories.add(copy, value)
+        if taken is None or not _reaches(taken, memory.shape):
+            return
+        whole = memory.is_whole(taken)
+        kept = self.memories.add(copy, memory.value if whole else self.read(memory.value, taken))
+        if memory.others is not None:
+            self.memories.make_base(kept)
+            kept.others = [chain.at(chain.value if whole else self.read(chain.value, taken)) for chain in memory.others]
+            kept.nodes = memory.nodes
 
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
         raise TraceError(f"{what} at {self._here()} cannot be recorded while a program is traced")
+
+
+def has_history(root: Any) -> bool:
+    """Whether a tensor that is still there has a history."""
+    return root is not None and root._edge is not None
 
 
 def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:

@@ -19,7 +19,7 @@ from .node import Node
 __all__ = ["Call", "feature", "run_with_features"]
 
 # The outermost first. What is not in this list (view replay) is looked at where it matters.
-ORDER: Final = (PROFILE, TRACE, FUNCTIONAL, FORWARD, STRICT, ANOMALY, PACK, INFERENCE)
+ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
 SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing
 
 

@@ -22,7 +22,7 @@ from .modes import FORWARD, current_mode
 from .node import new
 from .saved import SavedTensor
 from .storage import save, storage_of
-from .tensor import Tensor, current_edge, from_array, has_tangent, is_scalar, tensor_like
+from .tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar, tensor_like
 
 __all__ = [
     "DualLevel",
@@ -249,7 +249,7 @@ def writable_tangent(tensor: Tensor, level: DualLevel) -> Tensor:
     tangents = _tangents(root)
     record = tangents.records.get(level)
     if record is None:
-        record = tangents.records[level] = Tangent(from_array(np.zeros_like(root._array)), True)
+        record = tangents.records[level] = Tangent(from_new_array(np.zeros_like(root._array)), True)
         level.remember(root)
     elif not record.owned:
         record.value = record.value.clone()
@@ -280,7 +280,7 @@ def _attach(root: Any, tangent: Tensor, level: DualLevel, owned: bool) -> None:
     if is_scalar(value) and type(array) is np.ndarray:  # the tangent may be written to, as the value may be
         value = value.clone()
     if value._array.shape != array.shape or not _same_order(value._array, array):
-        value = from_array(np.zeros_like(array)).copy_(value)
+        value = from_new_array(np.zeros_like(array)).copy_(value)
     elif value._view is not None:
         value = value.clone()
     if value is not tangent:
@@ -336,13 +336,13 @@ def _tell(other: Any, tensor: Tensor, level: DualLevel, index: Any) -> None:
     whole = type(other) is not TangentRoot or other.whole
     if whole:
         if record is None:
-            _attach(other, from_array(np.zeros_like(other._array)), level, True)
+            _attach(other, from_new_array(np.zeros_like(other._array)), level, True)
         elif not record.owned:
             record.value = record.value.clone()
             record.owned = True
         full = other._tangent.records[level].value
     else:  # a dual tensor of a part of the base: what is written may lie inside, outside, or across its edge
-        full = from_array(np.zeros_like(other.view.base._array))
+        full = from_new_array(np.zeros_like(other.view.base._array))
     window = full if view is None else view.window(full)
     if index is None:
         window.copy_(0.0 if source is None else source)
@@ -352,7 +352,7 @@ def _tell(other: Any, tensor: Tensor, level: DualLevel, index: Any) -> None:
         written = np.zeros_like(other.view.base._array)
         part = written if view is None else view.window(written)
         part[... if index is None else index] = 1
-        value = from_array(np.zeros_like(other._array)) if record is None else record.value.clone()
+        value = from_new_array(np.zeros_like(other._array)) if record is None else record.value.clone()
         value.copy_where_(other.view.window(full).clone(), other.view.window(written) != 0)
         _attach(other, value, level, True)
 

@@ -35,6 +35,7 @@ __all__ = [
     "Tensor",
     "as_scalar",
     "from_array",
+    "from_new_array",
     "held_grad",
     "is_scalar",
     "method",
@@ -623,6 +624,14 @@ def tell_of_new(tensor: Tensor, data: Any = None, garbage: bool = False) -> None
         storage_of(tensor).inference = True
     if mode & TRACE:
         OBSERVER.get().made(tensor, data if isinstance(data, Tensor) else None, garbage)
+
+
+def from_new_array(array: Array) -> Tensor:
+    """A tensor without history over an array that was just made of numbers; what watches the program is told."""
+    out = from_array(array)
+    if current_mode() & TRACE:
+        OBSERVER.get().made(out)
+    return out
 
 
 def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:

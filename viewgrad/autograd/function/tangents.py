@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import FunctionError
 from ...tensor.tangents import DualLevel, TangentRoot, at_level, make_dual_root, open_levels, set_tangent, tangent_of
-from ...tensor.tensor import Tensor, from_array
+from ...tensor.tensor import Tensor, from_new_array
 from ...views.meta import DualViewMeta
 from .node import FunctionCtx, is_in
 
@@ -33,7 +33,7 @@ def push_forward(
     name = ctx._function.__name__
     if ctx._materialize:
         tangents = [
-            from_array(np.zeros_like(arg._array)) if tangent is None and isinstance(arg, Tensor) else tangent
+            from_new_array(np.zeros_like(arg._array)) if tangent is None and isinstance(arg, Tensor) else tangent
             for arg, tangent in zip(args, tangents, strict=True)
         ]
     with at_level(level.outer):

@@ -1,0 +1,126 @@
+"""Programs that differentiate inside: what their derivatives compute is part of the graph."""
+
+import numpy as np
+import pytest
+from symbolic_checks import check
+
+import viewgrad as vg
+from viewgrad import func
+from viewgrad.autograd import forward_ad, grad
+
+ONES = np.ones(3)
+
+
+def written(x):
+    y = x * 1
+    y[1:] *= x[:-1]
+    y[0] = vg.sin(x[1])
+    return y
+
+
+def cubes(x):
+    return (x**3).sum() * x[0]
+
+
+def gradient(x):
+    (found,) = grad((x * x * x).sum(), x, create_graph=True)
+    return found * x
+
+
+def gradient_without_history(x):
+    (found,) = grad((x * x * x).sum(), x)
+    return found * x
+
+
+def leaf_of_numbers(x):
+    w = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (found,) = grad((x * w * w).sum(), w, create_graph=True)
+    return found * x
+
+
+def leaf_over_the_same_memory(x):
+    w = x.detach().requires_grad_()
+    (found,) = grad((x * w * w).sum(), w, create_graph=True)
+    return found * x
+
+
+def leaf_over_memory_saved_in_part(x):
+    y = x * x
+    z = y[1:] * y[1:]
+    y[0] = 2.0
+    w = y.detach().requires_grad_()
+    (found,) = grad((z * w[1:] * w[:2]).sum(), [w], create_graph=True)
+    (other,) = grad((z * z).sum(), [x], create_graph=True)
+    return found * other
+
+
+def leaf_written_to(x):
+    w = x.detach().requires_grad_()
+    y = w * w * x
+    with vg.no_grad():
+        w[0] = 5.0
+    (found,) = grad(y.sum(), [w], create_graph=True)
+    return found * w * x
+
+
+def three_histories(x):
+    y = x * 2.0
+    w = y.detach().requires_grad_()
+    v = w * 1.0
+    u = v.detach()
+    out = v[:2] * v[1:] * y[:2]
+    u[0] = 7.0
+    v[2] = v[1] * x[0]
+    found, other = grad((out * v[0] * u[1]).sum(), [w, x], create_graph=True)
+    return found * other * u * v
+
+
+def dual(x):
+    with forward_ad.dual_level():
+        primal, tangent = forward_ad.unpack_dual(vg.exp(written(forward_ad.make_dual(x, vg.ones(3)))))
+        return primal * tangent
+
+
+def dual_written_to(x):
+    with forward_ad.dual_level():
+        d = forward_ad.make_dual(x * 1, vg.ones(3))
+        d[0] *= d[1]
+        primal, tangent = forward_ad.unpack_dual(d)
+        return primal * tangent
+
+
+PROGRAMS = {
+    "jvp": lambda x: func.jvp(written, (x,), (vg.ones(3),))[1],
+    "vjp": lambda x: func.vjp(written, x)[1](vg.ones(3))[0],
+    "linearize": lambda x: func.linearize(written, x)[1](vg.ones(3)),
+    "jacrev": lambda x: func.jacrev(written)(x),
+    "jacfwd": lambda x: func.jacfwd(written)(x),
+    "hessian": lambda x: func.hessian(cubes)(x),
+    "hvp": lambda x: func.hvp(cubes, (x,), (vg.ones(3),))[1][0],
+    "vhp": lambda x: func.vhp(cubes, (x,), (vg.ones(3),))[1][0],
+    "grad of grad": lambda x: func.grad(lambda t: func.grad(cubes)(t).sum())(x),
+    "functionalize": lambda x: func.functionalize(written)(x),
+} | {
+    function.__name__: function
+    for function in (
+        gradient, gradient_without_history, leaf_of_numbers, leaf_over_the_same_memory, leaf_over_memory_saved_in_part,
+        leaf_written_to, three_histories, dual, dual_written_to,
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_inside_are_part_of_the_graph(name):
+    check(PROGRAMS[name], [np.array([0.6, 1.2, 0.9])], name)
+
+
+def test_a_value_to_which_no_input_leads_has_no_gradient_in_the_graph():
+    graph = vg.symbolic.trace(leaf_of_numbers, vg.Tensor(ONES, requires_grad=False))
+    assert not any(node.requires_grad for node in graph.nodes())
+
+
+def test_determinants_of_which_one_output_is_used():
+    def both(matrix):
+        return np.linalg.det(matrix) * np.linalg.slogdet(matrix)[1]
+
+    check(both, [np.array([[2.0, 0.5], [0.25, 3.0]])])
