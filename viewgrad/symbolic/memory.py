@@ -97,8 +97,8 @@ def belongs(history: Chain | Memory, node: Node) -> bool:
 def history_of(histories: Sequence[Chain | Memory], node: Node) -> Chain | Memory | None:
     """The history of a buffer to which a step belongs, that of a tensor which a node has saved; None for none of them.
 
-    A tensor that comes out of a node is a new one: what it shares with the one that was saved is the step in which its
-    history ends, or that of a view of it.
+    A tensor that comes out of a node is a new one. With the one that was saved it shares the step in which its history
+    ends, or that of a view of it.
     """
     end: Node | None = node
     while end is not None:
@@ -129,7 +129,7 @@ class Chain:
         remember(self, root)
 
     def at(self, value: Any) -> Chain:
-        """The same history, of a buffer that holds another value."""
+        """This history, of another buffer that holds `value`."""
         other: Chain = Chain.__new__(Chain)
         other.root, other.value, other.recorded, other.nodes = self.root, value, False, self.nodes
         return other
