@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 
+import gallery.found_later
 import gallery.right_in_corners
 import gallery.right_ones
 import gallery.wrong_elsewhere
@@ -30,6 +31,7 @@ A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
 Z = A + 1j * A[::-1, ::-1]
 GALLERY = (
+    gallery.found_later,
     gallery.right_in_corners,
     gallery.right_ones,
     gallery.wrong_elsewhere,
@@ -71,7 +73,7 @@ def test_a_faulty_operator_is_found_by_the_property_meant_for_it(entry):
 @pytest.mark.parametrize("entry", some(RIGHT, 60), ids=RIGHT)
 def test_a_correct_operator_passes(entry):
     report = check(entry)
-    assert report.examples["gradients"] == 1
+    assert "gradients" in report.switched_off or report.examples["gradients"] == 1
     assert report.examples["special points"] + report.examples.get("shapes", 0) > 0
 
 

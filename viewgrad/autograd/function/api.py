@@ -263,7 +263,8 @@ def once_differentiable(function: F) -> F:
         if current_mode() & FORWARD and (ctx._dual or any(g is not None and has_tangent(g) for g in grads)):
             raise FunctionError(message)
         with ModeSwitch(off=GRAD):
-            returned = function(ctx, *grads)
+            given = [g.detach() if recorded and isinstance(g, Tensor) else g for g in grads]  # numpy() takes them then
+            returned = function(ctx, *given)
         node = None if ctx._node is None else ctx._node()
         if not recorded or node is None:
             return returned

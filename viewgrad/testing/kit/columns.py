@@ -170,7 +170,7 @@ class Columns:
                 return None
             rtol = np.where(coarse, RTOL_SINGLE, RTOL)
             estimates: list[Estimate] = []
-            for size in (1.0, 0.37, 2.3e-2):
+            for size in (*self._nearby(places, scale), 1.0, 0.37, 2.3e-2):
                 far = thorough_estimate(self._along(direction), self.start, scale * size, self.noise)
                 estimate = _weighted(far, self.rows)
                 estimates.append(estimate)
@@ -203,6 +203,11 @@ class Columns:
                 return self.narrowed(smaller)
         return wrong
 
+    def _nearby(self, places: Array, scale: float) -> tuple[float, ...]:
+        """Sizes of steps that stay on one side of 0, where arguments are near it: beyond, 1/x is another function."""
+        nearest = float(np.abs(self.x[places]).min())
+        return (4 * nearest / scale,) if 0 < nearest < 1e-3 * scale else ()
+
     def _along(self, direction: Array) -> Callable[[float], Array | None]:
         def values(step: float) -> Array | None:
             vector = self.x + step * direction
@@ -233,7 +238,7 @@ class Columns:
 
     def _settled(self, direction: Array, scale: float, mine: Array, coarse: Array, floor: Any) -> bool:
         """Whether a few values nearby show that what was found is right."""
-        for zoom in dict.fromkeys([self.last, 1.0, 1e-2, 1e-4, 1e-6]):
+        for zoom in dict.fromkeys([self.last, 1.0, 1e-2, 1e-4, 1e-6, *self._nearby(direction != 0, scale)]):
             quick = quick_estimate(self._along(direction), scale * zoom, self.noise)
             if quick is None:
                 continue

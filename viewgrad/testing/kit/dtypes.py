@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Example
+from .arguments import Example, mapped
 from .plain import Plain, of_single_precision, plain_results
 from .script import Script
 from .subject import Refused, Subject, quiet
@@ -24,13 +24,52 @@ def full_precision(plain: Plain) -> int:
         if gradient.dtype in (np.float64, np.complex128) and of_single_precision(gradient):
             script = plain.script("dtypes")
             script.do(plain.gradient_line())
-            kind = "np.complex64" if gradient.dtype.kind == "c" else "np.float32"
-            script.require(
-                f"(g[{n}].numpy().astype({kind}) != g[{n}].numpy()).any()",
-                f"the gradient with respect to {plain.example.named(plain.example.wanted[n])} has the digits of single "
-                "precision only, though arguments and results have those of double precision",
-            )
+            _require_digits(script, plain, n)
+    _slopes_of_full_precision(plain)
     return 1
+
+
+def _slopes_of_full_precision(plain: Plain) -> None:
+    """Slopes have the digits of double precision too, where they depend on the arguments at all."""
+    example, subject = plain.example, plain.subject
+    starts = {i: np.ones_like(plain.values[i]) for i in plain.outputs}
+    slopes = subject.record(example).gradients(starts)
+    suspected = [n for n, slope in enumerate(slopes) if _shortened(slope)]
+    if not suspected:
+        return
+    arrays = [
+        array * (1 + 1e-3 * np.cos(np.arange(array.size)).reshape(array.shape)) if k in example.wanted else array
+        for k, array in enumerate(example.arrays)
+    ]
+    try:
+        elsewhere = subject.record(example.with_arrays(arrays))
+        others = elsewhere.gradients({i: np.ones_like(elsewhere.outputs[i]._array) for i in plain.outputs})
+    except (Refused, RuntimeError, IndexError):
+        return
+    for n in suspected:
+        if _shortened(others[n]) and not np.array_equal(slopes[n], others[n]):
+            script = plain.script("dtypes")
+            script.do(plain.gradient_line(starts="vg.Tensor(np.ones_like(u{}))"))
+            _require_digits(script, plain, n)
+
+
+def _require_digits(script: Script, plain: Plain, n: int) -> None:
+    kind = "np.complex64" if script[f"g[{n}]"].dtype.kind == "c" else "np.float32"
+    script.require(
+        f"(g[{n}].numpy().astype({kind}) != g[{n}].numpy()).any()",
+        f"the gradient with respect to {plain.example.named(plain.example.wanted[n])} has the digits of single "
+        "precision only, though arguments and results have those of double precision",
+    )
+
+
+def _shortened(array: Array) -> bool:
+    """Whether numbers of double precision have all digits of single precision, and none beyond them."""
+    if array.dtype not in (np.float64, np.complex128) or not array.size:
+        return False
+    parts = np.ascontiguousarray(array).reshape(-1).view(float)
+    with np.errstate(all="ignore"):
+        mantissas = np.frexp(parts)[0] * 2.0**12
+        return bool((parts.astype(np.float32) == parts).all() and (mantissas != np.round(mantissas)).any())
 
 
 def in_lower_precision(plain: Plain, dtype: Any) -> int:
@@ -71,6 +110,11 @@ def in_lower_precision(plain: Plain, dtype: Any) -> int:
     script.call(f"y = {script.expression()}")
     for i, start in reference.starts.items():
         script.let(f"u{i}", start.astype(_of_precision(real, start.dtype)))
+    if subject.composed and any(
+        value.dtype.kind in "fc" and _mostly_wrong(script[f"y{path}"]._array.astype(value.dtype), value, tolerance, 0.0)
+        for path, value in zip(reference.paths, reference.values, strict=True)
+    ):
+        return 0  # digits are lost in what it is composed of
     sensitive = _condition(subject, rounded, reference, float(np.finfo(real).eps))
     _expect_near_values(script, reference, real, tolerance, None if sensitive is None else sensitive[0])
     if not reference.outputs:
@@ -119,6 +163,7 @@ def _expect_near_values(
             and found.dtype.itemsize > wanted.itemsize
             and not reference.subject.composed
             and real != np.float16
+            and not _has_numbers_of(found.dtype, reference.example)
         ):
             script.lines.append(f"assert y{path}.dtype == {wanted.name!r}, y{path}.dtype")
             script.fail(f"result {i} of arguments of dtype {real.name} has dtype {found.dtype}, not {wanted}")
@@ -135,6 +180,13 @@ def _expect_near_values(
             rtol=tolerance,
             atol=tolerance * max(size, 1e-3) + slack,
         )
+
+
+def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
+    """Whether an argument that is no tensor (a sparse matrix, say) has numbers of that dtype, to which all go up."""
+    found: list[Any] = []
+    mapped(lambda leaf: found.append(getattr(leaf, "dtype", None)), (example.args, example.kwargs))
+    return dtype in found
 
 
 def _of_precision(real: np.dtype[Any], dtype: np.dtype[Any]) -> np.dtype[Any]:

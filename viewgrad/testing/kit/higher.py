@@ -9,7 +9,13 @@ import attrs
 import numpy as np
 
 from ...autograd.api import grad
-from ...errors import ForwardModeError, FunctionError, GradientNotImplementedError
+from ...errors import (
+    AutogradError,
+    DifferentiabilityError,
+    ForwardModeError,
+    FunctionError,
+    GradientNotImplementedError,
+)
 from ...tensor.tensor import Tensor
 from .columns import Moves, compare_columns, dense_directions
 from .gradients import MOST_COLUMNS, weights_like
@@ -34,6 +40,11 @@ def _says_absent(error: BaseException) -> bool:
     return isinstance(error, ABSENT) or (
         isinstance(error, FunctionError) and ("once_differentiable" in str(error) or "second derivative" in str(error))
     )
+
+
+def _needs_plain_arrays(error: BaseException) -> bool:
+    """Whether a backward that computes with plain arrays was refused them: the second derivative would be lost."""
+    return isinstance(error, AutogradError | TypeError) and "would lose" in str(error)
 
 
 # -- second derivatives ------------------------------------------------------------------------------------------------
@@ -145,8 +156,11 @@ def _do_unless_absent(script: Script, line: str) -> None:
     try:
         script.do(line)
     except AssertionError as failure:
-        if failure.__cause__ is not None and _says_absent(failure.__cause__):
+        cause, composed = failure.__cause__, script.subject.composed
+        if cause is not None and (_says_absent(cause) or (composed and isinstance(cause, DifferentiabilityError))):
             raise Absent("it says so") from failure
+        if cause is not None and _needs_plain_arrays(cause):
+            raise Absent("its backward computes with plain arrays, and is refused them") from failure
         raise
 
 
@@ -182,10 +196,9 @@ def forward_mode(plain: Plain) -> int:
         try:
             script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
         except AssertionError as failure:
-            if number == 0 and failure.__cause__ is not None and _says_absent(failure.__cause__):
+            cause = failure.__cause__
+            if number == 0 and cause is not None and (_says_absent(cause) or isinstance(cause, DifferentiabilityError)):
                 raise Absent("it has no forward mode") from failure
-            if failure.__cause__ is not None and isinstance(failure.__cause__, TypeError | ValueError) and number == 0:
-                raise
             raise
         told = " and ".join(example.named(k) for k in chosen) + (f", times {factor:g}" if factor != 1 else "")
         for k in chosen:

@@ -27,6 +27,12 @@ def lifetime(plain: Plain) -> int:
             "an argument of the call is still alive after the call, its results and its graph were let go of: "
             "something keeps it, or it is part of a reference cycle",
         )
+        script.do(CYCLES)
+        script.require(
+            "not cycles()",
+            "tensors of the call are part of a reference cycle after it was let go of: they are kept until Python's "
+            "collector of cycles runs",
+        )
         script.do("growth(8)", "grown = min(growth(8), growth(8))")
         if script["grown"] >= 8:  # it may be that caches are still being filled
             script.do("growth(50)", "grown = min(growth(20) for _ in range(8))")
@@ -39,6 +45,19 @@ def lifetime(plain: Plain) -> int:
     return 1
 
 
+CYCLES: Final = """
+def cycles():
+    gc.collect()
+    flags = gc.get_debug()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        once()
+        gc.collect()
+        return [type(found).__name__ for found in gc.garbage if isinstance(found, vg.Tensor)]
+    finally:
+        gc.set_debug(flags)
+        gc.garbage.clear()
+""".strip()
 GROWTH: Final = """
 def growth(calls):
     gc.collect()

@@ -48,7 +48,9 @@ def literal(value: Any) -> str:
         return f"__import__('functools').partial({', '.join(rest)})"
     if isinstance(value, enum.Enum):
         module, name = type(value).__module__, f"{type(value).__qualname__}.{value.name}"
-        return name if module == "__main__" else f"__import__({module!r}, fromlist=['']).{name}"
+        if module == "__main__" or "<" in name:
+            raise NoLiteral(f"{name} cannot be imported")
+        return f"__import__({module!r}, fromlist=['']).{name}"
     if isinstance(value, np.ufunc):
         return f"np.{value!r}".replace("<ufunc '", "").replace("'>", "")
     raise NoLiteral(f"no expression is known for {type(value).__name__}")

@@ -29,6 +29,7 @@ class Plain:
         outputs: the numbers of those that can be differentiated.
         starts: the gradient that each of these is given.
         gradients: the gradient with respect to each wanted slot, zeros where there is none.
+        single: whether something was computed in single precision, although the arguments are of double precision.
     """
 
     subject: Subject
@@ -38,17 +39,17 @@ class Plain:
     outputs: list[int]
     starts: dict[int, Array]
     gradients: list[Array]
+    single: bool = attrs.field(init=False)
+
+    @single.default
+    def _has_digits_of_single_precision(self) -> bool:
+        return any(of_single_precision(array) for array in [*self.values, *self.gradients])
 
     @property
     def finite(self) -> bool:
         """Whether all of it is."""
         arrays = [*self.values, *self.gradients]
         return all(np.isfinite(array).all() for array in arrays if array.dtype.kind in "fc")
-
-    @property
-    def single(self) -> bool:
-        """Whether something was computed in single precision, although the arguments are of double precision."""
-        return any(of_single_precision(array) for array in [*self.values, *self.gradients])
 
     def loose(self, tolerance: float) -> float:
         """A tolerance of double precision, or of single precision where that is what was computed in."""

@@ -32,6 +32,8 @@ POINTS: Final = (
     -30.0,
     800.0,
     -800.0,
+    400.0,
+    -400.0,
     1e-4,
     -1e-4,
     1e5,
@@ -71,6 +73,7 @@ def at_special_points(subject: Subject, example: Example) -> Iterator[Example]:
             yield _with(example, slot, array.real.astype(complex), f"real numbers in {example.named(slot)}")
             yield _with(example, slot, 1j * array.imag, f"imaginary numbers in {example.named(slot)}")
             yield _with(example, slot, array.conj(), f"{example.named(slot)} conjugated")
+            yield _with(example, slot, array * (0.6 + 0.8j), f"{example.named(slot)} turned")
     if len(example.wanted) > 1:
         for values in itertools.islice(itertools.product((0.0, 1.0, -1.5), repeat=len(example.wanted)), 27):
             if allowed is None or all(allowed[0] <= value <= allowed[1] for value in values):

@@ -28,6 +28,12 @@ def repeatable(plain: Plain) -> int:
     plain.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
     plain.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
     script = plain.script(title, called=False)
+    script.call(f"with np.errstate(all='warn'):\n    y = {script.expression()}\n    errors = np.geterr()")
+    script.require(
+        "set(errors.values()) == {'warn'}",
+        "after the call np.geterr() is not what it was before: it called np.seterr()",
+    )
+    script = plain.script(title, called=False)
     for k, array in enumerate(example.arrays):
         script.let(f"b{k}", _other(array) if k in example.wanted else array)
         script.do(f"z{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
+import enum
 import functools
 import inspect
 import linecache
@@ -32,11 +33,11 @@ HEADER = ("import numpy as np", "import viewgrad as vg", "from viewgrad.autograd
 
 
 def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
-    """The lines that bind `name` to an operator.
+    """The lines that bind `name` to an operator, or to what is given to one.
 
     Arguments:
         name: what it is to be called.
-        thing: the operator: a function, a class, a declared operator.
+        thing: a function, a class, a declared operator, an object.
         apply: what is taken of it: ".apply", ".inplace".
 
     Returns:
@@ -48,7 +49,7 @@ def definition_of(name: str, thing: Any, apply: str = "") -> list[str]:
     try:
         return source_of(name, thing, apply)
     except (NoLiteral, OSError, TypeError, SyntaxError, LookupError) as error:
-        return [f"{name} = ...  # put the operator here: its source could not be found ({error})"]
+        return [f"{name} = ...  # put it here: its source could not be found ({error})"]
 
 
 def source_of(name: str, thing: Any, apply: str = "") -> list[str]:
@@ -145,6 +146,8 @@ class SourceWriter:
             return self._module(thing, name)
         if thing is viewgrad.autograd.grad:
             return "grad"
+        if isinstance(thing, enum.Enum):
+            return f"{self.value(type(thing))}.{thing.name}"
         if isinstance(thing, Operator):
             imported = _imported(thing)
             return imported[1] if imported is not None and not imported[0] else self._operator(thing)

@@ -25,7 +25,7 @@ from .report import Report
 from .script import Script
 from .shapes import of_other_shapes, with_other_lists
 from .shrinking import shrunk
-from .subject import Refused, Subject, declared, patience, quiet, refusals, subject_of
+from .subject import Refused, Subject, TookTooLong, declared, patience, quiet, refusals, subject_of
 from .telling import definitions_of, fresh_source_of, tell
 
 __all__ = ["PROPERTIES", "Check"]
@@ -70,6 +70,7 @@ FORMS: Final[dict[str, Callable[[Plain], int]]] = {
     "forward mode": forward_mode,
     "second derivatives": second_order,
 }
+SECOND: Final = "second derivatives"
 SMALL: Final = 40  # numbers to differentiate with respect to
 MOST_TRIED: Final = 60  # calls that are remembered
 PATIENCE: Final = 6.0  # seconds for a call that the user did not ask for, which may have sent a loop astray
@@ -88,6 +89,7 @@ class Check:
     progress: Callable[[str, int, int], None] | None
     report: Report
     again: Callable[[Example], Any] | None = None  # looks at the same of another call
+    astray: set[str] = attrs.Factory(set)  # the properties in which a call took too long
     tried: list[Example] = attrs.Factory(list)  # the calls so far, on which what comes later may depend
 
     @classmethod
@@ -159,7 +161,7 @@ class Check:
                     self._count(name, check, results)
         self._forms(circumstances)
         pointed = self._family("special points", at_special_points(self.subject, self.base))
-        self._second_at_zero()
+        self._at_zero()
         self._elsewhere(pointed)
         for variant in accepted[:3]:
             self._family("special points", _some(at_special_points(self.subject, variant), 7))
@@ -170,16 +172,19 @@ class Check:
         self._shapes(accepted)
         self._complex(plain)
 
-    def _second_at_zero(self) -> None:
-        """Second derivatives where an element is 0, at which formulas divide, or where all are."""
-        name = "second derivatives"
-        if self.order < 2 or name in self.report.absent or not self.wanted(name):
-            return
-        zeros = (x for x in at_special_points(self.subject, self.base) if x.label.startswith(("0 in ", "0 everywhere")))
-        for example in zeros:
-            plain = self._plain(attrs.evolve(example, lenient=True), name)
-            if plain is not None and plain.outputs:
-                self._form_elsewhere(name, second_order, plain)
+    def _at_zero(self) -> None:
+        """Second derivatives where an element is 0, at which formulas divide, or where all are; and float32 there."""
+        zeros = [x for x in at_special_points(self.subject, self.base) if x.label.startswith(("0 in ", "0 everywhere"))]
+        second = self.order > 1 and SECOND not in self.report.absent and self.wanted(SECOND)
+        single = not self.subject.composed and self.wanted("dtypes")
+        for example in zeros if second or single else ():
+            plain = self._plain(attrs.evolve(example, lenient=True), SECOND)
+            if plain is None or not plain.outputs:
+                continue
+            if second:
+                self._form_elsewhere(SECOND, second_order, plain)
+            if single and plain.finite:
+                self._count("dtypes", lambda of: in_lower_precision(of, np.float32), plain)
 
     def _elsewhere(self, accepted: list[Example], most: int = 5) -> None:
         """The in-place form, forward mode and second derivatives of some of the calls that were accepted."""
@@ -212,7 +217,7 @@ class Check:
     def _forms(self, circumstances: list[Plain]) -> None:
         """The in-place form, forward mode, second derivatives, and other dtypes."""
         for name, check in FORMS.items():
-            if name == "second derivatives" and self.order < 2:
+            if name == SECOND and self.order < 2:
                 self.report.switched_off.setdefault(name, "order=1")
                 continue
             if self.wanted(name):
@@ -299,17 +304,24 @@ class Check:
         ):
             return
         self.again = lambda example: check(plain_results(self.subject, example, name))
+        asked_for = not plain.example.label and name != "dtypes"
+        if name in self.astray and not asked_for:
+            return
         try:
-            self.report.add(name, check(plain))
-        except Refused:
+            with patience(0.0 if asked_for else PATIENCE):
+                self.report.add(name, check(plain))
+        except Refused as refused:
             self.report.refuse(name)
+            if isinstance(refused, TookTooLong):
+                self.astray.add(name)
 
     def _first(self, example: Example) -> bool:
         """The gradients of one call against differences; whether it was accepted."""
-        self.again = lambda example: check_gradients(self.subject, example, example.family)
+        compared = "gradients" not in self.switched_off  # else they are not meant to be the derivatives
+        self.again = lambda example: check_gradients(self.subject, example, example.family, compared)
         try:
             with patience(PATIENCE if example.label else 0.0):
-                counted = check_gradients(self.subject, example, example.family)
+                counted = check_gradients(self.subject, example, example.family, compared)
         except Refused:
             self.report.refuse(example.family)
             return False

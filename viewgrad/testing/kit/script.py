@@ -16,7 +16,8 @@ from ...autograd.modes import forward_ad
 from ...tensor.modes import is_grad_enabled
 from .arguments import Example, Slot, mapped
 from .failure import Failure
-from .literals import literal
+from .literals import NoLiteral, literal
+from .reproduction import definition_of
 from .subject import Subject, quiet, refusals
 
 __all__ = ["Script"]
@@ -205,7 +206,7 @@ class Script:
             if "\0" in line:
                 name = line.split("\0")[1]
                 if _mentions(used, name):
-                    result.append(f"{name} = {literal(self.constants[name])}")
+                    result += _bound(name, self.constants[name])
             else:
                 result.append(line)
         return result
@@ -221,6 +222,14 @@ def _entries(expression: str, found: Array, expected: Array, excess: Array) -> l
         lines.append(f"{expression}[{index}]: {found.flat[place].item()!r}, not {expected.flat[place].item()!r}")
     rest = len(places) - len(worst)
     return [*lines, f"and {rest} more"] if rest else lines
+
+
+def _bound(name: str, value: Any) -> list[str]:
+    """The lines that bind a constant: a literal, or an import or the source of an object or a function."""
+    try:
+        return [f"{name} = {literal(value)}"]
+    except NoLiteral:
+        return definition_of(name, value)
 
 
 def _mentions(text: str, name: str) -> bool:

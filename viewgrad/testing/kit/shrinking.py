@@ -10,7 +10,7 @@ import numpy as np
 
 from .arguments import Example
 from .failure import Failure
-from .subject import Refused
+from .subject import Refused, patience
 
 __all__ = ["shrunk"]
 
@@ -34,7 +34,8 @@ def shrunk(failure: Failure, again: Callable[[Example], Any]) -> Failure:
             if time.monotonic() - start > PATIENCE:
                 return failure
             try:
-                again(example)
+                with patience(PATIENCE):
+                    again(example)
             except Failure as other:
                 if other.property == failure.property and _kind(other) == _kind(failure):
                     failure, progress = other, True

@@ -9,7 +9,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -24,13 +24,28 @@ from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .constants import numbers_in, strings_in
 
-__all__ = ["Recorded", "Refused", "Subject", "declared", "patience", "quiet", "real_parts", "refusals", "subject_of"]
+__all__ = [
+    "Recorded",
+    "Refused",
+    "Subject",
+    "TookTooLong",
+    "declared",
+    "patience",
+    "quiet",
+    "real_parts",
+    "refusals",
+    "subject_of",
+]
 
 Array = np.ndarray[Any, Any]
 
 
 class Refused(Exception):
     """The operator does not take these arguments, and says so."""
+
+
+class TookTooLong(Refused):
+    """The operator computes for longer than anybody waits."""
 
 
 @attrs.define(eq=False)
@@ -175,12 +190,28 @@ class Recorded:
         ]
 
 
+class _Silence(threading.local):
+    """Whether this thread is in a quiet block already; entering one again costs nothing."""
+
+    on = False
+
+
+SILENCE: Final = _Silence()
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """A block without warnings."""
+    if SILENCE.on:
+        yield
+        return
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        yield
+        SILENCE.on = True
+        try:
+            yield
+        finally:
+            SILENCE.on = False
 
 
 @contextlib.contextmanager
@@ -204,21 +235,21 @@ def refusals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """A block that is refused where it takes longer; in the main thread only, and for ever where `seconds` is 0."""
-    if not seconds or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    """A block that is refused where it computes for longer; in the main thread only, and for ever where that is 0."""
+    if not seconds or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGVTALRM"):
         yield
         return
 
     def late(number: int, frame: Any) -> None:
-        raise Refused(f"it has not come back after {seconds:g} seconds")
+        raise TookTooLong(f"it has not come back after {seconds:g} seconds of computing")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def real_parts(array: Array) -> Array:

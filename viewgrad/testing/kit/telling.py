@@ -109,7 +109,9 @@ def _call(script: Script, example: Example) -> list[str]:
         f"b{k} = vg.Tensor({literal(array)}{', requires_grad=True' if k in example.wanted else ''})"
         for k, array in enumerate(example.arrays)
     ]
-    return [*leaves, Script(script.subject, "", example).expression("b{}")]
+    call = Script(script.subject, "", example)
+    call.lines.append(call.expression("b{}"))
+    return [*leaves, *call.body()]
 
 
 IMPORTED = re.compile(r"^from \S+ import (\w+)\n(.*\n)*?operator = \1\b", re.MULTILINE)  # with what it remembers

@@ -1,0 +1,199 @@
+"""Faulty and correct operators, each of which an earlier version of the checks took for the other kind."""
+
+import numpy as np
+
+import viewgrad as vg
+from viewgrad.autograd import Function, define_op, once_differentiable
+
+from . import M, P, Q, V, right, wrong
+
+# -- faulty ones -------------------------------------------------------------------------------------------------------
+
+
+@wrong(np.array([1.0 + 0j, 2.0]), np.array([0.5 + 0j, 3.0]), by="special points")
+class ProductOfComplexNumbersThatAreReal(Function):
+    """The conjugate is missing, which real numbers don't show."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+
+@wrong(V, by="dtypes")
+def make_size_guarded_by_too_little():
+    """The guard is no number of single precision."""
+    return define_op(
+        "size_guarded_by_too_little(self)",
+        forward=lambda self: np.sqrt(self * self),
+        derivatives={"self": "grad * self / sqrt(self * self + 1e-60)"},
+        elementwise=True,
+    )
+
+
+@wrong(V, by="nothing is left of a call")
+class KnowsItself(Function):
+    """The context is part of a cycle, which keeps what it has saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.context, ctx.copy = ctx, x.clone()
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2.0
+
+
+@wrong(V, by="special points")
+def make_slope_by_squares():
+    """The square overflows long before the slope does."""
+    return define_op(
+        "slope_by_squares(self)",
+        forward=np.sinh,
+        derivatives={"self": "grad * sqrt(1 + result * result)"},
+        elementwise=True,
+    )
+
+
+@wrong(V, by=("dtypes", "second derivatives"))
+class SlopeOfSinglePrecision(Function):
+    """Only the slope has few digits: its product with the gradient has many."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return (grad * np.cos(x.astype(np.float32))).astype(grad.dtype)
+
+
+@wrong(Q, by="state between calls")
+def silences_numpy(x):
+    """All warnings of NumPy's are off from here on."""
+    np.seterr(all="ignore")
+    return vg.log(x)
+
+
+# -- correct ones ------------------------------------------------------------------------------------------------------
+
+
+@right(V, switched_off={"gradients": "straight through, on purpose"})
+def rounded_straight_through(x):
+    return x + (vg.round(x) - x).detach()
+
+
+@right(V, switched_off={"gradients": "turned round, on purpose"})
+class Reversal(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+
+@right(np.eye(3))
+class ExponentialOfSymmetricMatrix(Function):
+    """Equal eigenvalues are right; its backward works on plain arrays, as `once_differentiable` allows."""
+
+    @staticmethod
+    def forward(ctx, a):
+        values, vectors = np.linalg.eigh((a.detach().numpy() + a.detach().numpy().T) / 2)
+        ctx.values, ctx.vectors = values, vectors
+        return vg.Tensor((vectors * np.exp(values)) @ vectors.T)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        values, vectors = ctx.values, ctx.vectors
+        apart = values[:, None] - values
+        shrunk = np.where(np.abs(apart) < 1e-6, 1.0, np.sinh(apart / 2) / np.where(apart == 0, 1.0, apart / 2))
+        slopes = np.exp((values[:, None] + values) / 2) * shrunk
+        found = vectors @ (slopes * (vectors.T @ grad.numpy() @ vectors)) @ vectors.T
+        return vg.Tensor((found + found.T) / 2)
+
+
+@right(V)
+class PlainBackward(Function):
+    """Refuses to be differentiated twice, by the error of `numpy()`."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.slope = np.cos(x.detach().numpy())
+        return np.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return vg.Tensor(grad.numpy() * ctx.slope)
+
+
+class Matrix:
+    """A matrix of double precision, which is no array."""
+
+    def __init__(self, values):
+        self.values = np.array(values)
+        self.dtype = self.values.dtype
+
+
+@right(Matrix([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]), V)
+class TimesMatrix(Function):
+    """Takes an object with numbers of double precision, to which single precision goes up."""
+
+    @staticmethod
+    def forward(ctx, matrix, x):
+        ctx.matrix = matrix
+        return vg.Tensor(matrix.values @ x.detach().numpy())
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return None, vg.Tensor(ctx.matrix.values.T @ grad.numpy())
+
+
+@right(P[0], domain=(0.1, 100.0))
+class RootByBisection(Function):
+    """Goes on for ever in single precision, whose numbers don't lie that close."""
+
+    @staticmethod
+    def forward(ctx, c):
+        given = c.detach().numpy()
+        low, high = np.zeros_like(given), np.full_like(given, 10.0)
+        while (high - low).max(initial=0) > 1e-9:
+            middle = (low + high) / 2
+            large = middle**3 + middle > given
+            low, high = np.where(large, low, middle), np.where(large, middle, high)
+        root = vg.Tensor((low + high) / 2)
+        ctx.save_for_backward(root)
+        return root
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (root,) = ctx.saved_tensors
+        return grad / (3 * root * root + 1)
+
+
+@right(np.array([1e-5, -1e-3]))
+def reciprocal_near_its_pole(x):
+    return 1 / x
+
+
+@right(V)
+def digits_cancelled(x):
+    return ((1e8 + x) - 1e8) * 2
+
+
+@right(M)
+def nuclear_norm(x):
+    """Forward mode refuses what the derivatives of the factors would need."""
+    return vg.linalg.svd(x)[1].sum()
