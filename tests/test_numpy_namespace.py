@@ -64,11 +64,11 @@ def test_no_function_drops_a_gradient_in_silence():
 
 def test_functions_without_a_derivative_name_a_way_out():
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
-    with pytest.raises(UnknownFunctionError, match=r"numpy\.spacing .* np\.finfo"):
-        np.spacing(x)
+    with pytest.raises(UnknownFunctionError, match=r"numpy\.packbits .* detach"):
+        np.packbits(x)
     with pytest.raises(UnknownFunctionError, match=r"numpy\.ma\.array .* np\.where"):
         np.ma.array(x)
-    assert np.spacing(np.array([1.0])) == numpy.spacing(1.0)
+    assert np.packbits(np.array([1, 0])) == numpy.packbits([1, 0])
 
 
 def test_creators_give_tensors():

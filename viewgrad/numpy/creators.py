@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operators import numpy_spaced
 from ..tensor.creation import as_operand, holds_tensor, joined
 from ..tensor.tensor import Tensor
 from .values import NESTED, as_argument, as_tensors
@@ -230,18 +231,7 @@ def linspace(
     num = int(num)
     if not holds_tensor((start, stop)):
         return as_tensors(np.linspace(start, stop, num, endpoint, retstep, dtype, axis))  # type: ignore[call-overload]
-    first, last = as_operand(start) * 1.0, as_operand(stop) * 1.0
-    width = last - first
-    shares = np.linspace(0.0, 1.0, num, endpoint, dtype=np.result_type(first.dtype, last.dtype))
-    points = first + width * as_operand(shares.reshape((-1,) + (1,) * width.ndim))
-    if axis:
-        points = points.moveaxis(0, axis)
-    if dtype is not None:
-        points = (points.floor() if np.dtype(dtype).kind in "iu" else points).astype(dtype)
-    if not retstep:
-        return points
-    steps = num - 1 if endpoint else num
-    return points, width / steps if steps else width * np.nan
+    return numpy_spaced.linspace(start, stop, num, endpoint, retstep, dtype, axis)
 
 
 @creator
@@ -251,8 +241,7 @@ def logspace(
     """Numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
     if not holds_tensor((start, stop, base)):
         return as_tensors(np.logspace(start, stop, int(num), endpoint, base, dtype, axis))
-    powers = base ** linspace(start, stop, num, endpoint, axis=axis)
-    return powers if dtype is None else powers.astype(dtype)
+    return numpy_spaced.logspace(start, stop, num, endpoint, base, dtype, axis)
 
 
 @creator
@@ -260,11 +249,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """Numbers evenly spaced on a logarithmic scale between two positive numbers; gradients flow to both."""
     if not holds_tensor((start, stop)):
         return as_tensors(np.geomspace(start, stop, int(num), endpoint, dtype, axis))
-    first, last = as_operand(start) * 1.0, as_operand(stop) * 1.0
-    points = first * (last / first) ** linspace(0.0, 1.0, num, endpoint).reshape((-1,) + (1,) * (first - last).ndim)
-    if axis:
-        points = points.moveaxis(0, axis)
-    return points if dtype is None else points.astype(dtype)
+    return numpy_spaced.geomspace(start, stop, num, endpoint, dtype, axis)
 
 
 # -- from functions and sequences --------------------------------------------------------------------------------------

@@ -27,5 +27,4 @@ WAYS_OUT: Final[dict[str, str]] = {
     "fromregex": "a file holds no history",
     "packbits": "bits have no derivative; pass detach()",
     "unpackbits": "bits have no derivative; pass detach()",
-    "spacing": "the distance to the next number has no derivative; use np.finfo(...).eps * abs(x)",
 }

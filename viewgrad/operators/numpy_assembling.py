@@ -117,15 +117,16 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         start = int(along.min()) if "f" in trim.lower() or not len(places) else None
         stop = int(along.max()) + bool(len(places)) if "b" in trim.lower() or not len(places) else None
         window[dim] = slice(start, stop)
-    return filt[tuple(window)]
+    return filt[(*window, ...)]
 
 
 @composite(np.vander, method=False)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The matrix of the powers of a vector, one row for each element."""
     x = as_operand(x)
+    x = x.astype(np.result_type(x.dtype, int), copy=False)
     count = x.size if N is None else int(N)
-    powers = concatenate([(x * 0 + 1)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
+    powers = concatenate([np.ones_like(x)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
     powers = powers[:, :count]
     return powers if increasing else powers[:, ::-1]
 
@@ -268,6 +269,7 @@ def _cumulative(name: str) -> Callable[..., Any]:
         x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
     ) -> Any:
         x = as_operand(x)
+        axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
         if axis is None:
             if x.ndim > 1:
                 raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
@@ -275,14 +277,14 @@ def _cumulative(name: str) -> Callable[..., Any]:
         x = x if dtype is None else x.astype(dtype)
         if include_initial:
             x = concatenate([from_array(np.full_like(x._array.take([0], axis), start)), x], axis)
-        result = getattr(x, name)(axis)
+        result = getattr(x, name)(axis, dtype)
         return result if out is None else out.copy_(result)
 
     return cumulative
 
 
 def _isreal(x: Any) -> Any:
-    return from_array(np.asarray(np.isreal(plain(x))))
+    return from_array(np.isreal(plain(x)))
 
 
 def _open_mesh(*args: Any) -> Any:
@@ -299,7 +301,7 @@ FUNCTIONS.update(
     {
         np.rollaxis: _rollaxis,
         np.isreal: _isreal,
-        np.iscomplex: lambda x: from_array(np.asarray(np.iscomplex(plain(x)))),
+        np.iscomplex: lambda x: from_array(np.iscomplex(plain(x))),
         np.array_equiv: lambda a1, a2: np.array_equiv(plain(a1), plain(a2)),
         np.real_if_close: _real_if_close,
         np.fix: lambda x, out=None: np.trunc(as_operand(x)) if out is None else out.copy_(np.trunc(as_operand(x))),
@@ -310,7 +312,7 @@ FUNCTIONS.update(
         np.lexsort: lambda keys, axis=-1: np.lexsort(
             plain(keys) if isinstance(keys, Tensor) else [plain(key) for key in keys], axis
         ),
-        np.sort_complex: lambda a: np.sort(as_operand(a)).astype(np.result_type(a.dtype, np.complex64)),
+        np.sort_complex: lambda a: np.sort(as_operand(a)).astype(np.sort_complex(np.empty(0, a.dtype)).dtype),
     }
 )  # fmt: skip
 for _name, _numpy in (("cumsum", "cumulative_sum"), ("cumprod", "cumulative_prod")):

@@ -17,12 +17,12 @@ from ..tensor.observers import array_of
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from .operands import as_operand
 
-__all__ = ["of_dtype", "register", "write_out"]
+__all__ = ["of_dtype", "register", "require_tensor", "write_out"]
 
 # NumPy's names for options that have another one here.
 RENAMED: Final = {"a_min": "min", "a_max": "max"}
 # Options without influence on the values that an operator gives.
-IDLE: Final = frozenset({"kind", "stable", "casting", "optimize"})
+IDLE: Final = frozenset({"kind", "stable", "casting", "optimize", "subok", "overwrite_input"})
 
 
 # The parameters of compiled functions that have more of them than the operators that they mean.
@@ -44,19 +44,24 @@ def register(numpy: Any, function: Callable[..., Any]) -> None:
         FUNCTIONS[numpy] = array_function(function, numpy)
 
 
-def write_out(result: Tensor, out: Any, name: str) -> Tensor:
+def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -> Tensor:
     """Write `result` to what was given as `out=`, with the conditions that NumPy makes."""
-    check_out(result.dtype, out, name)
+    check_out(result.dtype, out, name, casting)
     if result.shape != out.shape:
         raise ValueError(f"{name}: out= has shape {out.shape}, but the result has shape {result.shape}")
     written: Tensor = out.copy_(result)
     return written
 
 
-def check_out(dtype: Any, out: Any, name: str) -> None:
+def require_tensor(out: Any, name: str) -> None:
+    """Refuse to write what tensors gave to what is none."""
     if not isinstance(out, Tensor):
         raise TypeError(f"{name} of tensors cannot write to a plain array, which has no history; out= takes a Tensor")
-    if not np.can_cast(dtype, out.dtype, "same_kind"):
+
+
+def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> None:
+    require_tensor(out, name)
+    if not np.can_cast(dtype, out.dtype, casting):
         raise TypeError(f"{name}: a result of {dtype} cannot be written to out= of {out.dtype}")
 
 
@@ -75,6 +80,7 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
     def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
         if len(inputs) > ufunc.nin:
             *inputs, out = inputs  # type: ignore[assignment]
+        casting = options.get("casting", "same_kind") if options else "same_kind"
         if options:
             inputs = converted(ufunc, inputs, **options)  # type: ignore[assignment]
         if out is None:
@@ -85,13 +91,13 @@ def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., A
             result = function(*inputs)
             if isinstance(out, Tensor) and result.shape != out.shape:
                 result = result.broadcast_to(out.shape)
-            return write_out(result, out, f"np.{name}")
+            return write_out(result, out, f"np.{name}", casting)
         check_out(out.dtype, out, f"np.{name}")
         # Only what is chosen is computed: elsewhere the operator, or its gradient, may be undefined.
         chosen_by = array_of(where, "where=") if isinstance(where, Tensor) else where
         mask = np.array(np.broadcast_to(chosen_by, out.shape), bool)
         result = function(*(chosen(value, mask) for value in inputs))
-        check_out(result.dtype, out, f"np.{name}")
+        check_out(result.dtype, out, f"np.{name}", casting)
         out[mask] = result
         return out
 
@@ -147,9 +153,11 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
     """A reduction or running reduction with the defaults that it has as a method of a ufunc."""
 
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        if kind == "accumulate" and axis is None:
-            raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")
         array = as_operand(array)
+        if kind == "accumulate" and axis is None:
+            if array.ndim != 1:
+                raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")
+            axis = 0
         result = of_dtype(function(array if dtype is None else array.astype(dtype), axis=axis, **options), dtype)
         return result if out is None else write_out(result, out, f"np.{ufunc.__name__}.{kind}")
 

@@ -15,11 +15,13 @@ from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
 from . import OPERATORS
 from .composites import composite
 from .derivatives.formulas import plain
+from .numpy_dispatch import require_tensor, ufunc_call
 from .operands import as_operand
 
 __all__ = ["allclose", "array_equal", "isclose", "meshgrid", "norm", "nonzero"]
 
 where = OPERATORS["where"].function
+clip_ufunc: Any = np._core.umath.clip  # type: ignore[attr-defined]  # what the method clip of arrays calls
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------
@@ -52,14 +54,26 @@ def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> 
     if ord in (1, -1, math.inf, -math.inf):
         inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = self.abs().sum(inner, True)
-        extreme = sums.max(outer, True) if ord > 0 else sums.min(outer, True)
+        extreme = _greatest(sums, outer, True) if ord > 0 else sums.min(outer, True)
     elif ord in (2, -2, "nuc"):
         values = np.linalg.svd(self.moveaxis((rows, columns), (-2, -1)), compute_uv=False)
-        extreme = values.sum(-1) if ord == "nuc" else values.max(-1) if ord > 0 else values.min(-1)
+        extreme = values.sum(-1) if ord == "nuc" else _greatest(values, -1) if ord > 0 else values.min(-1)
         extreme = np.expand_dims(np.expand_dims(extreme, min(rows, columns)), max(rows, columns))
     else:
         raise ValueError(f"there is no norm of order {ord!r} of matrices")
-    return extreme if keepdims else extreme.squeeze((rows, columns))
+    return extreme if keepdims else extreme.squeeze((rows, columns))[() if extreme.ndim == 2 else ...]
+
+
+def _greatest(values: Any, axis: int, keepdims: bool = False) -> Any:
+    """The greatest along a dimension, of values that are not negative; 0 where there are none."""
+    return values.max(axis, None, keepdims, **({} if values.shape[axis] else {"initial": 0}))
+
+
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    return OPERATORS["vector_norm"].function(x, 2 if ord is None else ord, axis, keepdims)
+
+
+FUNCTIONS[np.linalg.vector_norm] = _vector_norm
 
 
 @composite(np.linalg.matrix_norm, method=False)
@@ -111,8 +125,15 @@ def flatnonzero(self: Any) -> Tensor:
 
 
 @composite(np.meshgrid, method=False)
-def meshgrid(*tensors: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """The coordinates of the points of a grid, from those along each axis."""
+def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, from those along each axis.
+
+    Arguments:
+        tensors: the coordinates along each axis.
+        copy: whether the results have memory of their own; else they are views.
+        sparse: whether the results keep length 1 in the dimensions along which they do not vary.
+        indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
     vectors = [as_operand(tensor).reshape(-1) for tensor in tensors]
@@ -124,7 +145,8 @@ def meshgrid(*tensors: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     for i, vector in enumerate(vectors):
         place = 1 - i if swapped and i < 2 else i
         extents = tuple(-1 if dim == place else 1 for dim in range(len(shape)))
-        grids.append(vector.reshape(extents).broadcast_to(shape).copy())
+        grid = vector.reshape(extents) if sparse else vector.reshape(extents).broadcast_to(shape)
+        grids.append(grid.copy() if copy else grid)
     return tuple(grids)
 
 
@@ -145,7 +167,7 @@ def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 @composite(np.extract, method=False)
 def extract(condition: Any, self: Any) -> Any:
     """The elements, in row order, where the condition is true."""
-    return as_operand(self).ravel()[np.ravel(plain(condition)) != 0]
+    return as_operand(self).ravel()[np.flatnonzero(plain(condition))]
 
 
 @composite(np.compress)
@@ -212,20 +234,23 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
 
 
 def _like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def like(a: Any, *args: Any, shape: Any = None, order: str = "K", **options: Any) -> Tensor:
-        if order != "K" or options.keys() - {"dtype", "fill_value"}:
-            raise TypeError(f"np.{create.__name__} of tensors takes dtype= and shape=, and keeps the memory layout")
-        return create(a if shape is None else np.empty(shape, a.dtype), *args, **options)
+    def like(
+        a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Tensor:
+        return create(np.empty_like(plain(a), dtype, order, subok, shape, device=device))
 
     return like
 
 
 def _add_at(self: Any, indices: Any, values: Any) -> None:
+    require_tensor(self, "np.add.at")
     self.index_accumulate_(indices, values)
 
 
 def _subtract_at(self: Any, indices: Any, values: Any) -> None:
-    self.index_accumulate_(indices, -as_operand(values))
+    require_tensor(self, "np.subtract.at")
+    values = as_operand(values)
+    self.index_accumulate_(indices, -(values.astype(self.dtype) if values.dtype.kind == "b" else values))
 
 
 def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Tensor, ...]:
@@ -276,7 +301,6 @@ FUNCTIONS.update(
         np.zeros_like: _like(creation.zeros_like),
         np.ones_like: _like(creation.ones_like),
         np.empty_like: _like(creation.empty_like),
-        np.full_like: _like(creation.full_like),
         np.broadcast_arrays: _broadcast_arrays,
         np.atleast_2d: _at_least(2),
         np.atleast_3d: _at_least(3),
@@ -288,6 +312,7 @@ FUNCTIONS.update(
 for _function in (np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.iscomplexobj, np.isrealobj,
                   np.may_share_memory, np.shares_memory):  # fmt: skip
     FUNCTIONS[_function] = _on_arrays(_function)
+UFUNCS[clip_ufunc, "__call__"] = ufunc_call(OPERATORS["clip"].function, clip_ufunc)
 if hasattr(np, "astype"):  # NumPy 2.1
     FUNCTIONS[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy)
 UFUNCS[np.add, "at"] = _add_at

@@ -14,12 +14,12 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.ownership import ALONE_IN_SLOT, getrefcount
-from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent, is_scalar
+from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent, is_scalar, with_memory
 from ..views import ops as views
 from . import OPERATORS
 from .composites import COMPOSITES
 from .derivatives.formulas import memory_order, plain
-from .numpy_dispatch import write_out
+from .numpy_dispatch import of_dtype, write_out
 
 __all__ = ["FlatElements"]
 
@@ -201,7 +201,8 @@ def _take(self: Tensor, indices: Any, axis: Any = None, out: Any = None, mode: s
 
 def _trace(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     """The sum along a diagonal."""
-    result = OPERATORS["trace"].function(self if dtype is None else self.astype(dtype), offset, axis1, axis2)
+    summed = self if dtype is None else self.astype(dtype)
+    result = of_dtype(OPERATORS["trace"].function(summed, offset, axis1, axis2), dtype)
     return result if out is None else write_out(result, out, "Tensor.trace")
 
 
@@ -393,6 +394,7 @@ def _install() -> None:
         setattr(Tensor, name, made)
     FUNCTIONS[np.reshape] = lambda a, shape, order="C", *, copy=None: _reshape(a, shape, order=order, copy=copy)
     FUNCTIONS[np.ravel] = _ravel
+    FUNCTIONS[np.copy] = lambda a, order="K", subok=False: with_memory(_copy(a, order))
 
 
 _install()

@@ -10,7 +10,7 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, with_memory
 from . import OPERATORS
 from .derivatives.formulas import plain
-from .numpy_dispatch import write_out
+from .numpy_dispatch import converted, write_out
 
 __all__: list[str] = []
 
@@ -35,7 +35,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 def _isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Any:
-    return OPERATORS["isin"].function(element, test_elements, invert=invert)
+    return with_memory(OPERATORS["isin"].function(element, test_elements, invert=invert))
 
 
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -73,7 +73,8 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     return cross_of_three(a, b, axisc=axisc if axis is None else axis)
 
 
-def _divmod(first: Any, second: Any, *, out: Any = None) -> Any:
+def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
+    first, second = converted(np.divmod, (first, second), **options)
     first = as_operand(first)
     parts = first // second, first % second
     if out is None:
@@ -84,9 +85,9 @@ def _divmod(first: Any, second: Any, *, out: Any = None) -> Any:
     )
 
 
-def _frexp(x: Any, *, out: Any = None) -> Any:
+def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
     """The mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
-    x = as_operand(x)
+    (x,) = converted(np.frexp, (as_operand(x),), **options)
     _, exponents = np.frexp(plain(x))
     mantissa = x * from_array(np.asarray(np.ldexp(1.0, -np.asarray(exponents)))).astype(x.dtype)
     parts = mantissa, from_array(np.asarray(exponents))
@@ -100,7 +101,7 @@ def _of_infinity(name: str) -> Any:
     function = getattr(np, name)
 
     def infinite(x: Any, out: Any = None) -> Any:
-        found = from_array(np.asarray(function(plain(x))))
+        found = from_array(function(plain(x)))
         return found if out is None else out.copy_(found.astype(out.dtype))
 
     return infinite

@@ -41,7 +41,8 @@ def polyadd(a1: Any, a2: Any) -> Any:
 @composite(np.polysub, method=False)
 def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials."""
-    return polyadd(a1, -_vector(a2))
+    a2 = _vector(a2)
+    return polyadd(a1, -(a2.astype(int) if a2.dtype.kind == "b" else a2))
 
 
 @composite(np.polymul, method=False)
@@ -73,7 +74,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     """The `m`-th derivative of a polynomial."""
     p = _vector(p)
     for _ in range(int(m)):
-        p = p[:-1] * from_array(np.arange(p.size - 1, 0, -1).astype(p.dtype))
+        p = p[:-1] * from_array(np.arange(p.size - 1, 0, -1))
     return p
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import UFUNCS, Tensor, from_array
+from ..tensor.tensor import UFUNCS, Tensor, as_scalar, from_array
 from . import OPERATORS
 from .derivatives.formulas import plain
 from .derivatives.missing_values import filled, nanmax, nanmin, nanprod, nanstd, nanvar, root_of_variance
@@ -35,9 +35,15 @@ def _given(value: Any) -> bool:
 
 
 def _written(result: Any, out: Any, name: str) -> Any:
+    """The result, or `out` with it, into which NumPy's reductions cast whatever they have."""
     if isinstance(out, tuple):
         (out,) = out
-    return result if out is None else write_out(result, out, f"np.{name}")
+    return result if out is None else write_out(result, out, f"np.{name}", "unsafe")
+
+
+def _made(found: Any) -> Tensor:
+    """What NumPy computed: a scalar where that is a number of NumPy's."""
+    return from_array(found) if isinstance(found, np.generic) else from_array(np.asarray(found))  # type: ignore[arg-type]
 
 
 def _axis(axis: Any) -> Any:
@@ -108,7 +114,7 @@ def _mean_of(
     axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
     if _whole(dtype):
         found = np.mean(plain(as_operand(self)), axis, dtype, keepdims=keeps, where=plain(where))
-        return _written(from_array(np.asarray(found)), out, "mean")
+        return _written(_made(found), out, "mean")
     self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
     if where is True or not _given(where):
         return _written(_mean(self, axis, keeps), out, "mean")
@@ -131,7 +137,7 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
         if _whole(dtype):
             chosen = True if not _given(where) else plain(where)
             found = getattr(np, name)(plain(as_operand(self)), axis, dtype, None, ddof, keeps, where=chosen)
-            return _written(from_array(np.asarray(found)), out, name)
+            return _written(_made(found), out, name)
         self = as_operand(self)
         if dtype is not None and self.is_complex() and np.dtype(dtype).kind == "f":
             # NumPy computes the mean, but not the distances from it, without the imaginary parts.
@@ -178,8 +184,9 @@ def _extreme(
                                  "mask one has to specify 'initial'")  # fmt: skip
             self = _chosen(self, where, _least(self.dtype, numpy is np.maximum))
         if not self.size and _given(initial):
-            shape = numpy.reduce(self._array, axis=axis, keepdims=keeps, initial=plain(as_operand(initial)))
-            result = as_operand(initial).broadcast_to(np.shape(shape)).clone()
+            found = numpy.reduce(self._array, axis=axis, keepdims=keeps, initial=plain(as_operand(initial)))
+            result = as_operand(initial).astype(self.dtype).broadcast_to(np.shape(found)).clone()
+            result = as_scalar(result) if isinstance(found, np.generic) else result
         else:
             result = reduce(self, axis, keeps)
             result = _begun_with(initial, result, join)
@@ -300,15 +307,16 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
     ) -> Any:  # fmt: skip
         if type(dtype) is int:
             dtype, ddof = None, dtype
-        ddof = correction if _given(correction) else ddof
-        self = _inexact(as_operand(self), dtype)
+        ddof, self = correction if _given(correction) else ddof, as_operand(self)
+        partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # of the mean alone
+        self = self if partly else _inexact(self, dtype)
         if self.dtype.kind not in "fc":
             return spread(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
-        if (where is True or not _given(where)) and not _given(mean):
+        if (where is True or not _given(where)) and not _given(mean) and not partly:
             return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, of.__name__)
         present = _present(self, where)
-        result = spread(self, axis, None, None, ddof, keeps, where=present, mean=mean)
+        result = spread(self, axis, dtype if partly else None, None, ddof, keeps, where=present, mean=mean)
         few = _counted(self, axis, keeps, present).real <= ddof
         return _written(of_dtype(result.masked_fill(few, math.nan), dtype or self._array.real.dtype), out, of.__name__)
 
@@ -366,6 +374,19 @@ def _reduce_of(function: Callable[..., Any], has_dtype: bool) -> Callable[..., A
     return reduce
 
 
+def _logical_reduce_of(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
+    def reduce(
+        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,
+        where: Any = True,
+    ) -> Any:  # fmt: skip
+        array = as_operand(array)
+        axis = None if not array.ndim and axis in (0, -1) else axis
+        result = function(array, axis, None, keepdims, where=where)
+        return _written(ufunc(result, initial) if _given(initial) else result, out, f"{ufunc.__name__}.reduce")
+
+    return reduce
+
+
 def _install() -> None:
     for name, function in REDUCTIONS.items():
         setattr(Tensor, name, function)
@@ -374,6 +395,8 @@ def _install() -> None:
     register(np.amin, REDUCTIONS["min"])
     for ufunc, name in ((np.add, "sum"), (np.multiply, "prod"), (np.maximum, "max"), (np.minimum, "min")):
         UFUNCS[ufunc, "reduce"] = _reduce_of(REDUCTIONS[name], name in ("sum", "prod"))
+    for logical, name in ((np.logical_and, "all"), (np.logical_or, "any")):
+        UFUNCS[logical, "reduce"] = _logical_reduce_of(REDUCTIONS[name], logical)
 
 
 _install()

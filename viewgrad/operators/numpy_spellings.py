@@ -22,7 +22,9 @@ def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callab
     def extended(*args: Any) -> Any:
         tensors = [as_operand(arg) for arg in args]
         dtype = np.asarray(numpy(*(plain(tensor) for tensor in tensors))).dtype
-        return function(*(tensor.astype(np.result_type(tensor.dtype, dtype)) for tensor in tensors))
+        if dtype.kind != "c":
+            dtype = np.result_type(*(tensor.dtype for tensor in tensors))
+        return function(*(tensor.astype(dtype, copy=False) for tensor in tensors))
 
     return extended
 

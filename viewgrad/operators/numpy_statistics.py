@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import FUNCTIONS, from_array
+from ..tensor.tensor import FUNCTIONS, from_array, with_memory
 from . import OPERATORS
 from .composites import composite
 from .derivatives.formulas import plain
@@ -37,10 +37,11 @@ def _cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
 ) -> Any:  # fmt: skip
-    single = as_operand(m) if dtype is None else as_operand(m).astype(dtype)
+    given = [as_operand(part).dtype for part in (m, y) if part is not None]
+    single = as_operand(m).astype(np.result_type(*given, float) if dtype is None else dtype)
     if fweights is None and aweights is None:
         variables = single if y is None else _observations(single, y, rowvar)
-        return OPERATORS["cov"].function(variables, rowvar=rowvar or y is not None, bias=bias, ddof=ddof)
+        return with_memory(OPERATORS["cov"].function(variables, rowvar=rowvar or y is not None, bias=bias, ddof=ddof))
     variables = _observations(single, y, rowvar)
     ddof = (0 if bias else 1) if ddof is None else ddof
     counts = 1.0 if fweights is None else as_operand(fweights) * 1.0
@@ -49,7 +50,7 @@ def _cov(
     freedom = total - ddof if aweights is None else total - ddof * (weights * as_operand(aweights)).sum() / total
     centred = variables - ((variables * weights).sum(1) / total)[:, None]
     found = (centred * weights) @ centred.T.conj() / freedom
-    return found.squeeze()
+    return with_memory(found.squeeze())
 
 
 def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
@@ -83,8 +84,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 @composite(np.intersect1d, method=False)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The elements of the first that are in the second as well, ascending."""
-    _, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
-    common = as_operand(ar1).reshape(-1)[first]
+    found, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
+    common = as_operand(ar1).reshape(-1)[first].astype(found.dtype)
     return (common, from_array(first), from_array(second)) if return_indices else common
 
 

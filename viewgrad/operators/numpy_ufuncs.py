@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar, from_array, is_scalar, with_memory
 from . import OPERATORS
 from .composites import composite
 from .derivatives.formulas import memory_order, plain
-from .numpy_dispatch import register
+from .numpy_dispatch import converted, register, require_tensor, write_out
 
 __all__ = ["float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "vecmat"]
 
@@ -29,18 +30,20 @@ def float_power(self: Any, other: Any) -> Any:
 
 @composite(np.ldexp, method=False)
 def ldexp(self: Any, other: Any) -> Any:
-    """The first times two to the power of the second, an integer."""
-    base = as_operand(self)
-    return base * from_array(np.asarray(np.exp2(np.asarray(plain(as_operand(other)), dtype=float)))).astype(
+    """The first times two to the power of the second."""
+    base, exponent = as_operand(self), as_operand(other)
+    if exponent.dtype.kind in "fc":  # which NumPy refuses
+        return base * np.exp2(exponent)
+    return base * from_array(np.asarray(np.exp2(np.asarray(plain(exponent), dtype=float)))).astype(
         np.result_type(base.dtype, np.float16)
     )
 
 
-def modf(x: Any, *, out: Any = None) -> tuple[Any, Any]:
+def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
     """The fractional and the integer part; the gradient goes to the fractional one."""
-    x = as_operand(x)
+    (x,) = converted(np.modf, (as_operand(x),), **options)
     whole = np.trunc(x)
-    fraction = x - whole
+    fraction = np.where(np.isinf(plain(x)), np.copysign(0.0, plain(x)), x - whole).astype(x.dtype, copy=False)
     if out is not None:
         return out[0].copy_(fraction), out[1].copy_(whole)
     return fraction, whole
@@ -74,12 +77,19 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     if order != sorted(order):  # so that the result is laid out as NumPy's
         found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
-    return np.take_along_axis(a, np.argpartition(plain(a), kth, axis), axis)
+    array = plain(a)
+    places, found = np.argpartition(array, kth, axis), np.partition(array, kth, axis)
+    if not np.array_equal(np.take_along_axis(array, places, axis), found, equal_nan=True):
+        # The others are in no order in particular, which is another one here: equal values have equal ranks.
+        ranks = np.argsort(np.argsort(found, axis), axis)
+        places = np.take_along_axis(np.argsort(array, axis), ranks, axis)
+    return np.take_along_axis(a, places, axis)
 
 
 def i0_vector(x: Any) -> Any:
     """The modified Bessel function of order 0."""
-    return OPERATORS["i0"].function(x)
+    x = as_operand(x)
+    return with_memory(OPERATORS["i0"].function(x).astype(np.result_type(x.dtype, np.float16), copy=False))
 
 
 if "i0" in OPERATORS:  # with SciPy
@@ -92,53 +102,90 @@ if "i0" in OPERATORS:  # with SciPy
 def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
     """Methods of a ufunc of two arguments, by calling it on one slice after the other."""
 
-    def slices(array: Any, axis: int) -> tuple[Any, ...]:
-        parts: tuple[Any, ...] = as_operand(array).unbind(axis)
-        return parts
-
     def reduce(
-        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,
-        where: Any = True,
+        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
+        initial: Any = np._NoValue, where: Any = True,
     ) -> Any:  # fmt: skip
-        array = as_operand(array) if dtype is None else as_operand(array).astype(dtype)
-        if where is not True:
-            raise TypeError(f"np.{ufunc.__name__}.reduce of tensors takes no where=; choose the elements first")
-        ndim = array.ndim
-        axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        value = array
-        for dim in sorted((dim % ndim for dim in axes), reverse=True):
-            parts = list(slices(value, dim))
-            if initial is not None and value is array:
-                parts.insert(0, as_operand(initial))
-            if not parts:
-                raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-            value = parts[0]
-            for part in parts[1:]:
-                value = ufunc(value, part)
-            if keepdims:
-                value = value.unsqueeze(dim)
-        return value if out is None else out.copy_(value)
+        array = _computed_in(array, dtype)
+        axes = _reduced(axis, array.ndim)
+        kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
+        shape = tuple(array.shape[dim] for dim in kept)
+        count = math.prod(array.shape[dim] for dim in axes)
+        parts = list(array.transpose(axes + kept).reshape((count, *shape)))
+        mask = None if where is True else np.broadcast_to(np.asarray(plain(where), bool), array.shape)
+        chosen = None if mask is None else mask.transpose(axes + kept).reshape((count, *shape))
+        start = ufunc.identity if initial is np._NoValue else initial
+        if start is None and (not parts or chosen is not None):
+            what = "zero-size array to " if chosen is None else ""
+            raise ValueError(f"{what}reduction operation {ufunc.__name__} which has no identity")
+        if start is None:
+            value = parts.pop(0)
+        else:
+            value = as_operand(start).astype(array.dtype).broadcast_to(shape)
+        for place, part in enumerate(parts):
+            value = _step(ufunc, value, part, None if chosen is None else chosen[place])
+        value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
+        if keepdims:
+            value = with_memory(value).reshape(tuple(1 if dim in axes else n for dim, n in enumerate(array.shape)))
+        if not value.ndim and not is_scalar(value):
+            value = as_scalar(value.clone())
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduce")
 
-    def accumulate(array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        parts = list(slices(array if dtype is None else as_operand(array).astype(dtype), axis))
+    def accumulate(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        array = _computed_in(array, dtype)
+        axis = 0 if axis is None and array.ndim == 1 else axis
+        parts = list(array.unbind(axis))
         for place in range(1, len(parts)):
             parts[place] = ufunc(parts[place - 1], parts[place])
-        value = np.stack(parts, axis) if parts else as_operand(array).clone()
-        return value if out is None else out.copy_(value)
+        value: Any = np.stack(parts, axis) if parts else array.clone()
+        value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.accumulate")
 
     return {"reduce": reduce, "accumulate": accumulate}
 
 
+def _computed_in(array: Any, dtype: Any) -> Tensor:
+    """The array in the dtype in which it is folded."""
+    operand: Tensor = as_operand(array)
+    return operand if dtype is None else operand.astype(dtype, copy=False)
+
+
+def _result_dtype(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return ufunc.resolve_dtypes((dtype, dtype, None))[-1]
+
+
+def _reduced(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that are reduced; NumPy lets 0 and -1 pass for an array that has none."""
+    if axis is None or (not ndim and axis in (0, -1)):
+        return tuple(range(ndim))
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+
+
+def _step(ufunc: np.ufunc, value: Any, part: Any, chosen: Any) -> Any:
+    """One step of a reduction, only where the mask is true, if there is one."""
+    if chosen is None:
+        return ufunc(value, part)
+    return np.where(chosen, ufunc(value, np.where(chosen, part, value)), value)
+
+
+def _single(out: Any) -> Any:
+    return out[0] if isinstance(out, tuple) else out
+
+
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
-    def reduceat(array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        rows = as_operand(array if dtype is None else as_operand(array).astype(dtype)).moveaxis(axis, 0)
+    def reduceat(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        array = as_operand(array if dtype is None else as_operand(array).astype(dtype))
+        axis = 0 if axis is None and array.ndim == 1 else axis
+        rows = array.moveaxis(axis, 0)
         starts = np.asarray(plain(indices)).tolist()
         ends = [*starts[1:], rows.shape[0]]
         parts = [
-            ufunc.reduce(rows[start:end], axis=0) if start < end else rows[start] for start, end in zip(starts, ends)
+            ufunc.reduce(rows[start:end], axis=0) if start + 1 < end else rows[start]
+            for start, end in zip(starts, ends)
         ]
         value = np.stack(parts, 0).moveaxis(0, axis)  # type: ignore[attr-defined]
-        return value if out is None else out.copy_(value)
+        value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduceat")
 
     return reduceat
 
@@ -146,6 +193,7 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
 def _at(ufunc: np.ufunc) -> Callable[..., Any]:
     def at(self: Any, indices: Any, values: Any = None) -> None:
         """In place, one place after the other, so that a place that is named twice is written to twice."""
+        require_tensor(self, f"np.{ufunc.__name__}.at")
         plain_indices = plain(indices) if isinstance(indices, Tensor) else indices
         places = np.asarray(np.arange(self.size).reshape(self.shape)[plain_indices])
         given = None if values is None else as_operand(values).broadcast_to(places.shape)

@@ -570,7 +570,7 @@ def matrix_exp(self: _TensorLike) -> Tensor:
 def matrix_power(self: _TensorLike, n: int | None) -> Tensor:
     """The matrices raised to an integer power."""
 
-def matrix_rank(self: _TensorLike, tol: Any = None, hermitian: bool = False) -> Tensor:
+def matrix_rank(self: _TensorLike, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Tensor:
     """The number of singular values above a tolerance."""
 
 def max_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
@@ -782,6 +782,9 @@ def solve_triangular(self: _TensorLike, b: _TensorLike, *, upper: Any, left: boo
 
 def sort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
     """The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs."""
+
+def spacing(self: _TensorLike) -> Tensor:
+    """The distance to the next number that is greater in magnitude; gradient 0."""
 
 def sqrt(self: _TensorLike) -> Tensor:
     """The root; infinite gradient at 0."""
@@ -1249,7 +1252,7 @@ def isclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e
     """Whether elements are nearly equal."""
 
 def ldexp(self: _TensorLike, other: Any) -> Tensor:
-    """The first times two to the power of the second, an integer."""
+    """The first times two to the power of the second."""
 
 def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> Tensor:
     """The norms of the matrices in the last two dimensions."""
@@ -1300,8 +1303,15 @@ def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = No
         Tensor(0.10833333)
     """
 
-def meshgrid(*tensors: Any, indexing: str = 'xy') -> tuple[Tensor, ...]:
-    """The coordinates of the points of a grid, from those along each axis."""
+def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: str = 'xy') -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, from those along each axis.
+
+    Arguments:
+        tensors: the coordinates along each axis.
+        copy: whether the results have memory of their own; else they are views.
+        sparse: whether the results keep length 1 in the dimensions along which they do not vary.
+        indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
+    """
 
 def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
     """The least of all elements, or of those along `axis`; equal ones share the gradient equally.

@@ -940,7 +940,7 @@ class OperatorMethods:
     def matrix_power(self, n: int | None) -> Tensor:
         """The matrices raised to an integer power."""
 
-    def matrix_rank(self, tol: Any = None, hermitian: bool = False) -> Tensor:
+    def matrix_rank(self, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Tensor:
         """The number of singular values above a tolerance."""
 
     def max(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
@@ -1488,6 +1488,12 @@ class OperatorMethods:
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
         """In place: put the elements along `axis` in order."""
+
+    def spacing(self) -> Tensor:
+        """The distance to the next number that is greater in magnitude; gradient 0."""
+
+    def spacing_(self) -> Tensor:
+        """The distance to the next number that is greater in magnitude; gradient 0."""
 
     def split(self, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Consecutive pieces of dimension `dim`: of the given length (the last may be shorter), or of the given lengths."""

@@ -9,6 +9,7 @@ It is long because it is a table: a few lines for each view operator.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from operator import index as as_int
 from typing import Any
@@ -153,7 +154,8 @@ def squeeze(self: Tensor, axis: int | tuple[int, ...] | None = None) -> Tensor:
     if axis is None:
         dims = {i for i, extent in enumerate(shape) if extent == 1}
     else:
-        dims = {_dimension(dim, len(shape)) for dim in (axis if isinstance(axis, tuple) else (axis,))}
+        named = axis if isinstance(axis, tuple) else (axis,)
+        dims = {_dimension(dim, len(shape)) for dim in named if shape or dim not in (0, -1)}  # NumPy lets those pass
         if any(shape[dim] != 1 for dim in dims):
             raise ValueError(f"cannot squeeze dimensions {sorted(dims)} of shape {shape}: not all have length 1")
     if is_scalar(self):
@@ -500,7 +502,7 @@ def _install() -> None:
             np.ravel: ravel,
             np.squeeze: squeeze,
             np.expand_dims: unsqueeze,
-            np.broadcast_to: broadcast_to,
+            np.broadcast_to: lambda array, shape, subok=False: broadcast_to(array, shape),
             np.diagonal: diagonal,
             np.split: _split_numpy,
             np.array_split: _split_numpy,
@@ -509,7 +511,9 @@ def _install() -> None:
             np.atleast_1d: atleast_1d,
             np.shape: lambda a: a.shape,
             np.ndim: lambda a: a.ndim,
-            np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+            np.size: lambda a, axis=None: a.size if axis is None else math.prod(
+                a.shape[dim] for dim in (axis if isinstance(axis, tuple) else (axis,))
+            ),
         }
     )
     if hasattr(np, "unstack"):  # NumPy 2.1

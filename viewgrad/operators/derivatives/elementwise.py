@@ -137,14 +137,14 @@ binary("logaddexp2", np.logaddexp2,
 unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine, of radians.")
 unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine, of radians.")
 unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.")
-unary("arcsin",  np.arcsin,  "grad / conj(sqrt(1 - square(self)))",  "The inverse of the sine.", singular=True)
-unary("arccos",  np.arccos,  "-grad / conj(sqrt(1 - square(self)))", "The inverse of the cosine.", singular=True)
+unary("arcsin",  np.arcsin,  "grad / conj(root_of_difference(self))", "The inverse of the sine.", singular=True)
+unary("arccos",  np.arccos,  "-grad / conj(root_of_difference(self))", "The inverse of the cosine.", singular=True)
 unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.", singular=True)
 unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.", singular=True)
 unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.", singular=True)
 unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.")
-unary("arcsinh", np.arcsinh, "grad / conj(sqrt(1 + square(self)))",  "The inverse of sinh.", singular=True)
-unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(self + 1))", "The inverse of cosh.", singular=True)
+unary("arcsinh", np.arcsinh, "grad / conj(sqrt(-(-square(self) - 1)))", "The inverse of sinh.", singular=True)
+unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(-(-self - 1)))", "The inverse of cosh.", singular=True)
 unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", singular=True)
 unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees as radians.",
       tangent=LINEAR, kinds="f", numpy=[np.deg2rad, np.radians])
@@ -186,17 +186,22 @@ unary("rint",  np.rint,  STEP, "The nearest integer, the even one where two are;
 unary("round(self, decimals=0)", np.round, STEP, "The value with so many decimals; gradient 0.",
       numpy=[np.round])
 
+unary("spacing", np.spacing, STEP, "The distance to the next number that is greater in magnitude; gradient 0.",
+      kinds="f")
+
 # -- choosing between values -------------------------------------------------------------------------------------------
 
 binary("maximum", np.maximum,
        ("masked_fill(where(self == other, grad / 2, grad), self < other, 0)",
         "masked_fill(where(self == other, grad / 2, grad), other < self, 0)"),
-       "where(self_p == other_p, (self_t + other_t) / 2, where(self_p < other_p, other_t, self_t))",
+       "where(self_p == other_p, (self_t + other_t) / 2, "
+       "masked_fill(self_t, self_p < other_p, 0) + masked_fill(other_t, other_p < self_p, 0))",
        "The greater of two; where they are equal, each gets half of the gradient.", kinds="fc")
 binary("minimum", np.minimum,
        ("masked_fill(where(self == other, grad / 2, grad), self > other, 0)",
         "masked_fill(where(self == other, grad / 2, grad), other > self, 0)"),
-       "where(self_p == other_p, (self_t + other_t) / 2, where(self_p > other_p, other_t, self_t))",
+       "where(self_p == other_p, (self_t + other_t) / 2, "
+       "masked_fill(self_t, self_p > other_p, 0) + masked_fill(other_t, other_p > self_p, 0))",
        "The lesser of two; where they are equal, each gets half of the gradient.", kinds="fc")
 binary("fmax", np.fmax,
        ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
@@ -317,9 +322,18 @@ def power_tangent(base: Any, exponent: Any, result: Any, base_tangent: Any, expo
 
 @formula_function
 def over_square(value: Any, other: Any) -> Any:
-    """`value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin."""
+    """`value / (value**2 + other**2)` without squares, which could overflow; 0 at the origin and at infinity."""
     length = nonzero_or_one(np.hypot(value, other))
-    return value / length / length
+    return np.where(np.isinf(length), 0, value) / length / length
+
+
+@formula_function
+def root_of_difference(value: Any) -> Any:
+    """`sqrt(1 - value**2)`, with the sign that belongs to the value on both sides of the branch cuts.
+
+    Zeros keep their signs: `value + 1` would add 0 to an imaginary part of -0.
+    """
+    return np.sqrt(-(value - 1)) * np.sqrt(-(-value - 1))
 
 
 @formula_function

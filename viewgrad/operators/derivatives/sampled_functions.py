@@ -89,7 +89,9 @@ def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: f
     """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
     self = as_operand(self)
     array = values_of(self)
-    return self + (np.unwrap(array, discont, axis, period=period) - array)
+    added = np.asarray(np.unwrap(array, discont, axis, period=period) - array)
+    added[(slice(None),) * (axis % array.ndim) + (slice(1),)] = 0  # nothing is added to infinity, either
+    return self + added
 
 
 def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
@@ -320,6 +322,32 @@ row(
     doc="The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at "
     "a knot the gradient is that of the segment to the right.",
 )
+
+interpolated = FUNCTIONS[np.interp]
+
+
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """As `numpy.interp`: of a periodic function too, and with gradients to the values outside."""
+    if period is None:
+        if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
+            return interpolated(x, xp, fp, left, right)
+        found = interpolated(x, xp, fp)
+        for given, outside in ((left, values_of(x) < values_of(xp)[0]), (right, values_of(x) > values_of(xp)[-1])):
+            found = found if given is None else np.where(outside, given, found)
+        return found if np.ndim(x) else found[()]
+    if np.ndim(xp) != 1 or np.ndim(fp) != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    period = abs(as_operand(period))
+    if not values_of(period):
+        raise ValueError("period must be a non-zero value")
+    knots = as_operand(xp) % period
+    order = np.argsort(values_of(knots))
+    knots, values = knots[order], as_operand(fp)[order]
+    knots = np.concatenate([knots[-1:] - period, knots, knots[:1] + period])
+    return interpolated(as_operand(x) % period, knots, np.concatenate([values[-1:], values, values[:1]]))
+
+
+FUNCTIONS[np.interp] = _interp
 
 # -- convolutions ------------------------------------------------------------------------------------------------------
 

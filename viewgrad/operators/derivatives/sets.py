@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor
+from ...tensor.tensor import FUNCTIONS, Tensor, with_memory
 from ..codegen.compile import formula_function
 from ..define import row
 from ..operands import as_operand
@@ -58,14 +58,29 @@ def _unique(
     """`numpy.unique`, whose values are picked out of the tensor."""
     ar = as_operand(ar)
     asked = (return_inverse, return_counts)
-    _, places, *others = np.unique(plain(ar), True, *asked, axis=axis, equal_nan=equal_nan, **order)  # type: ignore[call-overload]
+    _, places, *others = np.unique(plain(ar), True, *asked, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
     values = call("take", ar, places, axis)
     if not (return_index or return_inverse or return_counts):
-        return values
+        return values if order.get("sorted", True) or axis is not None else _as_found(values, plain(ar), equal_nan)
     return (values, *(Tensor(part) for part in ([places] if return_index else []) + others))
 
 
+def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
+    """Ascending values in the order in which NumPy has them where it does not sort them."""
+    if equal_nan:
+        found = np.unique(array, sorted=False)
+    else:
+        found = np.unique_values(array)
+    return values if found.shape != values.shape else call("take", values, np.argsort(np.argsort(found)), 0)
+
+
+def _with_places(parts: Any) -> tuple[Any, ...]:
+    """The parts of `unique_all`, of which the third is an array, also where it has no dimensions."""
+    return (*parts[:2], with_memory(parts[2]), parts[3])
+
+
 FUNCTIONS[np.unique] = _unique
-FUNCTIONS[np.unique_values] = lambda x, /: unique_all(x)[0]
+FUNCTIONS[np.unique_values] = lambda x, /: _as_found(unique_all(x)[0], plain(x), False)
 FUNCTIONS[np.unique_counts] = lambda x, /: unique_all(x)[::3]
-FUNCTIONS[np.unique_inverse] = lambda x, /: unique_all(x)[::2]
+FUNCTIONS[np.unique_inverse] = lambda x, /: _with_places(unique_all(x))[::2]
+FUNCTIONS[np.unique_all] = lambda x, /: _with_places(unique_all(x))

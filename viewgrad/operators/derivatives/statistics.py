@@ -6,15 +6,17 @@ those that a stable sort puts at the places in question. Equal extrema share the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, with_memory
+from ...tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent, with_memory
 from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
+from ..numpy_dispatch import write_out
 from ..operands import as_operand
 from .formulas import adjoint, plain
 from .reductions import shares_of
@@ -73,9 +75,11 @@ def quantile_weights_forward(
     axes = reduced_axes(axis, a.ndim)
     kept = tuple(dim for dim in range(a.ndim) if dim not in axes)
     moved = a.transpose(kept + axes)
-    flat = moved.reshape(*(a.shape[dim] for dim in kept), -1) if a.size else moved.reshape(0, 1)
+    flat = moved.reshape(*(a.shape[dim] for dim in kept), math.prod(a.shape[dim] for dim in axes))
     order = np.argsort(flat, axis=-1, kind="stable")
     q = np.asarray(plain(q), dtype=float)
+    if not a.size:
+        return np.zeros(q.shape + a.shape, a.dtype)
     weights = np.zeros((q.size, *flat.shape), a.dtype)
     counts = np.count_nonzero(flat == flat, axis=-1) if ignore_nan else np.full(flat.shape[:-1], flat.shape[-1])
     for count in np.unique(counts):
@@ -173,9 +177,46 @@ def nanpercentile(self: Any, q: Any, axis: Any = None, keepdims: bool = False, *
 
 def _fraction(self: Any, q: Any) -> Any:
     """A percentage as a fraction, in the precision in which NumPy has it."""
-    if type(q) in (int, float):
+    if type(q) in (int, float) or _is_followed(q):
         return q / 100
     return np.true_divide(plain(q), self.dtype.type(100) if self.dtype.kind == "f" else 100)
+
+
+def _is_followed(q: Any) -> bool:
+    """Whether derivatives with respect to fractions are wanted."""
+    return isinstance(q, Tensor) and (current_edge(q) is not None or has_tangent(q))
+
+
+PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_observation"})  # one of the values
+STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # of which a small change of the fraction changes nothing
+
+
+def _following(function: Callable[..., Any], whole: float, counted: bool) -> Callable[..., Any]:
+    """The function as one of the fractions, too: linear between those at which it is one of the values.
+
+    Arguments:
+        function: the function of values and plain fractions.
+        whole: what stands for all: 1, or 100 per cent.
+        counted: whether values that are no numbers are passed over.
+    """
+
+    def call(
+        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: bool = False, **options: Any,
+    ) -> Any:  # fmt: skip
+        if not _is_followed(q) or method not in {*STEPS, "linear"}:
+            return function(a, q, axis, out=out, method=method, keepdims=keepdims, **options)
+        a, plain_q = as_operand(a), np.array(plain(q))
+        found = function(a, plain_q, axis, method=method, keepdims=keepdims, **options)
+        if method == "linear" and a.size:
+            lower, upper = (function(a, plain_q, axis, method=m, keepdims=keepdims) for m in ("lower", "higher"))
+            numbers = ~np.isnan(plain(a)) if counted else np.ones(a.shape, bool)
+            steps = np.count_nonzero(numbers, axis=axis, keepdims=keepdims) - 1
+            away = (q - q.detach()).reshape(q.shape + (1,) * (found.ndim - q.ndim))
+            found = found + (away * ((upper - lower) * (steps / whole))).astype(found.dtype)
+        return found if out is None else write_out(found, out, f"np.{function.__name__}")
+
+    return call
 
 
 def _as_precise(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,7 +224,7 @@ def _as_precise(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(a: Any, q: Any, *args: Any, **options: Any) -> Any:
         a = as_operand(a)
-        if type(q) not in (int, float) and a.dtype.kind == "f":
+        if type(q) not in (int, float) and a.dtype.kind == "f" and options.get("method", "linear") not in PICKING:
             wanted = np.result_type(a.dtype, np.true_divide(plain(q), a.dtype.type(1)).dtype)
             a = a if a.dtype == wanted else a.astype(wanted)
         return function(a, q, *args, **options)
@@ -204,7 +245,8 @@ def _keeping_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 for _middle in (np.median, np.nanmedian):
     FUNCTIONS[_middle] = _keeping_arrays(FUNCTIONS[_middle])
 for _numpy in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
-    FUNCTIONS[_numpy] = _as_precise(FUNCTIONS[_numpy])
+    _whole, _counted = 100.0 if "percent" in _numpy.__name__ else 1.0, "nan" in _numpy.__name__
+    FUNCTIONS[_numpy] = _following(_as_precise(FUNCTIONS[_numpy]), _whole, _counted)
 
 
 def extremum_weights_forward(a: Any, axis: Any = None) -> Array:

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
+from ....tensor.tensor import FUNCTIONS
 from ...codegen.compile import formula_function
 from ...define import row
+from ...operands import as_operand
 from ..formulas import adjoint, real_dtype
 from ..scattering import values_of
 
@@ -183,3 +185,10 @@ row(
     doc="Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable "
     "where the first columns are linearly independent.",
 )
+
+
+def _qr(a: Any, mode: str = "reduced") -> Any:
+    return as_operand(a).qr()[1] if mode == "r" else as_operand(a).qr(mode)
+
+
+FUNCTIONS[np.linalg.qr] = _qr

@@ -91,8 +91,8 @@ row(
 )
 
 row(
-    "matrix_rank(self, tol=None, hermitian=False)",
-    lambda a, tol=None, hermitian=False: np.linalg.matrix_rank(a, tol, hermitian),
+    "matrix_rank(self, tol=None, hermitian=False, rtol=None)",
+    lambda a, tol=None, hermitian=False, rtol=None: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol),
     {"self": "not_differentiable"},
     numpy=[np.linalg.matrix_rank],
     doc="The number of singular values above a tolerance.",
@@ -118,9 +118,9 @@ def multi_dot(arrays: Any) -> Any:
     if last:
         tensors[-1] = tensors[-1][:, None]
     product = _chain(tensors, 0, len(tensors) - 1, _cheapest([tensor.shape for tensor in tensors]))
-    if first:
-        product = product[0]
-    return product[..., 0] if last else product
+    if first and last:
+        return product[0, 0]
+    return product[0] if first else product[..., 0] if last else product
 
 
 def _cheapest(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:

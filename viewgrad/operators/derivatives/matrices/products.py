@@ -16,7 +16,7 @@ from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar
 from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
-from ...numpy_dispatch import write_out
+from ...numpy_dispatch import converted, write_out
 from ...operands import as_operand
 from ..formulas import conjugated, real_dtype
 from .contractions import parsed_subscripts
@@ -209,8 +209,8 @@ row(
 )
 
 
-def _trace_of_matrices(x: Tensor, /, *, offset: int = 0) -> Tensor:
-    return x.trace(offset, -2, -1)
+def _trace_of_matrices(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    return x.trace(offset, -2, -1, dtype)
 
 
 FUNCTIONS[np.linalg.trace] = _trace_of_matrices
@@ -304,9 +304,13 @@ vecdot = row(
 )
 
 
-def _vecdot(x1: Any, x2: Any, axis: int = -1, out: Any = None) -> Tensor:
-    product: Tensor = vecdot(x1, x2, axis)
-    return product if out is None else write_out(product, out, "np.vecdot")
+def _vecdot(x1: Any, x2: Any, out: Any = None, *, axis: int = -1, **options: Any) -> Tensor:
+    product: Tensor = vecdot(*converted(np.vecdot, (x1, x2), **options), axis)
+    if out is None:
+        return product
+    if isinstance(out, Tensor) and product.shape != out.shape:
+        product = product.broadcast_to(out.shape)
+    return write_out(product, out, "np.vecdot")
 
 
 UFUNCS[np.vecdot, "__call__"] = _vecdot

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
-from ....tensor.tensor import FUNCTIONS, Tensor
+from ....tensor.tensor import FUNCTIONS
 from ...codegen.compile import formula_function
 from ...define import row
-from ..formulas import adjoint
+from ...operands import as_operand
+from ..formulas import adjoint, plain
 from ..scattering import is_known_zero, values_of
 from .decompositions import differences_of, largest, on_diagonal, require_no_phase
 
@@ -149,10 +150,29 @@ row(
 )
 
 
-def _svd(a: Tensor, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    if hermitian:
-        raise TypeError("svd on tensors takes no hermitian=True; use eigh, and the absolute values of the eigenvalues")
-    return a.svd(full_matrices) if compute_uv else a.svdvals()
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    a = as_operand(a)
+    if not hermitian:
+        return a.svd(full_matrices) if compute_uv else a.svdvals()
+    if not compute_uv:
+        return np.flip(np.sort(np.abs(np.linalg.eigvalsh(a))), -1)
+    values, vectors = np.linalg.eigh(a)
+    order = np.argsort(np.abs(plain(values)), axis=-1)[..., ::-1]
+    signs = np.take_along_axis(np.sign(plain(values)), order, -1)
+    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
+    return vectors, np.take_along_axis(np.abs(values), order, -1), adjoint(vectors * signs[..., None, :])
+
+
+def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    a, rcond = as_operand(a), rcond if rtol is None else rtol
+    if not hermitian:
+        return a.pinv(rcond)
+    lower = np.tril(a, -1)  # the rest is not read
+    diagonal = np.eye(a.shape[-1], dtype=a.dtype) * a.real
+    return (lower + adjoint(lower) + diagonal).pinv(rcond)
+
+
+FUNCTIONS[np.linalg.pinv] = _pinv
 
 
 FUNCTIONS[np.linalg.svd] = _svd

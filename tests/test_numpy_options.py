@@ -1,0 +1,234 @@
+"""NumPy's functions with the options that NumPy gives them: values, dtypes, scalars and gradients are NumPy's."""
+
+import numpy as np
+import pytest
+from leaves import leaf_of as leaf
+
+import viewgrad as vg
+from viewgrad.autograd import forward_ad, grad
+from viewgrad.tensor.tensor import is_scalar
+
+MATRIX = np.array([[0.4, -1.3, 0.9], [1.1, 0.6, -0.7]])
+
+
+def slope(function, array, direction, step=1e-6):
+    return (function(array + step * direction) - function(array - step * direction)) / (2 * step)
+
+
+def check(function, *arrays):
+    """The value is NumPy's, and the gradient that of differences; in forward mode, too."""
+    tensors = [leaf(array) for array in arrays]
+    found, expected = function(*tensors), function(*arrays)
+    assert found.shape == np.shape(expected) and found.dtype == expected.dtype
+    assert is_scalar(found) == isinstance(expected, np.generic)
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12)
+    weights = np.cos(np.arange(np.size(expected))).reshape(np.shape(expected))
+    gradients = grad((found * weights).sum().real, tensors, allow_unused=True)
+    directions = [np.sin(np.arange(array.size) + 1.0).reshape(array.shape) for array in arrays]
+    along = sum(float((g.numpy().conj() * d).real.sum()) for g, d in zip(gradients, directions) if g is not None)
+
+    def moved(step):
+        return float((function(*(a + step * d for a, d in zip(arrays, directions))) * weights).sum().real)
+
+    assert along == pytest.approx((moved(1e-6) - moved(-1e-6)) / 2e-6, rel=1e-6, abs=1e-8)
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(vg.Tensor(a), vg.Tensor(d.astype(a.dtype))) for a, d in zip(arrays, directions)]
+        tangent = forward_ad.unpack_dual((function(*duals) * weights).sum().real).tangent
+    assert (0.0 if tangent is None else float(tangent)) == pytest.approx(along, rel=1e-9, abs=1e-12)
+
+
+# -- folding ufuncs that are no sums -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ufunc", [np.hypot, np.logaddexp, np.arctan2, np.fmax, np.subtract, np.float_power])
+def test_reductions_by_any_ufunc_begin_with_its_identity_and_choose(ufunc):
+    array = np.abs(MATRIX) + 0.2
+    check(lambda a: ufunc.reduce(a), array)
+    check(lambda a: ufunc.reduce(a, axis=1, keepdims=True), array)
+    mask = np.array([[True, False, True], [True, True, True]])
+    check(lambda a: ufunc.reduce(a, axis=1, initial=0.7, where=mask), array)
+    check(lambda a: ufunc.reduce(a[0, 0, ...], axis=0), array)
+    assert np.hypot.reduce(leaf([-1.5])).item() == 1.5
+
+
+def test_reductions_of_truth_values_have_all_options():
+    x, a = leaf(MATRIX), MATRIX
+    for ufunc in (np.logical_and, np.logical_or, np.logical_xor):
+        for options in ({}, {"axis": 1, "where": a > 0}, {"axis": None, "keepdims": True}, {"initial": True}):
+            found, expected = ufunc.reduce(x, **options), ufunc.reduce(a, **options)
+            assert found.dtype == bool and np.array_equal(found, expected), (ufunc, options)
+        assert ufunc.accumulate(x, axis=1).dtype == bool
+        assert ufunc.reduceat(x, [0, 1]).dtype == bool
+
+
+def test_reductions_of_nothing_have_the_dtype_asked_for():
+    empty = leaf(np.zeros((2, 0), np.float32))
+    assert np.min(empty, initial=0).dtype == np.float32
+    assert np.float_power.reduce(leaf(np.zeros(0)), initial=2).dtype == np.float64
+    assert np.arctan2.accumulate(leaf(np.zeros(0)), dtype=np.float32).dtype == np.float32
+
+
+def test_what_reductions_have_is_cast_to_any_out():
+    z = leaf([1 + 2j, 3 - 1j])
+    out = vg.zeros(())
+    with pytest.warns(np.exceptions.ComplexWarning):
+        np.sum(z, out=out)
+    assert out.item() == 4.0 and grad(out, z)[0].tolist() == [1, 1]
+
+
+def test_a_whole_number_computed_is_a_scalar():
+    assert is_scalar(leaf([1.0, 3.0]).var(dtype=int))
+
+
+# -- branch cuts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "points", "along"),
+    [
+        (np.arcsin, [2 + 0j, complex(2, -0.0), -2 + 0j, complex(-2, -0.0)], 1),
+        (np.arccos, [2 + 0j, complex(2, -0.0), -2 + 0j, complex(-2, -0.0)], 1),
+        (np.arccosh, [0.5 + 0j, complex(0.5, -0.0), -2 + 0j, complex(-2, -0.0)], 1),
+        (np.arcsinh, [2j, complex(-0.0, 2), -2j, complex(-0.0, -2)], 1j),
+    ],
+)
+def test_derivatives_on_branch_cuts_are_those_of_the_side_that_numpy_is_on(function, points, along):
+    for point in points:
+        z = leaf([point])
+        derivative = grad(function(z).real.sum(), z)[0].numpy().conj()[0]
+        ends = [np.array([point]), np.array([point])]
+        for end, step in zip(ends, (1e-6, -1e-6)):  # in place, so that zeros keep their signs
+            part = end.real if along == 1 else end.imag
+            part += step
+        differences = (function(ends[0]) - function(ends[1]))[0] / (2e-6 * along)
+        assert derivative == pytest.approx(differences, rel=1e-6), point
+
+
+def test_functions_that_go_on_to_complex_numbers():
+    for function in (np.emath.arccos, np.emath.arcsin, np.emath.arctanh, np.emath.sqrt, np.emath.log):
+        check(function, np.array([1.4, 0.3, -0.6, -1.7]))
+    assert np.emath.sqrt(leaf(np.array([-1.0], np.longdouble))).dtype == np.complex128
+
+
+# -- arguments that carry gradients of their own -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [np.quantile, np.nanquantile])
+def test_gradients_flow_to_the_fractions_of_quantiles(function):
+    check(lambda a, q: function(a, q, axis=1), MATRIX, np.array([0.3, 0.8]))
+    check(lambda a, q: function(a, q), MATRIX, np.array(0.37))
+
+
+@pytest.mark.parametrize("function", [np.percentile, np.nanpercentile])
+def test_gradients_flow_to_percentages(function):
+    check(lambda a, q: function(a, q, axis=0, keepdims=True), MATRIX, np.array([31.0, 83.0]))
+    with pytest.raises(vg.errors.DifferentiabilityError):
+        function(leaf(MATRIX), leaf(30.0), method="hazen")
+    with pytest.raises(vg.errors.DifferentiabilityError):
+        leaf(MATRIX).percentile(leaf(30.0))
+
+
+def test_ldexp_of_exponents_that_are_no_integers():
+    x, y = leaf([1.5, -2.0]), leaf([0.5, 2.0])
+    (of_x, of_y) = grad(np.ldexp(x, y).sum(), (x, y))
+    np.testing.assert_allclose(of_x, [2**0.5, 4])
+    np.testing.assert_allclose(of_y, np.log(2) * np.array([1.5 * 2**0.5, -8]))
+
+
+@pytest.mark.parametrize("act", [
+    lambda a, x: np.add.at(a, [0], x), lambda a, x: np.subtract.at(a, [0], x), lambda a, x: np.remainder.at(a, [0], x),
+])  # fmt: skip
+def test_at_never_writes_tensors_to_plain_arrays(act):
+    with pytest.raises(TypeError, match="plain array"):
+        act(np.ones(2), leaf(0.7))
+
+
+def test_evenly_spaced_numbers_between_tensors():
+    check(lambda a, b: np.linspace(a, b, 4), MATRIX[0], MATRIX[1])
+    check(lambda a, b: np.logspace(a, b, 3), np.array(0.2), np.array(0.9))
+    check(lambda a, b: np.geomspace(a, b, 3), np.array(0.2), np.array(0.9))
+
+
+def test_interpolation_of_a_periodic_function():
+    places, values = np.array([0.1, 0.9, 1.7, 2.2]), np.array([0.3, -0.5, 0.8, 0.1])
+    check(lambda x, xp, fp: np.interp(x, xp, fp, period=2.5), np.array([-3.1, 0.4, 2.4, 7.0]), places, values)
+    check(lambda x, fp, end: np.interp(x, places, fp, left=end), np.array([-3.1, 0.4, 7.0]), values, np.array(0.2))
+
+
+# -- margins -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "mean"}, {"mode": "maximum", "stat_length": 2}, {"mode": "minimum"}, {"mode": "median"},
+        {"mode": "linear_ramp"}, {"mode": "linear_ramp", "end_values": ((0.5, 1.5), (2.0, -1.0))},
+        {"mode": "mean", "stat_length": ((1, 2), (2, 1))}, {"mode": "reflect", "reflect_type": "odd"},
+        {"mode": "symmetric", "reflect_type": "odd"}, {"mode": "constant", "constant_values": (0.3, 0.6)},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("widths", [1, (1, 0), ((1, 1), (2, 1)), [(0, 1), (2, 2)]])
+def test_margins_of_every_mode(options, widths):
+    array = np.array([[0.4, -1.3, 0.9, 0.2], [1.1, 0.6, -0.7, 0.5], [0.8, -0.2, 0.1, 1.4]])
+    check(lambda a: np.pad(a, widths, **options), array)
+
+
+def test_gradients_flow_to_the_constants_of_a_margin():
+    check(lambda a, c: np.pad(a, 1, constant_values=c), MATRIX, np.array(0.3))
+    check(lambda a, c: np.pad(a, 2, "linear_ramp", end_values=c), MATRIX, np.array([0.3, 0.7]))
+
+
+# -- other options -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.ones_like(a, dtype=int, order="F", subok=True) * a, lambda a: np.copy(a, "K"),
+        lambda a: np.extract([True, False, True], a), lambda a: np.meshgrid(a[0], a[1], sparse=True)[1],
+        lambda a: np.meshgrid(a[0], a[1], copy=False, indexing="ij")[0], lambda a: np.broadcast_to(a, (2, 2, 3), True),
+        lambda a: np.median(a.copy(), overwrite_input=True), lambda a: np.linalg.trace(a, dtype=complex),
+        lambda a: np.vecdot(a, a, casting="safe"), lambda a: np.divmod(a, 0.37, dtype=float)[1],
+        lambda a: np.linalg.vector_norm(a, ord=None), lambda a: np.linalg.matrix_norm(a, ord=np.inf),
+        lambda a: np.linalg.matrix_norm(np.zeros((0, 0)) * a.sum(), ord=2) + a,
+        lambda a: np.linalg.multi_dot([a[0], a[1]]),
+        lambda a: np.squeeze(a.sum(), axis=-1), lambda a: np.remainder.reduceat(a[0], [0, 1], axis=None),
+        lambda a: np.isclose(a.sum(), 1.0) * a, lambda a: np.unique_values(a * 1j), lambda a: np.unwrap(a * 5),
+        lambda a: np.partition(a, -1), lambda a: np.linalg.qr(a, "r"), lambda a: np.cov(a[0]),
+        lambda a: np.linalg.pinv(a[:, :2] + a[:, :2].T, hermitian=True), lambda a: np.polysub(a[0], True),
+        lambda a: np.linalg.svd(a[:, :2] + a[:, :2].T, hermitian=True)[1], lambda a: np.modf(a, dtype=float)[0],
+        lambda a: np.linalg.svd(a @ a.T - np.eye(2), hermitian=True)[2] ** 2, lambda a: np.size(a, (0, 1)) * a,
+        lambda a: np.spacing(a) * 1e10, lambda a: np.vander(a[0], 2),
+        lambda a: np.sort_complex(a.ravel()),
+        lambda a: np.nanstd(a + 1j * a[::-1], dtype=np.float64),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_options_that_change_dtypes_places_or_layouts(function):
+    check(function, MATRIX)
+
+
+@pytest.mark.parametrize("function", [np.cov, np.corrcoef, np.sort_complex, np.vander])
+def test_single_precision_becomes_double_where_numpy_makes_it_so(function):
+    a = np.array([0.4, -1.3, 0.9], np.float32)
+    assert function(leaf(a)).dtype == function(a).dtype
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_values_at_infinity():
+    x = leaf([np.inf, -np.inf, 1.25])
+    assert np.modf(x)[0].tolist() == [0, 0, 0.25] and np.unwrap(x)[0].item() == np.inf
+    y, z = leaf([3.0, -1.0]), leaf([-np.inf, np.inf])
+    assert grad(np.arctan2(y, z).sum(), (y, z))[0].tolist() == [0, 0]
+    assert np.multiply.reduceat(leaf([np.inf + 0.5j]), [0])[0].item() == np.inf + 0.5j
+    assert np.vander(leaf([np.nan]), 1).tolist() == [[1]]
+
+
+@pytest.mark.parametrize("function", [np.maximum, np.minimum])
+def test_forward_mode_agrees_with_backward_where_there_is_no_number(function):
+    a, b = np.array([np.nan, 1.0]), np.array([1.0, 2.0])
+    x, y = leaf(a), leaf(b)
+    total = sum(float(g.numpy()[0]) for g in grad(function(x, y).sum(), (x, y)))
+    with forward_ad.dual_level():
+        duals = (forward_ad.make_dual(vg.Tensor(v), vg.Tensor([1.0, 0.0])) for v in (a, b))
+        assert float(forward_ad.unpack_dual(function(*duals)).tangent.numpy()[0]) == total
