@@ -129,3 +129,26 @@ def test_types_are_types():
     assert grad(np.float64(x[0]) * 2, x)[0].tolist() == [2, 0]
     assert np.float32(x).dtype == numpy.float32
     assert type(np.float64(3)) is numpy.float64
+
+
+def test_classes_derived_from_ndarray_hold_plain_numbers():
+    class Point(np.ndarray):
+        def __new__(cls, data):
+            return np.asarray(data).view(cls)
+
+    class Pair(np.ndarray):
+        def __new__(cls, data):
+            data = np.array(data, dtype=float)
+            made = super().__new__(cls, data.shape, float, data)
+            made.given = data
+            return made
+
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    for cls in (Point, Pair):
+        made = cls([3.0, 4.0])
+        assert type(made) is cls and isinstance(made, np.ndarray) and isinstance(made, numpy.ndarray)
+        assert issubclass(cls, np.ndarray) and made.tolist() == [3.0, 4.0] and made.sum() == 7.0
+        with pytest.raises((UnknownFunctionError, TypeError), match="plain numbers"):
+            cls(x)
+    assert not isinstance(x, Point)
+    assert isinstance(np.ndarray.__new__(Point, (2,)), Point)

@@ -5,9 +5,12 @@ One source is run on ndarrays and on tensors. Values must be the same, and gradi
 
 import copy
 import math
+import numbers
 import operator
 import pickle
 import tracemalloc
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -643,3 +646,21 @@ def test_bytes_kept_by_an_operation_on_scalars():
         kept.append(tracemalloc.get_traced_memory()[0] / n / operations)
         tracemalloc.stop()
     assert max(kept) <= 300, kept
+
+
+@pytest.mark.parametrize("make", (SCALARS | ARRAYS).values(), ids=SCALARS | ARRAYS)
+def test_tensors_without_dimensions_pass_for_numbers(make):
+    s = make()
+    number = np.asarray(s.detach())[()]
+    for kind in (int, float, complex, np.floating, np.integer, np.float64, np.generic, numbers.Real, numbers.Integral):
+        assert isinstance(s, kind) is isinstance(number, kind)
+    assert isinstance(s, vg.Tensor) and type(s) is vg.Tensor and np.isscalar(s)
+    assert not isinstance(s.reshape(1), float) and s.reshape(1).__class__ is vg.Tensor
+
+
+def test_numbers_of_other_kinds_keep_the_history_of_a_scalar():
+    x = vg.Tensor([3.0, 1.0], requires_grad=True)
+    for product in (x[0] * Fraction(1, 2), Fraction(1, 2) * x[0], 1 / Fraction(2) * x[0]):
+        assert vg.autograd.grad(product, x)[0].tolist() == [0.5, 0.0]
+    with pytest.raises(TypeError):
+        x[0] * Decimal(2)

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..tensor.creation import empty, from_numpy, holds_tensor, joined
 from ..tensor.tensor import Tensor
-from .values import as_tensors
+from .functions import lost
+from .values import as_tensors, carries_history, plain_values
 
 __all__ = ["SCALAR_TYPES", "is_array", "is_scalar", "ndarray"]
 
@@ -77,8 +78,27 @@ SCALAR_TYPES: Final[dict[str, Any]] = {
 }
 
 
+class PlainArray(np.ndarray[Any, Any]):
+    """What classes are derived from that name `ndarray` as their base: an array of NumPy's, of plain numbers."""
+
+    def __new__(
+        cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = None
+    ) -> Any:
+        if carries_history(buffer):
+            raise lost(
+                f"{cls.__name__}, a class derived from numpy.ndarray,",
+                "its elements are plain numbers; keep the tensor in an attribute, or pass its detach()",
+            )
+        return super().__new__(cls, shape, dtype, plain_values(buffer), offset, strides, order)
+
+
 class ArrayType(type):
-    """The type of `ndarray`."""
+    """The type of `ndarray`; a class that is derived from it is derived from NumPy's, and holds plain numbers."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
+        if any(isinstance(base, ArrayType) for base in bases):
+            return type(name, tuple(PlainArray if isinstance(base, ArrayType) else base for base in bases), body)
+        return super().__new__(cls, name, bases, body)
 
     def __instancecheck__(cls, value: Any) -> bool:
         return is_array(value)
@@ -103,13 +123,12 @@ class ndarray(metaclass=ArrayType):
     def __new__(
         cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = None
     ) -> Any:
+        if cls is not ndarray:  # `np.ndarray.__new__(cls, shape)` in a derived class
+            return PlainArray.__new__(cls, shape, dtype, buffer, offset, strides, order)  # type: ignore[arg-type]
         if buffer is None and strides is None and order in (None, "C"):
             return empty(shape, dtype=dtype)
         array = np.ndarray(shape, dtype, buffer, offset, strides, order)
         return from_numpy(array) if array.base is not None else as_tensors(array)
-
-    def __init_subclass__(cls) -> None:
-        raise TypeError("ndarray of viewgrad.numpy cannot be subclassed; keep a tensor in an attribute instead")
 
     def __class_getitem__(cls, item: Any) -> Any:
         return np.ndarray[item]

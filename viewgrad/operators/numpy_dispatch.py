@@ -133,7 +133,7 @@ def unwritten(ufunc: np.ufunc, inputs: Any, where: Any) -> Tensor:
 
 def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
     """The elements of an operand where `mask` is true."""
-    if isinstance(value, (bool, int, float, complex)):
+    if type(value) in (bool, int, float, complex):
         return value
     value = as_operand(value)
     return value.broadcast_to(mask.shape)[mask] if value.ndim else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -111,6 +112,12 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
         return viewed(self, *shape)
     if getattr(first, "__name__", "") == "ndarray" or first is Tensor:
         return self[...]
+    if isinstance(first, builtins.type) and issubclass(first, np.ndarray):  # a class that somebody derived
+        if _carries_history(self):
+            raise TypeError(
+                f"{first.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself"
+            )
+        return np.array(self._array).view(first)
     wanted = np.dtype(first)
     if wanted == self.dtype:
         return self if is_scalar(self) else self[...]

@@ -75,8 +75,11 @@ def operands(*values: Any) -> Sequence[Any]:
                 return first, constant(second, first._array.dtype)
         elif type(second) is Tensor and (type(first) is float or type(first) is int):
             return constant(first, second._array.dtype), second
-    dtypes = [value._array.dtype for value in values if isinstance(value, Tensor)]
-    dtypes += [value.dtype for value in values if isinstance(value, (np.ndarray, np.generic))]
+    dtypes = [
+        value._array.dtype if isinstance(value, Tensor) else value.dtype
+        for value in values
+        if isinstance(value, (Tensor, np.ndarray, np.generic))
+    ]
     if not dtypes:
         return [as_operand(value) for value in values]
     dtype = dtypes[0] if len(dtypes) == 1 else np.result_type(*dtypes)

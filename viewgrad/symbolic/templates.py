@@ -100,7 +100,7 @@ def _has_objects(options: Any) -> bool:
     """Whether options are not wholly told by how they print."""
     if isinstance(options, (tuple, list)):
         return any(_has_objects(option) for option in options)
-    return not isinstance(options, PRINTED)
+    return isinstance(options, Tensor) or not isinstance(options, PRINTED)
 
 
 SMALL: Final = 16  # elements

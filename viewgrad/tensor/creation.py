@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Rational
 from typing import Any, Final
 
 import numpy as np
@@ -127,6 +128,8 @@ def as_operand(value: Any) -> Tensor:
         return from_numpy(value)
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return from_number(np.array(value))
+    if isinstance(value, Rational):
+        return from_number(np.array(float(value)))
     if isinstance(value, (list, tuple)):
         return joined(value) if holds_tensor(value) else Tensor(value)
     raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")

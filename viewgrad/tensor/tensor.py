@@ -116,6 +116,14 @@ class Tensor(OperatorMethods):
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """What `isinstance` takes it for besides a tensor: one without dimensions for a number, as NumPy's scalars are.
+
+        So `isinstance(x, float)` is true of an element of a float64 tensor, and `type(x)` is `Tensor` all the same.
+        """
+        return type(self) if self._array.ndim else self._array.dtype.type
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the dimensions."""

@@ -335,7 +335,7 @@ class Overwrite:
         return (self.target, *_names((self.value,)))
 
     def source(self) -> str:
-        if isinstance(self.value, (int, float, complex)):
+        if type(self.value) in (int, float, complex):
             return f"{self.target}.fill_({self.value!r})" if self.value else f"{self.target}.zero_()"
         return f"{self.target}.copy_({_operand(self.value)})"
 

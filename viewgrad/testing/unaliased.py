@@ -139,7 +139,7 @@ class Unaliased(CellMachine[Flat]):
 
 def constant(value: Any) -> Any:
     """A constant operand: arrays become tensors, numbers stay numbers."""
-    return value if isinstance(value, (int, float, complex)) else Tensor(value)
+    return value if type(value) in (int, float, complex) else Tensor(value)
 
 
 def elements(tensor: Tensor, numbers: Array) -> Tensor:

@@ -108,7 +108,7 @@ class CopySlices(Node):
         """Rewrite the part by an index that gives a copy, or a number, and no window."""
         part = grad[places]
         kind = self.fn.kind
-        if kind == OVERWRITE and isinstance(part, np.generic):
+        if kind == OVERWRITE and not isinstance(part, (np.ndarray, Tensor)):
             part = np.asarray(part)
         grads = run(part, edges)
         if kind == ONE:

@@ -330,7 +330,8 @@ def _check_outputs(
             )
     for i, output in enumerate(outputs):
         inner = output if isinstance(output, list) else list(output.values()) if isinstance(output, dict) else ()
-        if isinstance(output, ndarray | np.inexact) or any(isinstance(item, Tensor) for item in inner):
+        is_plain = isinstance(output, ndarray | np.inexact) and not isinstance(output, Tensor)
+        if is_plain or any(isinstance(item, Tensor) for item in inner):
             raise FunctionError(
                 f"{name}: output {i} is of type {type(output).__name__}, which no gradient can come back from; return "
                 "a Tensor, or a tuple of them"
