@@ -166,6 +166,34 @@ def with_silent_parts(x):
     return y.sum()
 
 
+def lattice(p):
+    n = 12
+    up = np.exp(p[3] * 0.2)
+    q = (np.exp(p[2] * 0.1) - 1 / up) / (up - 1 / up)
+    value = np.maximum(p[0] * up ** np.arange(-n, n + 1, 2) - p[1], 0)
+    for _ in range(n):
+        value = np.exp(-p[2] * 0.1) * (q * value[1:] + (1 - q) * value[:-1])
+    return value[0]
+
+
+def filtered_states(f, q, y):
+    measured, x, p = np.eye(2, 3), vg.zeros(3), vg.eye(3)
+    total = 0.0
+    for t in range(len(y)):
+        x = f @ x
+        p = f @ p @ f.T + q[0] * vg.eye(3)
+        if t % 5 == 3:
+            continue
+        error = y[t] - measured @ x
+        s = measured @ p @ measured.T + q[1] * vg.eye(2)
+        inverse = np.linalg.inv(s)
+        total += 0.5 * (error @ inverse @ error + np.log(np.linalg.det(s)))
+        gain = p @ measured.T @ inverse
+        x = x + gain @ error
+        p = p - gain @ measured @ p
+    return total
+
+
 PROGRAMS = {
     holt_winters: lambda rng: (rng.normal(size=3), rng.normal(size=30)),
     soft_dtw: lambda rng: (rng.random((7, 7)),),
@@ -182,4 +210,8 @@ PROGRAMS = {
     listed: lambda rng: (rng.normal(size=14),),
     gathered: lambda rng: (rng.normal(size=9),),
     with_silent_parts: lambda rng: (rng.normal(size=6),),
+    lattice: lambda rng: (np.array([100.0, 95.0, 0.3, 0.5]) * (1 + 0.1 * rng.random(4)),),
+    filtered_states: lambda rng: (
+        np.eye(3) + 0.1 * rng.normal(size=(3, 3)), rng.random(2) + 0.2, rng.normal(size=(24, 2)),
+    ),
 }

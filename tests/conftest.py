@@ -10,11 +10,15 @@ Everything is drawn the same way in every run, so that a failure on one machine 
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 # Whoever shares a machine with other work cannot promise how long an example takes.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
 
 settings.register_profile("reproducible", derandomize=True, **UNHURRIED)
 settings.register_profile("random", derandomize=False, print_blob=True, **UNHURRIED)

@@ -9,6 +9,7 @@ A call goes through these files:
     loops                  its loops found again
     building, program      the program
     executions             what it touches, and when
+    rereading, carrying    numbers that it has already
     adjoint, tidying       its gradient, and what is left out then
     writing                its source, and what runs it
     call, direct           its place in the graph

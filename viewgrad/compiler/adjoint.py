@@ -99,10 +99,12 @@ class _Differentiation:
         self.numbers = 0
         self.block_of = {step: block for block, step in steps_of(program.block)}
         self.active_bases, self.active = activity(program, wanted)
+        felt = wanted | {result.base for result in program.results}
+        felt |= {step.base.name for step in self.active if type(step) is Read}
         self.gradients = {
             name: Base(f"d{name}", base.size, base.dtype, "register" if base.kind == "register" else "made")
             for name, base in program.bases.items()
-            if name in self.active_bases
+            if name in self.active_bases and name in felt
         }
         self.preludes: dict[Block, list[Item]] = {}
         self.restored: dict[Step, Step] = {}
@@ -307,8 +309,8 @@ class _Differentiation:
     def _free(self, step: Step) -> Step | None:
         """A step that gives the value without a tape, where there is one."""
         home: Read | Write | None = self.homes.get(step)
-        if home is None and type(step) is Read and step.base.kind != "register" and self.executions.is_kept(step):
-            home = step
+        if home is None and type(step) is Read and self._stays(step):
+            home = step.memory or step
         if home is not None:
             return Read(
                 self._name("p"), home.sizes, step.location, home.base, home.strides, home.offset, places=home.places
@@ -318,12 +320,18 @@ class _Differentiation:
             return attrs.evolve(step, name=self._name("p"), taken=taken)
         return None
 
+    def _stays(self, step: Read) -> bool:
+        """Whether what a step reads can be read again in the gradient."""
+        if step.memory is not None:
+            return self.executions.is_kept(step, step.memory)
+        return step.base.kind != "register" and self.executions.is_kept(step)
+
     def _is_cheap(self, step: Step) -> bool:
         """Whether a value can be computed again from what needs no tape."""
         if step in self.restored or step in self.homes:
             return True
         if type(step) is Read:
-            return step.base.kind != "register" and self.executions.is_kept(step)
+            return self._stays(step)
         return (
             type(step) is Compute and step.operator in CHEAP and not step.summed
             and all(self._is_cheap(value.step) for value in step.taken if isinstance(value, Operand))

@@ -28,7 +28,7 @@ from .arguments import Arguments, form_of, is_found_by_name
 from .batch import Batched
 from .call import CompiledBackward, called, differentiable_outputs
 from .checking import checked
-from .compiled import CompiledProgram
+from .compiled import CompiledProgram, compiled_program
 from .direct import MISSED, Direct, direct
 from .recording import recorded
 from .report import explained
@@ -314,7 +314,7 @@ class Compiled:
                     wanted = [
                         i for i, tensor in enumerate(tensors) if recording and tensor.requires_grad
                     ]
-                    program = CompiledProgram(graph, wanted, self.executor)
+                    program = compiled_program(graph, wanted, self.executor)
                     program.differentiable = differentiable_outputs(graph)
                     entry.program = program
             except NotCompiledError as error:

@@ -53,13 +53,13 @@ class SpillError(NotCompiledError):
         self.keys = frozenset(keys)
 
 
-def build(lower: Callable[[frozenset[Any]], Stream]) -> tuple[Stream, Program]:
+def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     """The program of a stream of instructions.
 
     Arguments:
-        lower: makes the stream, with the values of some places in memory.
+        lower: makes the stream, with the values of some places in memory; each has as much room as the largest.
     """
-    spilled: frozenset[Any] = frozenset()
+    spilled: dict[Any, int] = {}
     while True:
         stream = lower(spilled)
         try:
@@ -69,9 +69,10 @@ def build(lower: Callable[[frozenset[Any]], Stream]) -> tuple[Stream, Program]:
                 stream = lower(spilled)
                 return stream, Builder(stream, choices=False).program()
         except SpillError as error:
-            if len(spilled) >= MOST_SPILLED or not error.keys - spilled:
+            if len(spilled) >= MOST_SPILLED or not error.keys - spilled.keys():
                 raise
-            spilled |= error.keys
+            sizes = {key: size for key, (size, _, _) in zip(stream.keys, stream.places)}
+            spilled = {key: sizes[key] for key in sizes if key in spilled or key in error.keys}
 
 
 class Builder:
@@ -138,6 +139,8 @@ class Builder:
             if type(term) is Instruction:
                 step = self.step(block, term, numbers)
                 block.items.append(step)
+                if structure_of(term.structure)[0] == "spilled":
+                    block.items.append(self._spill(step, term, numbers))
                 place = self._place(term)
                 if place is not None:
                     defined.append((place, step))
@@ -196,6 +199,8 @@ class Builder:
     def step(self, block: Block, term: Instruction, numbers: tuple[Integer, ...]) -> Step:
         """One instruction as a step."""
         structure = structure_of(term.structure)
+        if structure[0] == "spilled":
+            structure = structure_of(structure[1])
         constants = iter(term.constants)
         kind = structure[0]
         if kind == "op":
@@ -232,6 +237,15 @@ class Builder:
         value = self.value(block, operand, iter(numbers), constants)
         right = Number(expected) if expected is not None else self.value(block, ("c", False), iter(()), constants)
         return Check(self._name("g"), (), location, value, right)
+
+    def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
+        """The write of a value to its place in memory."""
+        _, _, base, location, ndim, count = structure_of(term.structure)
+        sizes, strides = numbers[count : count + ndim], numbers[count + ndim : count + 2 * ndim]
+        value = Operand(step, tuple(range(ndim)))
+        return Write(
+            self._name("w"), sizes, location, self.stream.bases[base], strides, numbers[count + 2 * ndim], value
+        )
 
     def value(self, block: Block, operand: tuple[Any, ...], ages: Any, constants: Any) -> Value:
         """An operand as a value."""

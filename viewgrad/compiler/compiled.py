@@ -12,14 +12,17 @@ from ..symbolic.graph import Graph
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
 from .calls import raise_failure
+from .carrying import carry_in_variables
 from .executions import Executions
 from .lowering import lowered
 from .program import Base, Write, steps_of
+from .rereading import without_rereads
 from .tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
-from .writing.executors import Executor, careful_executor
+from .writing.executors import Executor, careful_executor, chosen_executor
 from .writing.kernels import RAISED, Kernel
+from .writing.native import KernelError
 
-__all__ = ["CompiledProgram", "Run"]
+__all__ = ["CompiledProgram", "Run", "compiled_program"]
 
 Array = np.ndarray[Any, Any]
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
@@ -30,6 +33,23 @@ class Run:
     """One run of a program: the buffers that its gradient needs."""
 
     buffers: dict[str, Any]
+
+
+def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) -> CompiledProgram:
+    """The program of a graph; by Python where the executor cannot compile its source.
+
+    Arguments:
+        graph, wanted, executor: see `CompiledProgram`.
+
+    Raises:
+        NotCompiledError: for a graph that cannot be compiled.
+    """
+    try:
+        return CompiledProgram(graph, wanted, executor)
+    except KernelError as error:
+        program = CompiledProgram(graph, wanted, chosen_executor("python"))
+        program.remark = str(error)
+        return program
 
 
 class CompiledProgram:
@@ -49,6 +69,8 @@ class CompiledProgram:
         self.executor = executor
         stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, executor.name == "numba"))
         self.recorded = stream.roller.taken
+        without_rereads(self.program, Executions(self.program))
+        carry_in_variables(self.program)
         executions = Executions(self.program)
         self.inputs: list[Base] = sorted(
             (base for base in self.program.bases.values() if base.kind == "input"), key=lambda base: base.initial
@@ -60,6 +82,7 @@ class CompiledProgram:
             without_round_trips(self.adjoint.backward)
             without_copies(self.adjoint.backward)
             tidied(self.adjoint.backward)
+            without_rereads(self.adjoint.backward, executions)
         without_copies(self.program)
         tidied(self.program)
         keep_in_variables(self.program, set() if self.adjoint is None else bases_of(self.adjoint.backward))
@@ -76,6 +99,7 @@ class CompiledProgram:
         tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
         self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
         self.differentiable: list[int] = []  # the results that have a history
+        self.remark = ""  # why it is run by another executor than was asked for
         self.slow_in_threads = 0  # how often in a row threads took longer than one; see `batch`
         self._read_again: list[Base] = []  # the inputs that the gradient reads as they are
         if self.backward_kernel is not None:

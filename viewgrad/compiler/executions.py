@@ -103,12 +103,12 @@ class Executions:
             product = product * self.value(block, n)
         return int(np.sum(np.broadcast_to(product, self.counts[block])))
 
-    def is_kept(self, step: Read | Write) -> bool:
-        """Whether what a step reads or writes is never overwritten after that."""
-        last = self._last_writes(step.base)
+    def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
+        """Whether what a step reads or writes is never overwritten after that; or another window, from its time on."""
+        last = self._last_writes((window or step).base)
         if last is None:
             return False
-        places, times = self._touched(step)
+        places, times = self._touched(step) if window is None else self._computed(window, step)
         return bool((last[places] <= times).all())
 
     def _last_writes(self, base: Base) -> Array | None:
@@ -133,10 +133,11 @@ class Executions:
             found = self._offsets[step] = self._computed(step)
         return found
 
-    def _computed(self, step: Read | Write) -> tuple[Array, Array]:
-        block = self._block_of[step]
+    def _computed(self, step: Read | Write, when: Step | None = None) -> tuple[Array, Array]:
+        when = step if when is None else when
+        block = self._block_of[when]
         count = self.counts[block]
-        times = self.times(block, step)
+        times = self.times(block, when)
         first = offsets = np.broadcast_to(np.asarray(self.value(block, step.offset)), count)
         sizes = [np.broadcast_to(np.asarray(self.value(block, n)), count) for n in step.sizes]
         strides = [np.broadcast_to(np.asarray(self.value(block, n)), count) for n in step.strides]

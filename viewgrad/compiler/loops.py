@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ..errors import RecordTooLongError
 
-__all__ = ["Instruction", "Loop", "Roller", "Term", "expanded", "interned", "size", "structure_of", "with_ints"]
+__all__ = ["Instruction", "Ints", "Loop", "Roller", "Term", "expanded", "interned", "size", "structure_of", "with_ints"]
 
 FEWEST: Final = 3  # how often something must come to be a loop
 PRIME: Final = (1 << 61) - 1

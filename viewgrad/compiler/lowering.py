@@ -9,7 +9,7 @@ It is long because it is a table: what each kind of node becomes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = ["Lowering", "lowered"]
 Shape = tuple[int, ...]
 DTYPES: Final = frozenset({np.dtype(float), np.dtype(bool)})
 READ: Final = DTYPES | {np.dtype(np.int64)}  # of what is read only
+EMPTY: Final[Mapping[Any, int]] = {}
 DRAWING: Final = frozenset({"native_dropout"})  # which draw random numbers
 
 
@@ -52,13 +53,13 @@ class Number(NamedTuple):
 Lowered = Named | Memory | Number
 
 
-def lowered(graph: Graph, limit: int, spilled: frozenset[Any] = frozenset(), native: bool = False) -> Stream:
+def lowered(graph: Graph, limit: int, spilled: Mapping[Any, int] = EMPTY, native: bool = False) -> Stream:
     """The stream of a graph.
 
     Arguments:
         graph: the graph.
         limit: how many terms may be left when all loops are found.
-        spilled: the places whose values go through memory; see `Stream`.
+        spilled: the keys of the places whose values go through memory; see `Stream`.
         native: whether it is compiled to machine code, where loops over single elements are fast.
 
     Raises:
@@ -76,7 +77,7 @@ class Lowering:
     """Lowers a graph; `run` gives the stream."""
 
     def __init__(
-        self, graph: Graph, limit: int, spilled: frozenset[Any], native: bool, reserves: dict[Any, int]
+        self, graph: Graph, limit: int, spilled: Mapping[Any, int], native: bool, reserves: dict[Any, int]
     ) -> None:
         self.graph = graph
         self.native = native  # whether loops over single elements are fast

@@ -206,12 +206,17 @@ class Places:
 
 @attrs.define(eq=False)
 class Read(Step):
-    """A window of a base, as it is now. Its labels are its dimensions, and so they are of writes."""
+    """A window of a base, as it is now. Its labels are its dimensions, and so they are of writes.
+
+    Arguments:
+        memory: a read of the memory in which the value is too, where it is carried in a variable.
+    """
 
     base: Base
     strides: Sizes
     offset: Integer
     places: Places | None = attrs.field(default=None, kw_only=True)
+    memory: Read | None = attrs.field(default=None, kw_only=True)
 
     @property
     def dtype(self) -> np.dtype[Any]:

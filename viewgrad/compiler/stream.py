@@ -7,13 +7,13 @@ names an operand by the place and the age, which mostly is the same in each iter
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ..symbolic.types import row_strides
-from .loops import Roller, interned
+from .loops import Ints, Roller, interned
 from .program import Base, Places
 
 __all__ = ["Result", "Stream", "Named"]
@@ -45,11 +45,11 @@ class Stream:
     Arguments:
         locations: the source lines that they come from.
         limit: how many terms may be left when all is rolled up.
-        spilled: the keys of the places whose values go through memory: each has a place of its own in a buffer.
+        spilled: the keys of the places whose values go through memory, and the room that each value has in a buffer.
     """
 
     def __init__(
-        self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: frozenset[Any] = frozenset()
+        self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: Mapping[Any, int] | None = None,
     ) -> None:
         self.locations = locations
         self.roller = Roller(max(limit, ROLLED))
@@ -61,7 +61,7 @@ class Stream:
         self._counts: list[int] = []  # of the values of each place
         self._numbers: dict[Any, int] = {}  # of the places
         self._by_structure: dict[int, int] = {}
-        self.spilled = spilled
+        self.spilled = {} if spilled is None else spilled
         self.keys: list[Any] = []  # of the places
         self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
         self.tables: list[Places] = []
@@ -102,9 +102,7 @@ class Stream:
         structure = interned(
             ("op", name, options, location, dtype, out, expression, len(sizes), tuple(taken))
         )
-        self._by_structure[structure] = place
-        self.roller.take(structure, (*sizes, *ages), tuple(constants))
-        return self._new(place, shape, location)
+        return self._given(structure, (*sizes, *ages), tuple(constants), place, shape, location)
 
     def call(self, operation: Any, location: int, operands: Sequence[Named | float | int | bool | None]) -> Named:
         """What an operator without a kernel gives; operands that are not given are None."""
@@ -122,18 +120,14 @@ class Stream:
         shape, dtype = operation.shape, operation.dtype.char
         place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
         structure = interned(("call", operation, location, tuple(taken)))
-        self._by_structure[structure] = place
-        self.roller.take(structure, tuple(ages), tuple(constants))
-        return self._new(place, shape, location)
+        return self._given(structure, tuple(ages), tuple(constants), place, shape, location)
 
     def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> Named:
         """The value of a window."""
         dtype = self.bases[base].dtype.char
         place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
         structure = interned(("read", base, location, len(sizes)))
-        self._by_structure[structure] = place
-        self.roller.take(structure, (*sizes, *strides, offset))
-        return self._new(place, sizes, location)
+        return self._given(structure, (*sizes, *strides, offset), (), place, sizes, location)
 
     def write(
         self, base: int, sizes: Shape, strides: Shape, offset: int, value: Named | float, labels: Shape, location: int,
@@ -156,9 +150,7 @@ class Stream:
         dtype = self.bases[base].dtype.char
         place = self._place((location, "gather", base, len(shape)), dtype, shape, location)
         structure = interned(("gather", base, location, shape, number))
-        self._by_structure[structure] = place
-        self.roller.take(structure, (offset,))
-        return self._new(place, shape, location)
+        return self._given(structure, (offset,), (), place, shape, location)
 
     def scatter(self, base: int, places: Any, offset: int, value: Named | float, labels: Shape, location: int) -> None:
         """A value written to places of a base, none of which is there twice."""
@@ -212,25 +204,25 @@ class Stream:
             self.places[number] = (size, dtype, None)
         return number
 
-    def _new(self, place: int, shape: Shape, location: int) -> Named:
+    def _given(
+        self, structure: int, ints: Ints, constants: tuple[Any, ...], place: int, shape: Shape, location: int
+    ) -> Named:
+        """The value that an instruction gives, which is taken."""
         number = self._counts[place]
         self._counts[place] = number + 1
-        value = Named(place, number, shape)
-        if self.keys[place] in self.spilled:
-            self._spill(value, location)
-        return value
-
-    def _spill(self, value: Named, location: int) -> None:
-        """Write a value to its place in memory."""
-        if value.place not in self._spills:
-            self._spills[value.place] = (self.base(0, self.places[value.place][1], "made"), [])
-        base, offsets = self._spills[value.place]
-        offset = self.bases[base].size
-        offsets.append(offset)
-        self.bases[base].size += math.prod(value.shape)
-        labels = tuple(range(len(value.shape)))
-        structure = interned(("write", base, location, len(labels), (value.place, labels), False))
-        self.roller.take(structure, (*value.shape, *row_strides(value.shape), offset, 0))
+        room = self.spilled.get(self.keys[place])
+        if room is not None:  # one instruction with the write, so that no loop begins between them
+            if place not in self._spills:
+                self._spills[place] = (self.base(0, self.places[place][1], "made"), [])
+            base, offsets = self._spills[place]
+            offset = self.bases[base].size
+            offsets.append(offset)
+            self.bases[base].size += max(math.prod(shape), room)
+            structure = interned(("spilled", structure, base, location, len(shape), len(ints)))
+            ints = (*ints, *shape, *row_strides(shape), offset)
+        self._by_structure[structure] = place
+        self.roller.take(structure, ints, constants)
+        return Named(place, number, shape)
 
     def _fetched(self, value: Any, location: int) -> Any:
         """A value, read again where it is in memory."""

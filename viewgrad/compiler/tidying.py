@@ -23,7 +23,7 @@ from .program import (
     steps_of,
 )
 
-__all__ = ["bases_of", "keep_in_variables", "tidied", "without_copies", "without_round_trips"]
+__all__ = ["bases_of", "keep_in_variables", "left_out", "tidied", "without_copies", "without_round_trips"]
 
 
 def tidied(program: Program) -> None:
@@ -48,7 +48,7 @@ def tidied(program: Program) -> None:
                 if not users[value.step] and _is_pure(value.step):
                     unused.append(value.step)
     if gone:
-        _leave_out(program.block, gone)
+        left_out(program.block, gone)
 
 
 def without_round_trips(program: Program) -> None:
@@ -74,7 +74,7 @@ def without_round_trips(program: Program) -> None:
                         back.name, back.sizes, back.location, back.base, back.strides, back.offset, back.value
                     )
     if gone:
-        _leave_out(program.block, gone)
+        left_out(program.block, gone)
 
 
 def _next_use(items: list[Item], start: int, base: Base) -> Item | None:
@@ -165,8 +165,9 @@ def _is_pure(step: Step) -> bool:
     return isinstance(step, (Compute, Read, Call, Pop))
 
 
-def _leave_out(block: Block, gone: set[Step]) -> None:
+def left_out(block: Block, gone: set[Step]) -> None:
+    """Take steps out of a block, and of the blocks in it."""
     block.items = [item for item in block.items if item not in gone]
     for item in block.items:
         for body in bodies_of(item):
-            _leave_out(body, gone)
+            left_out(body, gone)

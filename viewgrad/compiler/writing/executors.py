@@ -6,8 +6,7 @@ import functools
 import importlib.util
 import itertools
 import linecache
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from .array_functions import CAREFUL, VECTOR_FUNCTIONS
 from .functions import FUNCTIONS, MATH
 from .kernels import Kernel, write_kernel
+from .native import native_function
 from .vectors import write_vectors
 
 __all__ = ["Executor", "careful_executor", "chosen_executor"]
@@ -96,10 +96,7 @@ class NumbaExecutor:
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
-        from_numba = _numba()
-        space: dict[str, Any] = {**MATH, **_compiled_functions(), "empty": np.empty, "zeros": np.zeros}
-        function = _executed(kernel.source, space | kernel.functions)
-        return from_numba.njit(nogil=True, error_model="numpy", fastmath=False)(function)  # type: ignore[no-any-return]
+        return native_function(kernel)
 
     def buffer(self, array: Array, as_array: bool) -> Any:
         """The array itself."""
@@ -140,23 +137,3 @@ def _executed(source: str, space: dict[str, Any]) -> Callable[..., int]:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     found: Callable[..., int] = space["kernel"]
     return found
-
-
-@functools.cache
-def _numba() -> types.ModuleType:
-    return importlib.import_module("numba")
-
-
-@functools.cache
-def _compiled_functions() -> dict[str, Any]:
-    """The functions of programs, compiled by Numba."""
-    jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
-    space: dict[str, Any] = {"math": MODULE}
-    for function in FUNCTIONS:
-        copied = types.FunctionType(function.__code__, space, function.__name__)
-        space[function.__name__] = jit(copied)
-    return {function.__name__: space[function.__name__] for function in FUNCTIONS}
-
-
-MODULE: Final = importlib.import_module("math")
-Buffers = Sequence[Any]

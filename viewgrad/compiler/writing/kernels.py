@@ -8,6 +8,7 @@ It is long because one writer holds what all nests of a program share.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -48,6 +49,7 @@ __all__ = ["EXTREMA", "RAISED", "Kernel", "Writer", "flat", "parenthesised", "pl
 SUM_IN_PAIRS: Final = "pairwise_sum"
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
 CONVERTED: Final = {"f": "{}", "b": "{} != 0.0", "i": "int({})"}
+SMALL: Final = 1000  # products in a sum for which the order of the loops does not matter
 RAISED: Final = -2  # what a kernel returns after an exception
 
 
@@ -62,6 +64,7 @@ class Kernel:
         tables: the arrays among these that are known.
         tapes: those that are tapes.
         functions: what it calls besides the functions of numbers, by name.
+        dtypes: of the elements of each parameter.
     """
 
     source: str
@@ -70,6 +73,7 @@ class Kernel:
     tables: dict[str, np.ndarray[Any, Any]]
     tapes: list[str]
     functions: dict[str, Callable[..., Any]]
+    dtypes: dict[str, np.dtype[Any]]
 
 
 def write_kernel(program: Program, executions: Executions, *, down: bool = False) -> Kernel:
@@ -145,7 +149,14 @@ class Writer:
         parameters += [*(table for table in self.tables if table in names), *self.tapes]
         head += [f"    {name} = {value}" for value, name in self.fixed.items()]
         source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
-        return Kernel(source, parameters, self.arrays, self.tables, self.tapes, self.functions)
+        dtypes = {name: self._dtype(name) for name in parameters}
+        return Kernel(source, parameters, self.arrays, self.tables, self.tapes, self.functions, dtypes)
+
+    def _dtype(self, name: str) -> np.dtype[Any]:
+        base = self.program.bases.get(name)
+        if base is not None:
+            return base.dtype
+        return self.tables[name].dtype if name in self.tables else np.dtype(float)
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
@@ -464,13 +475,19 @@ class Writer:
             return
         block = self.owner[nest.steps[0]]
         inside = set(nest.steps)
+        if len(nest.steps) == 1 and self._summed_in_a_variable(nest.steps[0], indent):
+            return
         at = {label: f"e{label}" for label in range(len(nest.sizes))}
+        sizes: Sequence[Integer] = nest.sizes
+        if len(sizes) > 1 and self._is_one_row(nest):
+            at = dict.fromkeys(at, "0") | {len(sizes) - 1: "e0"}
+            sizes = [product_of(sizes)]
         body: list[str] = []
         after: list[str] = []
         before: list[str] = []
         inner: list[str] = []  # what follows the innermost loop, in the loop around it
         self.current = inside
-        deep = indent + "    " * len(nest.sizes)
+        deep = indent + "    " * len(sizes)
         for step in nest.steps:
             if isinstance(step, Compute) and step.summed:
                 self._sum(step, at, indent, deep, before, body, inner, after)
@@ -483,10 +500,51 @@ class Writer:
                 places = ["0" if label < 0 else at[label] for label in labels]
                 body.append(f"{deep}{self._buffered(step, places)} = {step.name}")
         self.lines += before
-        for label, size in enumerate(nest.sizes):
-            self.lines.append(f"{indent}{'    ' * label}for {at[label]} in range({size}):")
+        for label, size in enumerate(sizes):
+            self.lines.append(f"{indent}{'    ' * label}for e{label} in range({size}):")
         self.lines += body + inner + after
         self.current = frozenset()
+
+    def _is_one_row(self, nest: Nest) -> bool:
+        """Whether the elements that each step of a nest touches lie at equal distances, in the order of the nest."""
+        sizes = nest.sizes
+        identity = tuple(range(len(sizes)))
+        for step in nest.steps:
+            if isinstance(step, Compute) and (step.summed or step.out != identity):
+                return False
+            if isinstance(step, (Read, Write)) and not is_one_row(sizes, step.strides):
+                return False
+            for value in step.operands:
+                if isinstance(value, Operand) and value.labels and (dims := out_sizes(value.step)):
+                    if value.labels != identity or dims != sizes:
+                        return False
+                    if value.step in self.inlined and not is_one_row(sizes, value.step.strides):  # type: ignore[attr-defined]
+                        return False
+        return True
+
+    def _summed_in_a_variable(self, step: Step, indent: str) -> bool:
+        """Write a sum along the last labels, or a small one, by a variable for each element; whether that was done."""
+        if not isinstance(step, Compute) or not step.summed or step.operator in EXTREMA or -1 in step.out:
+            return False
+        order = [*sorted(step.out), *step.summed]
+        count = product_of(step.sizes).value
+        small = count is not None and count <= SMALL
+        if not step.out or (order != sorted(order) and not small):
+            return False
+        at = {label: f"e{label}" for label in order}
+        self.current = {step}
+        loops = [f"for {at[label]} in range({step.sizes[label]}):" for label in order]
+        before = [f"{indent}{'    ' * depth}{loop}" for depth, loop in enumerate(loops)]
+        outer = len(step.out)
+        deep = indent + "    " * outer
+        target = self._buffered(step, [at[label] for label in step.out])
+        self.lines += [
+            *before[:outer], f"{deep}{step.name} = 0.0", *before[outer:],
+            f"{indent}{'    ' * len(order)}{step.name} += {self._expression(step, at)}",
+            f"{deep}{target} = {step.name}",
+        ]
+        self.current = frozenset()
+        return True
 
     def _is_direct(self, user: Step, step: Step) -> bool:
         if isinstance(user, Call):
@@ -565,6 +623,20 @@ def steps_in(item: Item) -> list[Step]:
     if isinstance(item, Step):
         return [item]
     return [step for body in bodies_of(item) for _, step in steps_of(body)]
+
+
+def is_one_row(sizes: Sequence[Integer], strides: Sequence[Integer]) -> bool:
+    """Whether the elements of a window lie at equal distances, in row order."""
+    pairs = itertools.pairwise(zip(sizes, strides))
+    return all(stride == inner * n for (_, stride), (n, inner) in pairs)
+
+
+def product_of(sizes: Sequence[Integer]) -> Integer:
+    """How many elements there are."""
+    product = ONE
+    for n in sizes:
+        product = product * n
+    return product
 
 
 def flat(places: Sequence[str], strides: Sequence[Integer], offset: Integer | None = None) -> str:

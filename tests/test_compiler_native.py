@@ -1,0 +1,89 @@
+"""Kernels compiled by Numba: shared between programs, kept on disk, and done without where Numba fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+
+pytestmark = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
+
+
+def discounted(x):
+    y = vg.zeros(len(x))
+    y[0] = x[0]
+    for t in range(1, len(x)):
+        y[t] = 0.5 * y[t - 1] + x[t]
+    return (y * y).sum()
+
+
+def called(compiled, count=3):
+    x = vg.Tensor(np.arange(6.0), requires_grad=True)
+    for _ in range(count):
+        value = compiled(x)
+    return float(value.detach()), vg.autograd.grad(value, x)[0].numpy()
+
+
+def test_what_numba_cannot_compile_runs_by_python(monkeypatch):
+    monkeypatch.setattr("viewgrad.compiler.writing.native.LINES", 3)
+    compiled = vg.compile(discounted, executor="numba")
+    value, gradient = called(compiled)
+    wanted, wanted_gradient = called(discounted, 1)
+    assert value == pytest.approx(wanted, rel=1e-14)
+    np.testing.assert_allclose(gradient, wanted_gradient)
+    assert "python executor" in compiled.explain()
+    assert "by Python: its source has" in compiled.explain()
+
+
+def test_programs_of_one_source_share_their_kernels():
+    functions = [vg.compile(discounted, executor="numba") for _ in range(2)]
+    for compiled in functions:
+        called(compiled)
+    first, second = [compiled.entries[0].program for compiled in functions]
+    assert first.forward is second.forward
+    assert first.backward is second.backward
+
+
+def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
+    native = pytest.importorskip("viewgrad.compiler.writing.native")
+    monkeypatch.setenv("VIEWGRAD_CACHE", str(tmp_path))
+    native._shared.cache_clear()
+    wanted = called(vg.compile(discounted, executor="numba"))
+    assert len(list(tmp_path.glob("kernel_*.py"))) == 2
+    native._shared.cache_clear()  # as in another process
+    compiled = vg.compile(discounted, executor="numba")
+    found = called(compiled)
+    assert found[0] == wanted[0]
+    np.testing.assert_array_equal(found[1], wanted[1])
+    assert sum(compiled.entries[0].program.forward.stats.cache_hits.values()) == 1
+    native._shared.cache_clear()
+    for path in tmp_path.glob("__pycache__/*.nbc"):
+        path.write_bytes(b"spoilt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert called(vg.compile(discounted, executor="numba"))[0] == wanted[0]
+    native._shared.cache_clear()
+
+
+def test_the_oldest_kernels_on_disk_are_let_go_of(tmp_path, monkeypatch):
+    native = pytest.importorskip("viewgrad.compiler.writing.native")
+    monkeypatch.setenv("VIEWGRAD_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "KEPT", 3)
+    for number in range(6):
+        assert native._written(f"def kernel():\n    return {number}\n") is not None
+    assert len(list(tmp_path.glob("kernel_*.py"))) <= 4
+
+
+def test_numbers_carried_from_one_iteration_to_the_next_are_not_read_again():
+    compiled = vg.compile(discounted, executor="python")
+    value, gradient = called(compiled)
+    wanted, wanted_gradient = called(discounted, 1)
+    assert value == pytest.approx(wanted, rel=1e-14)
+    np.testing.assert_allclose(gradient, wanted_gradient)
+    program = compiled.entries[0].program
+    assert "h1" in program.program.bases
+    assert not program.tapes

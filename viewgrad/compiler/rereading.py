@@ -1,0 +1,109 @@
+"""Single numbers that a program has already: read before, written just now, or computed from the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from .executions import Executions
+from .program import (
+    Base,
+    Block,
+    Call,
+    Check,
+    Compute,
+    Number,
+    Operand,
+    Program,
+    Read,
+    Step,
+    Value,
+    Write,
+    bodies_of,
+    steps_of,
+)
+from .tidying import left_out
+
+__all__ = ["without_rereads"]
+
+Known = dict[Base, list[tuple[Read | Write, Step]]]
+
+
+def without_rereads(program: Program, executions: Executions) -> None:
+    """Let who takes a number that was read, written or computed before, in the same block, take it from there.
+
+    Arguments:
+        program: the program, or its gradient.
+        executions: of the program.
+    """
+    found: dict[Step, Step] = {}
+    _look(program.block, executions, found)
+    if not found:
+        return
+    for _, step in steps_of(program.block):
+        if isinstance(step, (Compute, Call)):
+            step.taken = tuple([_behind(value, found) for value in step.taken])
+        elif isinstance(step, (Write, Check)):
+            step.value = _behind(step.value, found)
+    left_out(program.block, set(found))
+
+
+def _look(block: Block, executions: Executions, found: dict[Step, Step]) -> None:
+    known: Known = {}
+    computed: dict[Any, Step] = {}
+    for item in block.items:
+        if not isinstance(item, Step):
+            for body in bodies_of(item):
+                _look(body, executions, found)
+                for _, step in steps_of(body):
+                    if isinstance(step, Write):
+                        known.pop(step.base, None)
+        elif type(item) is Read and not item.sizes:
+            for window, step in known.get(item.base, ()):
+                if _is_same(window, item):
+                    found[item] = found.get(step, step)
+                    break
+            else:
+                known.setdefault(item.base, []).append((item, item))
+        elif type(item) is Compute and not item.sizes:
+            key = _formula(item, found)
+            there = computed.setdefault(key, item)
+            if there is not item:
+                found[item] = there
+        elif isinstance(item, Write):
+            _forget(block, item, known, executions)
+            value = item.value
+            if type(item) is Write and not item.sizes and not item.silent and isinstance(value, Operand):
+                if getattr(value.step, "dtype", None) == item.base.dtype:
+                    known.setdefault(item.base, []).append((item, found.get(value.step, value.step)))
+
+
+def _formula(step: Compute, found: dict[Step, Step]) -> Any:
+    """What a number is computed from, and how."""
+    taken: list[Any] = []
+    for value in step.taken:
+        if isinstance(value, Operand):
+            taken.append((found.get(value.step, value.step), value.labels))
+        else:
+            taken.append((type(value.value), repr(value.value)) if isinstance(value, Number) else id(value))
+    return step.operator, step.expression, step.dtype, step.out, tuple(taken)
+
+
+def _forget(block: Block, write: Write, known: Known, executions: Executions) -> None:
+    """What is known of a base no longer holds where a write may touch it."""
+    kept = []
+    for there, step in known.get(write.base, ()):
+        if not _is_same(there, write) and executions.are_apart((block.name, there), (block.name, write)):
+            kept.append((there, step))
+    known[write.base] = kept
+
+
+def _is_same(first: Read | Write, second: Read | Write) -> bool:
+    return first.places is second.places and first.offset == second.offset and not second.sizes and not first.sizes
+
+
+def _behind(value: Value, found: dict[Step, Step]) -> Value:
+    if isinstance(value, Operand) and value.step in found:
+        return attrs.evolve(value, step=found[value.step])
+    return value
