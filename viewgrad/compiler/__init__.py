@@ -9,8 +9,8 @@ A call goes through these files:
     loops                  its loops found again
     building, program      the program
     executions             what it touches, and when
-    rereading, carrying    numbers that it has already
-    adjoint, tidying       its gradient, and what is left out then
+    adjoint                its gradient
+    passes                 what is left out of both
     writing                its source, and what runs it
     call, direct           its place in the graph
     batch                  a program run for each of many examples

@@ -12,12 +12,12 @@ from ..symbolic.graph import Graph
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
 from .calls import raise_failure
-from .carrying import carry_in_variables
 from .executions import Executions
 from .lowering import lowered
+from .passes.carrying import carry_in_variables
+from .passes.rereading import without_rereads
+from .passes.tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
 from .program import Base, Write, steps_of
-from .rereading import without_rereads
-from .tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
 from .writing.executors import Executor, careful_executor, chosen_executor
 from .writing.kernels import RAISED, Kernel
 from .writing.native import KernelError

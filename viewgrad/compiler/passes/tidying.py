@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .building import out_sizes
-from .program import (
+from ..building import out_sizes
+from ..program import (
     Add,
     Base,
     Block,

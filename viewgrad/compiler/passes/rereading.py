@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from .executions import Executions
-from .program import (
+from ..executions import Executions
+from ..program import (
     Base,
     Block,
     Call,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import attrs
 
-from .integers import ONE, ZERO, Integer, constant, variable
-from .program import Base, Block, Item, Operand, Program, Read, Repeat, Step, Write, bodies_of, steps_of
+from ..integers import ONE, ZERO, Integer, constant, variable
+from ..program import Base, Block, Item, Operand, Program, Read, Repeat, Step, Write, bodies_of, steps_of
 
 __all__ = ["carry_in_variables"]
 
