@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Final
 
 from benchmarks.backends import PEERS, NumPy, Viewgrad, mutable_backends
@@ -17,7 +15,8 @@ from benchmarks.functional import functional_engines
 from benchmarks.growth import compare
 from benchmarks.measuring import Effort
 from benchmarks.memory import ELEMENTWISE, WRITES, long_chain, peaks, retained_bytes
-from benchmarks.micro import SIZES, run_micro
+from benchmarks.micro import SIZES, micro_steps
+from benchmarks.progress import Step, run_steps
 from benchmarks.report import render, write
 from benchmarks.results import Results, machine
 from benchmarks.training import LAYERS, measure_training
@@ -62,7 +61,12 @@ class Run:
 
     def run(self) -> Results:
         """Measure all that was asked for."""
-        sections: dict[str, Callable[[], None]] = {
+        run_steps(list(self.steps()))
+        return self.results
+
+    def steps(self) -> Iterator[Step]:
+        """What is to be measured, one thing after the other."""
+        sections: dict[str, Callable[[], Iterator[Step]]] = {
             "micro": self.micro,
             "workloads": self.workloads,
             "wide": self.wide,
@@ -72,9 +76,8 @@ class Run:
         }
         for name, section in sections.items():
             if self.wanted(name) or (name in ("workloads", "wide", "memory") and any(map(self.wanted, _names()))):
-                _say(name)
-                section()
-        return self.results
+                for step, work in section():
+                    yield f"{name}: {step}", work
 
     def wanted(self, name: str) -> bool:
         """Whether a section or workload was asked for by its name."""
@@ -84,44 +87,22 @@ class Run:
         """The workloads to be measured in a section: those named, or all where the section was."""
         return [w for w in WORKLOADS if self.wanted(section) or w.name in self.only]
 
-    def micro(self) -> None:
+    def micro(self) -> Iterator[Step]:
         """Single operations, against PyTorch."""
         engines = [b for b in self.writable if b.name in ("viewgrad", "torch")]
         effort = Effort(5, 0.004, 0.2) if self.quick else Effort(9, 0.01, 1.0)
-        self.results.micro = run_micro(engines, effort, SIZES[:3] if self.quick else SIZES, self.results.notes)
+        results, sizes = self.results, SIZES[:3] if self.quick else SIZES
+        for name, measure in micro_steps(engines, effort, sizes, results.notes):
+            yield name, partial(_append, results.micro, measure)
 
-    def workloads(self) -> None:
+    def workloads(self) -> Iterator[Step]:
         """Time over N, against all engines."""
-        effort = Effort(3, 0.005, 0.2, limit=0.3) if self.quick else Effort(5, 0.01, 0.8, limit=3.0)
         for workload in self.chosen("workloads"):
-            _say(f"  {workload.name}")
-            limits = {"viewgrad": 60.0, "numpy": 60.0}
-            largest = {}
-            if workload.name == "row-fill" and not self.quick:
-                # The figure for PyTorch at N = 3200 is one that is aimed at: it may take what it takes, but no more.
-                limits |= {"torch": 300.0, "jax": 15.0}
-                largest = {"torch": 3200}
-            sizes = (100, 200, 400) if self.quick else NS
-            comparison = compare(workload, self.engines, sizes, effort, limits=limits, largest=largest)
-            self.results.comparisons.append(comparison)
-            self.results.disagreements += comparison.disagreements
+            yield workload.name, partial(self._growth, workload)
         if (self.wanted("workloads") or "soft-dtw" in self.only) and not self.quick:
-            _say("  soft-dtw, 200 x 200")
-            (workload,) = [w for w in WORKLOADS if w.name == "soft-dtw"]
-            engines = [e for e in self.engines if e.name in ("viewgrad", "numpy", "torch", "jax")]
-            self.results.soft_dtw = compare(workload, engines, (40_000,), Effort(3, 0.01, 6.0))
-            self.results.disagreements += self.results.soft_dtw.disagreements
-            # Most of what this takes is Python's collector of cycles, which a program can tell to come by less often.
-            usual = gc.get_threshold()
-            gc.set_threshold(100_000)
-            ours = [engine for engine in engines if engine.name == "viewgrad"]
-            seldom = compare(workload, ours, (40_000,), Effort(3, 0.01, 6.0)).curves["viewgrad"]
-            gc.set_threshold(*usual)
-            self.results.notes.append(
-                f"soft-DTW, 200 x 200, with gc.set_threshold(100_000): viewgrad {seldom.times[40_000].median:.2f} s"
-            )
+            yield "soft-dtw, 200 x 200", self._large_soft_dtw
 
-    def wide(self) -> None:
+    def wide(self) -> Iterator[Step]:
         """Time against plain NumPy, for rows of other lengths than in the comparison with all engines."""
         effort = Effort(3, 0.005, 0.3) if self.quick else Effort(5, 0.01, 1.5, limit=60.0)
         engines = [NumPy(), Viewgrad()]
@@ -130,32 +111,68 @@ class Run:
                 widths = {1000: NS[:2] if self.quick else NS[:3], 100_000: WIDE_NS[:2] if self.quick else WIDE_NS}
                 for width, sizes in widths.items():
                     if workload.width < width <= workload.widest:
-                        _say(f"  {workload.name}, rows of {width}")
-                        self.results.wide.append(compare(workload, engines, sizes, effort, width=width))
+                        measure = partial(compare, workload, engines, sizes, effort, width=width)
+                        yield f"{workload.name}, rows of {width}", partial(_append, self.results.wide, measure)
 
-    def training(self) -> None:
+    def training(self) -> Iterator[Step]:
         """A training step, against all engines."""
-        for name, layers in LAYERS.items():
-            effort = Effort(3, 0.01, 0.3) if self.quick else Effort(7, 0.05, 2.0)
-            times, notes = measure_training(layers, self.engines, effort)
-            self.results.training[name] = times
-            self.results.notes += [f"training {name}: {note}" for note in notes]
+        for name in LAYERS:
+            yield name, partial(self._train, name)
 
-    def memory(self) -> None:
+    def memory(self) -> Iterator[Step]:
         """Memory kept and needed, and a long chain."""
         if self.wanted("memory"):
             for name, step in {**ELEMENTWISE, **WRITES}.items():
-                self._noting(f"memory, {name}", partial(self._retained, name, step))
-            self._noting("a long chain", self._chain)
+                yield name, partial(self._noting, f"memory, {name}", partial(self._retained, name, step))
+            yield "a long chain", partial(self._noting, "a long chain", self._chain)
         for workload in self.chosen("memory"):
             sizes = (50, 100, 200) if self.quick else (200, 400, 800)
-            self._noting(f"memory, {workload.name}", partial(self._peaks, workload, sizes))
+            measure = partial(self._peaks, workload, sizes)
+            yield workload.name, partial(self._noting, f"memory, {workload.name}", measure)
 
-    def compiled(self) -> None:
+    def compiled(self) -> Iterator[Step]:
         """Compiled programs, against C by hand and JAX."""
-        for each in measure_compiled(list(PROGRAMS), self.quick):
-            self.results.notes.append(f"compiled: {rendered([each])}")
-            self.results.disagreements += [f"compiled, {each.program}: {note}" for note in each.notes]
+        for name in PROGRAMS:
+            yield name, partial(self._compiled, name)
+
+    def _growth(self, workload: Any) -> None:
+        effort = Effort(3, 0.005, 0.2, limit=0.3) if self.quick else Effort(5, 0.01, 0.8, limit=3.0)
+        limits = {"viewgrad": 60.0, "numpy": 60.0}
+        largest = {}
+        if workload.name == "row-fill" and not self.quick:
+            # The figure for PyTorch at N = 3200 is one that is aimed at: it may take what it takes, but no more.
+            limits |= {"torch": 300.0, "jax": 15.0}
+            largest = {"torch": 3200}
+        sizes = (100, 200, 400) if self.quick else NS
+        comparison = compare(workload, self.engines, sizes, effort, limits=limits, largest=largest)
+        self.results.comparisons.append(comparison)
+        self.results.disagreements += comparison.disagreements
+
+    def _large_soft_dtw(self) -> None:
+        (workload,) = [w for w in WORKLOADS if w.name == "soft-dtw"]
+        engines = [e for e in self.engines if e.name in ("viewgrad", "numpy", "torch", "jax")]
+        self.results.soft_dtw = compare(workload, engines, (40_000,), Effort(3, 0.01, 6.0))
+        self.results.disagreements += self.results.soft_dtw.disagreements
+        # Most of what this takes is Python's collector of cycles, which a program can tell to come by less often.
+        usual = gc.get_threshold()
+        gc.set_threshold(100_000)
+        ours = [engine for engine in engines if engine.name == "viewgrad"]
+        seldom = compare(workload, ours, (40_000,), Effort(3, 0.01, 6.0)).curves["viewgrad"]
+        gc.set_threshold(*usual)
+        self.results.notes.append(
+            f"soft-DTW, 200 x 200, with gc.set_threshold(100_000): viewgrad {seldom.times[40_000].median:.2f} s"
+        )
+
+    def _train(self, name: str) -> None:
+        effort = Effort(3, 0.01, 0.3) if self.quick else Effort(7, 0.05, 2.0)
+        times, notes = measure_training(LAYERS[name], self.engines, effort)
+        self.results.training[name] = times
+        self.results.notes += [f"training {name}: {note}" for note in notes]
+
+    def _compiled(self, name: str) -> None:
+        each = measure_compiled(name, self.quick)
+        self.results.notes.append(f"compiled: {rendered([each])}")
+        self.results.disagreements += [f"compiled, {each.program}: {note}" for note in each.notes]
 
     def _retained(self, name: str, step: Any) -> None:
         self.results.retained[name] = retained_bytes(step)
@@ -178,11 +195,8 @@ def _names() -> list[str]:
     return [workload.name for workload in WORKLOADS]
 
 
-_started = perf_counter()
-
-
-def _say(what: str) -> None:
-    print(f"[{perf_counter() - _started:6.1f} s] {what}", file=sys.stderr, flush=True)
+def _append(found: list[Any], measure: Callable[[], Any]) -> None:
+    found.append(measure())
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ import importlib
 import importlib.util
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ import numpy as np
 
 import viewgrad as vg
 from benchmarks.measuring import Effort, Timing, measure_in_turn
+from benchmarks.progress import run_steps
 
 __all__ = ["CompiledTimes", "measure_compiled", "rendered"]
 
@@ -339,6 +340,7 @@ IN_C: Final = {
 }
 
 
+@cache
 def c_library() -> Any:
     """The programs in C, or None where there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
@@ -514,40 +516,36 @@ def ours(function: Callable[..., Any], arrays: Sequence[Array]) -> Callable[[], 
 
     def run() -> tuple[float, list[Array]]:
         value = function(*leaves)
-        return value.item(), [gradient._array for gradient in vg.autograd.grad(value, leaves)]
+        return value.detach().item(), [gradient._array for gradient in vg.autograd.grad(value, leaves)]
 
     return run
 
 
-def measure_compiled(names: Sequence[str], quick: bool) -> list[CompiledTimes]:
-    """Measure programs, after all engines were found to agree."""
+def measure_compiled(name: str, quick: bool) -> CompiledTimes:
+    """Measure a program, after all engines were found to agree."""
     library = c_library()
-    found = []
-    for name in names:
-        function, draw = PROGRAMS[name]
-        arrays = draw(np.random.default_rng(0), quick)
-        engines: dict[str, Callable[[], tuple[float, list[Array]]]] = {"eager": ours(function, arrays)}
-        for executor in ("python", "numba"):
-            try:
-                compiled = vg.compile(function, executor=executor, check=False)
-            except ModuleNotFoundError:
-                continue
-            engines[f"compiled, {executor}"] = ours(compiled, arrays)
-        if library is not None and name in IN_C:
-            engines["C"] = in_c(library, name, arrays)
-        engines |= in_jax(name, arrays) | in_torch(name, arrays)
-        notes = []
-        value, gradients = engines["eager"]()
-        for engine, run in engines.items():
-            for _ in range(3):
-                theirs, their_gradients = run()
-            pairs = zip(their_gradients, gradients, strict=True)
-            if not np.isclose(theirs, value, rtol=1e-6) or not all(np.allclose(g, h, 1e-5, 1e-6) for g, h in pairs):
-                notes.append(f"{engine} disagrees")
-        effort = Effort(3, 0.005, 0.3) if quick else Effort(9, 0.01, 2.0)
-        found.append(CompiledTimes(name, measure_in_turn(engines, effort), notes))
-        print(rendered(found[-1:]), file=sys.stderr, flush=True)
-    return found
+    function, draw = PROGRAMS[name]
+    arrays = draw(np.random.default_rng(0), quick)
+    engines: dict[str, Callable[[], tuple[float, list[Array]]]] = {"eager": ours(function, arrays)}
+    for executor in ("python", "numba"):
+        try:
+            compiled = vg.compile(function, executor=executor, check=False)
+        except ModuleNotFoundError:
+            continue
+        engines[f"compiled, {executor}"] = ours(compiled, arrays)
+    if library is not None and name in IN_C:
+        engines["C"] = in_c(library, name, arrays)
+    engines |= in_jax(name, arrays) | in_torch(name, arrays)
+    notes = []
+    value, gradients = engines["eager"]()
+    for engine, run in engines.items():
+        for _ in range(3):
+            theirs, their_gradients = run()
+        pairs = zip(their_gradients, gradients, strict=True)
+        if not np.isclose(theirs, value, rtol=1e-6) or not all(np.allclose(g, h, 1e-5, 1e-6) for g, h in pairs):
+            notes.append(f"{engine} disagrees")
+    effort = Effort(3, 0.005, 0.3) if quick else Effort(9, 0.01, 2.0)
+    return CompiledTimes(name, measure_in_turn(engines, effort), notes)
 
 
 def rendered(found: Sequence[CompiledTimes]) -> str:
@@ -565,7 +563,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes and few repeats")
     parser.add_argument("--only", action="append", default=[], choices=sorted(PROGRAMS), help="one of the programs")
     options = parser.parse_args(arguments)
-    found = measure_compiled(options.only or list(PROGRAMS), options.quick)
+    found: list[CompiledTimes] = []
+
+    def measure(name: str) -> None:
+        found.append(measure_compiled(name, options.quick))
+
+    run_steps([(name, partial(measure, name)) for name in options.only or PROGRAMS])
     print(rendered(found))
     return 1 if any(each.notes for each in found) else 0
 

@@ -6,7 +6,8 @@ by itself is the case `sum().backward()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import attrs
@@ -15,7 +16,7 @@ import numpy as np
 from benchmarks.backends import Backend
 from benchmarks.measuring import Effort, Timing, measure_in_turn
 
-__all__ = ["CASES", "SIZES", "Case", "Row", "run_micro"]
+__all__ = ["CASES", "SIZES", "Case", "Row", "micro_steps"]
 
 Array = np.ndarray[Any, Any]
 SIZES = (4, 64, 4096, 1_000_000)
@@ -258,17 +259,18 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def run_micro(backends: Sequence[Backend], effort: Effort, sizes: Sequence[int], notes: list[str]) -> list[Row]:
-    """Measure every case at every size on every engine, after a check that the gradients agree.
+def micro_steps(
+    backends: Sequence[Backend], effort: Effort, sizes: Sequence[int], notes: list[str]
+) -> Iterator[tuple[str, Callable[[], Row]]]:
+    """For every case at every size: its name, and a function that measures it, after a check that gradients agree.
 
     What could not be measured is appended to `notes`.
     """
-    rows = []
+    tensors = cache(lambda size: {b.name: _tensors(b, size) for b in backends})
     for size in sizes:
-        tensors = {b.name: _tensors(b, size) for b in backends}
-        cases = [case for case in CASES if not case.elements or size <= LARGEST_BY_ELEMENTS]
-        rows += [_measure(case, size, backends, tensors, effort, notes) for case in cases]
-    return rows
+        for case in CASES:
+            if not case.elements or size <= LARGEST_BY_ELEMENTS:
+                yield f"{case.name} [{size}]", partial(_measure, case, size, backends, tensors, effort, notes)
 
 
 def _tensors(b: Backend, size: int) -> dict[str, Any]:
@@ -288,13 +290,18 @@ def _tensors(b: Backend, size: int) -> dict[str, Any]:
 
 
 def _measure(
-    case: Case, size: int, backends: Sequence[Backend], tensors: dict[str, Any], effort: Effort, notes: list[str]
+    case: Case,
+    size: int,
+    backends: Sequence[Backend],
+    tensors: Callable[[int], dict[str, Any]],
+    effort: Effort,
+    notes: list[str],
 ) -> Row:
     length = 1 if case.single else LONG[size]
     programs: dict[str, Callable[[], Any]] = {}
     expected: list[Array] | None = None
     for b in backends:
-        t = tensors[b.name]
+        t = tensors(size)[b.name]
         try:
             gradient = _gradient(case, b, t, min(length, 3))
         except Exception as error:  # an engine that cannot do this must not keep the others from being measured

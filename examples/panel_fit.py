@@ -10,7 +10,7 @@ Run it with `make panel`, or
     python examples/panel_fit.py --threads --workers 1 2
     python examples/panel_fit.py --address tcp://scheduler:8786      # a cluster that runs already
 
-It prints how many series a second each number of workers has fitted. A bar by Dask shows how far it is.
+It prints how many series a second each number of workers has fitted. A bar shows how far it is (by Dask on a cluster).
 
 The recursion: Winters, P.R., 1960. Forecasting sales by exponentially weighted moving averages. Management Science 6.
 """
@@ -27,6 +27,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 import viewgrad as vg
+from viewgrad.progress import ProgressBar
 
 SEASON = 12  # months
 BATCH = 4  # series that one task fits: a task costs about a millisecond of talk between processes
@@ -104,7 +105,11 @@ def fit_in_threads(batches: Sequence[Sequence[Floats]], workers: int) -> tuple[F
     fit(batches[0][:1])  # compiles
     with ThreadPoolExecutor(workers) as pool:
         start = time.perf_counter()
-        found = list(pool.map(fit, batches))
+        found, bar = [], ProgressBar()
+        for fits in pool.map(fit, batches):
+            found.append(fits)
+            bar.update("batches", len(found), len(batches))
+        bar.finish()
         return joined(found), time.perf_counter() - start
 
 

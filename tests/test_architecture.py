@@ -21,8 +21,8 @@ from viewgrad.operators.samples.trials import trial_of
 PACKAGE = Path(viewgrad.__file__).parent
 DOCS = PACKAGE.parent / "docs"
 # Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
-FLOORS = ["errors", "tensor", "views", "operators", "autograd", "func", "symbolic", "compiler", "testing"]
-CORE = FLOORS[:6]  # what does not print programs
+FLOORS = ["errors", "progress", "tensor", "views", "operators", "autograd", "func", "symbolic", "compiler", "testing"]
+CORE = FLOORS[:7]  # what does not print programs
 MOST_WORDS = 25  # of a sentence in a docstring
 MOST_LINES, MOST_FILES = 450, 25
 # Functions of a complexity above 15, each of which says why beside its name.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import os
 import subprocess
@@ -25,7 +24,6 @@ from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
-from viewgrad.testing.progress import ProgressBar
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
@@ -224,16 +222,6 @@ def test_from_the_command_line(capsys):
     assert main(["compare", "--programs", "3", "--backends", "viewgrad"]) == 0
     heading, line = capsys.readouterr().out.strip().splitlines()
     assert "refuses" in heading and line.split() == ["viewgrad", "3", "0", "0", "0"]
-
-
-def test_progress_is_shown_on_a_terminal():
-    stream = io.StringIO()
-    bar = ProgressBar(stream, always=True)
-    check_operator(vg.exp, A, only="gradients", progress=bar.update)
-    bar.finish()
-    shown = stream.getvalue().split("\r")
-    assert any("gradients" in line for line in shown) and not shown[-1].strip()
-    assert len({len(line) for line in shown if line}) == 1  # each line covers the one before
 
 
 def test_an_unknown_property_is_an_error():

@@ -18,9 +18,9 @@ import viewgrad
 from ..autograd.function import Function
 from ..operators.language.declaration import Operator
 from ..operators.samples import samples_of
+from ..progress import ProgressBar
 from .backends import BACKENDS, compare_many
 from .kit import Failure, check_operator
-from .progress import ProgressBar
 
 __all__ = ["main"]
 
