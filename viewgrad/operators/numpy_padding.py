@@ -45,11 +45,11 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     if callable(mode):
         raise TypeError("pad of tensors takes the name of a mode, and no function")
     if array.dtype.kind not in "fc":
-        return as_operand(np.asarray(np.pad(array._array, widths, mode, **options)))
+        return as_operand(np.asarray(np.pad(array._array, widths or 0, mode, **options)))
     odd, followed = options.get("reflect_type") == "odd", holds_tensor(list(options.values()))
     if not (mode in MARGINS or odd or followed):
         options.pop("reflect_type", None)
-        return OPERATORS["pad"].function(array, widths, mode, **options)
+        return OPERATORS["pad"].function(array, widths or 0, mode, **options)
     if any(width < 0 for pair in widths for width in pair):
         raise ValueError("index can't contain negative values")
     margin: Callable[..., Any] = MARGINS.get(mode, _constant if mode == "constant" else _odd)
