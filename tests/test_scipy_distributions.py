@@ -58,6 +58,43 @@ def test_incomplete_functions_by_their_order(order):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3, atol=1e-9)
 
 
+def derivatives(function, point, count):
+    x = leaf_of(point)
+    y, found = function(x), []
+    for _ in range(count):
+        (y,) = grad(y, x, create_graph=True)
+        found.append(y.item())
+    return found
+
+
+AT_ENDS = {
+    "betainc at 0": (lambda x: special.betainc(2.0, 2.0, x), 0.0, [0, 6, -12, 0]),
+    "betainc at 1": (lambda x: special.betainc(3.0, 2.0, x), 1.0, [0, -12, -48, -72]),
+    "betainc of arrays": (lambda x: special.betainc(np.array([1.0, 2.0]), 2.0, x).sum(), 0.0, [2, 4, -12]),
+    "betainc by all": (lambda x: special.betainc(leaf_of(2.0), leaf_of(2.0), x), 0.0, [0, 6, -12, 0]),
+    "gammainc of order 1": (lambda x: special.gammainc(1.0, x), 0.0, [1, -1, 1, -1]),
+    "gammaincc": (lambda x: special.gammaincc(3.0, x), 0.0, [0, 0, -1, 3]),
+    "gammainc by all": (lambda x: special.gammainc(leaf_of(2.0), x), 0.0, [0, 1, -2, 3]),
+    "exprel": (special.exprel, 0.0, [1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.LostHistoryWarning")
+@pytest.mark.parametrize("name", AT_ENDS)
+def test_derivatives_of_every_order_where_a_logarithm_is_infinite(name):
+    function, point, expected = AT_ENDS[name]
+    np.testing.assert_allclose(derivatives(function, point, len(expected)), expected, atol=1e-12)
+
+
+def test_densities_of_narrow_distributions_do_not_overflow_in_between():
+    for a, b, point in ((2e4, 2e4, 0.5), (1e3, 1.0, 0.9), (1.0, 2e3, 1e-3), (0.5, 0.5, 0.3)):
+        found = derivatives(lambda x, a=a, b=b: special.betainc(a, b, x), point, 1)
+        np.testing.assert_allclose(found, scipy.stats.beta.pdf([point], a, b), rtol=1e-9)
+    for a, point in ((1e4, 1e4), (0.5, 0.1), (3.0, 500.0), (2.0, 1e200)):
+        found = derivatives(lambda x, a=a: special.gammainc(a, x), point, 1)
+        np.testing.assert_allclose(found, scipy.stats.gamma.pdf([point], a), rtol=1e-9)
+
+
 COVARIANCES = np.array([[2.0, 0.5], [0.5, 1.0]])
 
 

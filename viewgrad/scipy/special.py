@@ -141,9 +141,12 @@ def exprel(x: Any) -> Any:
     if not holds_tensor(x):
         return as_tensors(scipy.special.exprel(x))
     x = as_operand(x)
-    small = np.abs(x) < 1e-5
-    safe = np.where(small, 1.0, x)
-    return np.where(small, 1 + x / 2 + x * x / 6, np.expm1(safe) / safe)
+    small = np.abs(x) < 0.5
+    near, safe = np.where(small, x, 0.0), np.where(small, 1.0, x)
+    series: Any = 1.0
+    for divisor in range(18, 1, -1):  # x / 2 (1 + x / 3 (1 + ...)), whose derivatives are as exact as it is
+        series = 1 + near * series / divisor
+    return np.where(small, series, np.expm1(safe) / safe)
 
 
 @made

@@ -19,7 +19,7 @@ from ...tensor.tensor import Tensor
 from ..codegen.compile import formula_function
 from ..define import OPERATORS, row
 from .scattering import in_precision_of
-from .special_slopes import special
+from .special_slopes import powers_times, special
 
 __all__: list[str] = []
 
@@ -109,7 +109,7 @@ def gamma_order_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
 @formula_function
 def gamma_end_slope(a: Any, x: Any, power: int, upper: bool) -> Any:
     """The derivative of the incomplete gamma function by its end."""
-    slope = np.exp(special.xlogy(a - 1, x) - x - special.gammaln(a))
+    slope = powers_times(-x - special.gammaln(a), (x, a - 1, False))
     if power:
         slope = slope * (np.log(x) - special.digamma(a)) ** power
     return _like(-slope if upper else slope, a * x)
@@ -131,7 +131,7 @@ def beta_slope(a: Any, b: Any, x: Any, power: int, other_power: int, second: boo
 @formula_function
 def beta_end_slope(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
     """The derivative of the incomplete beta function by its end."""
-    slope = np.exp(special.xlogy(a - 1, x) + special.xlog1py(b - 1, -x) - special.betaln(a, b))
+    slope = powers_times(-special.betaln(a, b), (x, a - 1, False), (x, b - 1, True))
     if power:
         slope = slope * (np.log(x) - special.digamma(a) + special.digamma(a + b)) ** power
     if other_power:

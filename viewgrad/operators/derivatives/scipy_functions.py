@@ -13,7 +13,7 @@ from ..define import OPERATORS, row
 from ..late import LateFunction, LateModule
 from ..operands import plain_option
 from .scattering import in_precision_of
-from .special_slopes import special
+from .special_slopes import powers_times, special
 
 __all__: list[str] = []
 
@@ -45,8 +45,8 @@ def _of_order(name: str, gradient: str, doc: str) -> None:
 @formula_function
 def beta_density(a: Any, b: Any, x: Any) -> Any:
     """The density of the beta distribution."""
-    from_a, from_b = np.log(x) * (a - 1), np.log1p(-x) * (b - 1)
-    return np.exp(from_a + from_b - _weak(special.betaln(a, b)))
+    density = powers_times(-_weak(special.betaln(a, b)), (x, a - 1, False), (x, b - 1, True))
+    return density if density.dtype == x.dtype else density.astype(x.dtype)
 
 
 @formula_function

@@ -16,7 +16,7 @@ from ..late import LateFunction
 from . import elementwise
 from .elementwise import binary
 from .scattering import in_precision_of
-from .special_slopes import special
+from .special_slopes import powers_times, special
 
 __all__: list[str] = []
 
@@ -249,7 +249,8 @@ def order_of(v: Any, name: str) -> Any:
 @formula_function
 def gamma_density(v: Any, x: Any) -> Any:
     """The derivative of the regularised incomplete gamma function."""
-    return np.exp(np.log(x) * (v - 1) - x - float(special.gammaln(order_of(v, "gammainc"))))
+    density = powers_times(-x - float(special.gammaln(order_of(v, "gammainc"))), (x, v - 1, False))
+    return density if density.dtype == x.dtype else density.astype(x.dtype)
 
 
 @formula_function

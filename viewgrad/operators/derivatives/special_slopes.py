@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.tensor import Tensor
 from ..codegen.compile import formula_function
 from ..late import LateModule
 
-__all__ = ["special"]
+__all__ = ["powers_times", "special"]
 
 special: Final[Any] = LateModule("scipy.special")
 
@@ -35,6 +36,30 @@ def in_its_precision(slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return result if result.dtype == x.dtype else result.astype(x.dtype)
 
     return formula_function(converted)
+
+
+# What is taken as a power where it is near 0; beyond that order of differentiation, derivatives at 0 are 0 anyway.
+WHOLE: Final = 6.0
+
+
+def powers_times(log_rest: Any, *powers: tuple[Any, Any, bool]) -> Any:
+    """Powers of numbers times an exponential, without overflow in between, and right in all derivatives at 0.
+
+    The textbook adds logarithms, and loses what there is at 0 and at 1, where the first of them is infinite.
+
+    Arguments:
+        log_rest: the logarithm of the other factor.
+        powers: x, its exponent, and whether it is 1 - x that has this exponent.
+    """
+    head = 1.0
+    for x, exponent, from_one in powers:
+        base = 1 - x if from_one else x
+        fixed = exponent.detach() if isinstance(exponent, Tensor) else exponent
+        whole = np.where(base < 1, np.minimum(fixed, WHOLE), 0.0)
+        apart = np.where(base == 0, 0.0 if from_one else 1.0, x)
+        head = head * base**whole
+        log_rest = log_rest + (np.log1p(-apart) if from_one else np.log(apart)) * (exponent - whole)
+    return head * np.exp(log_rest)
 
 
 def _series(x: Any, sign: int) -> Any:
