@@ -11,6 +11,7 @@ import pickle
 import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
+from functools import singledispatch
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 import viewgrad as vg
 from viewgrad.autograd import forward_ad
-from viewgrad.errors import ScalarWriteError
+from viewgrad.errors import AutogradError, ScalarWriteError
 from viewgrad.tensor.tensor import is_scalar
 
 # -- programs: the same source on arrays and on tensors ----------------------------------------------------------------
@@ -656,6 +657,30 @@ def test_tensors_without_dimensions_pass_for_numbers(make):
         assert isinstance(s, kind) is isinstance(number, kind)
     assert isinstance(s, vg.Tensor) and type(s) is vg.Tensor and np.isscalar(s)
     assert not isinstance(s.reshape(1), float) and s.reshape(1).__class__ is vg.Tensor
+
+
+@pytest.mark.parametrize("make", (SCALARS | ARRAYS).values(), ids=SCALARS | ARRAYS)
+def test_functions_with_a_form_for_tensors_use_it_for_those_without_dimensions(make):
+    @singledispatch
+    def form(x):
+        return "object"
+
+    form.register(float)(lambda x: "number")
+    form.register(numbers.Number)(lambda x: "number")
+    s = make()
+    assert form(s) == form(np.asarray(s.detach())[()])
+    form.register(vg.Tensor)(lambda x: "tensor")
+    assert form(s) == form(s.reshape(1)) == "tensor" and form(np.float64(1.0)) == "number"
+    assert not issubclass(np.float64, vg.Tensor) and not issubclass(float, vg.Tensor)
+
+
+def test_the_class_of_a_tensor_without_dimensions_makes_tensors():
+    s = vg.Tensor([3.0, 1.0], requires_grad=True)[0]
+    made = s.__class__([1.0, 2.0], requires_grad=True)
+    assert type(made) is vg.Tensor and made.requires_grad and made.tolist() == [1.0, 2.0]
+    assert s.__class__.__name__ == "Tensor" and s.__class__ is (s * 2).__class__
+    with pytest.raises(AutogradError, match="history"):
+        s.__class__(s)
 
 
 def test_numbers_of_other_kinds_keep_the_history_of_a_scalar():

@@ -26,6 +26,7 @@ from .known import share
 from .lost_history import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
+from .number_classes import TensorType, number_class
 from .observers import OBSERVER
 from .printing import tensor_repr
 from .saved import SavedTensor
@@ -61,7 +62,7 @@ LATE: Final[list[Callable[[], None]]] = []
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 
 
-class Tensor(OperatorMethods):
+class Tensor(OperatorMethods, metaclass=TensorType):
     """An array that can be differentiated through, and written to in place through views.
 
     Arguments:
@@ -122,7 +123,7 @@ class Tensor(OperatorMethods):
 
         So `isinstance(x, float)` is true of an element of a float64 tensor, and `type(x)` is `Tensor` all the same.
         """
-        return type(self) if self._array.ndim else self._array.dtype.type
+        return type(self) if self._array.ndim else number_class(self._array.dtype.type, type(self))
 
     @property
     def shape(self) -> tuple[int, ...]:
