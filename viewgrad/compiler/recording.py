@@ -98,6 +98,7 @@ class QuietTracer(Tracer):
     write = quietly(Tracer.write)
     made = quietly(Tracer.made)
     detached = quietly(Tracer.detached)
+    moved = quietly(Tracer.moved)
     left = quietly(Tracer.left)
     indexed = quietly(Tracer.indexed)
     refuse = quietly(Tracer.refuse)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..tensor import creation
+from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.observers import array_of
 from ..tensor.printing import tensor_repr
-from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from . import OPERATORS
 from .composites import composite
-from .derivatives.formulas import plain
+from .derivatives.formulas import pattern_of, plain
 from .numpy_dispatch import require_tensor, ufunc_call
 from .operands import as_operand
 
@@ -88,19 +89,33 @@ def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
 @composite(np.array_equal, method=False)
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """Whether two tensors have the same shape and elements."""
-    return np.array_equal(plain(a1), plain(a2), equal_nan)
+    a, b = as_operand(a1), as_operand(a2)
+    if a.shape != b.shape:
+        return False
+    with ModeSwitch(off=GRAD):
+        return bool(_equal(a, b, equal_nan).all())
 
 
 @composite(np.allclose)
 def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are nearly equal."""
-    return np.allclose(plain(self), plain(other), rtol, atol, equal_nan)
+    return bool(isclose(self, other, rtol, atol, equal_nan).all())
 
 
 @composite(np.isclose)
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether elements are nearly equal."""
-    return from_array(np.isclose(plain(self), plain(other), rtol, atol, equal_nan))
+    a, b = as_operand(self), as_operand(other)
+    b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # of integers the difference might wrap
+    with ModeSwitch(off=GRAD), np.errstate(invalid="ignore"):
+        close: Any = abs(a - b) <= atol + rtol * abs(b)
+        return (close & b.isfinite()) | _equal(a, b, equal_nan)  # type: ignore[no-any-return]
+
+
+def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
+    """Which elements are equal; NaN is equal to itself where that is asked for."""
+    same = a == b
+    return same | (a.isnan() & b.isnan()) if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc" else same
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
@@ -237,7 +252,7 @@ def _like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def like(
         a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
     ) -> Tensor:
-        return create(np.empty_like(plain(a), dtype, order, subok, shape, device=device))
+        return create(np.empty_like(pattern_of(a), dtype, order, subok, shape, device=device))
 
     return like
 

@@ -11,6 +11,7 @@ from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, with_memory
 from . import OPERATORS
 from .derivatives.formulas import plain
 from .numpy_dispatch import converted, write_out
+from .numpy_functions import allclose, isclose
 
 __all__: list[str] = []
 
@@ -97,11 +98,12 @@ def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
     return tuple(part if each is None else write_out(part, each, "np.frexp") for part, each in zip(parts, outs))
 
 
-def _of_infinity(name: str) -> Any:
+def _of_infinity(name: str, edge: float) -> Any:
     function = getattr(np, name)
 
     def infinite(x: Any, out: Any = None) -> Any:
-        found = from_array(function(plain(x)))
+        x = as_operand(x)
+        found = x == edge if x.dtype.kind in "biuf" else from_array(function(plain(x)))
         return found if out is None else out.copy_(found.astype(out.dtype))
 
     return infinite
@@ -115,14 +117,10 @@ FUNCTIONS.update(
         np.isin: _isin,
         np.nan_to_num: _nan_to_num,
         np.fill_diagonal: _fill_diagonal,
-        np.isneginf: _of_infinity("isneginf"),
-        np.isposinf: _of_infinity("isposinf"),
-        np.isclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: from_array(
-            np.isclose(plain(a), plain(b), plain(rtol), plain(atol), equal_nan)
-        ),
-        np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: np.allclose(
-            plain(a), plain(b), plain(rtol), plain(atol), equal_nan
-        ),
+        np.isneginf: _of_infinity("isneginf", -np.inf),
+        np.isposinf: _of_infinity("isposinf", np.inf),
+        np.isclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: isclose(a, b, rtol, atol, equal_nan),
+        np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: allclose(a, b, rtol, atol, equal_nan),
     }
 )
 UFUNCS[np.divmod, "__call__"] = _divmod

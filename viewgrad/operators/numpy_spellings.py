@@ -11,7 +11,7 @@ import numpy as np
 from ..tensor import creation
 from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS
-from .derivatives.formulas import plain
+from .derivatives.formulas import pattern_of, plain
 
 __all__ = ["with_new_axes"]
 
@@ -37,7 +37,7 @@ def _full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **others: Any
 ) -> Any:
     """A tensor with the shape of another, full of a value, from which the gradient of all its elements flows back."""
-    pattern = np.empty_like(plain(a), dtype, order, subok, shape)  # type: ignore[call-overload]
+    pattern = np.empty_like(pattern_of(a), dtype, order, subok, shape)  # type: ignore[call-overload]
     return creation.full_like(pattern, fill_value)
 
 

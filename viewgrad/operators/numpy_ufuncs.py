@@ -77,13 +77,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     if order != sorted(order):  # so that the result is laid out as NumPy's
         found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
-    array = plain(a)
-    places, found = np.argpartition(array, kth, axis), np.partition(array, kth, axis)
-    if not np.array_equal(np.take_along_axis(array, places, axis), found, equal_nan=True):
-        # The others are in no order in particular, which is another one here: equal values have equal ranks.
-        ranks = np.argsort(np.argsort(found, axis), axis)
-        places = np.take_along_axis(np.argsort(array, axis), ranks, axis)
-    return np.take_along_axis(a, places, axis)
+    return np.take_along_axis(a, OPERATORS["partition_places"].function(a, kth, axis), axis)
 
 
 def i0_vector(x: Any) -> Any:

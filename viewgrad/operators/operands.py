@@ -92,10 +92,8 @@ def foreign_operand() -> Any:
 
 
 def is_constant(tensor: Tensor) -> bool:
-    """Whether a tensor is that of a Python number, which is used again for the same number."""
-    array = tensor._array
-    constants = None if array.ndim else _constants.get(array.dtype)
-    return constants is not None and constants.get(array.item()) is tensor
+    """Whether a tensor is that of a Python number, which may be used again for the same number."""
+    return type(tensor._saved) is SavedConstant
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:

@@ -639,6 +639,9 @@ def overwritten(self: _TensorLike, values: _TensorLike, place: Any) -> Tensor:
 def pad(self: _TensorLike, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
     """The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements."""
 
+def partition_places(self: _TensorLike, kth: Any, axis: _Axis = -1) -> Tensor:
+    """The places of the values in the order in which `numpy.partition` puts them."""
+
 def pinv(self: _TensorLike, rcond: Any = None) -> Tensor:
     """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
 

@@ -49,6 +49,9 @@ class TracedNumber(np.ndarray[Any, Any]):
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return np.asarray(array)[()]  # what is computed of it is none of these
 
+    def __getitem__(self, index: Any) -> Any:
+        return np.asarray(self)[()][index]  # as of a number: a number, or an array of its own
+
 
 def identified(tensor: Any) -> Any:
     """The array of a tensor; a scalar gets one by which it is known again."""

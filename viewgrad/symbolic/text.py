@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -103,6 +104,8 @@ class Printer:
         kind = type(value)
         if kind in LITERALS:
             return repr(value)
+        if kind is complex or kind in LONG:
+            return number_text(value)
         if kind is Window:
             return str(value)
         if kind in (tuple, list):
@@ -117,7 +120,7 @@ class Printer:
         if isinstance(value, np.dtype):
             return f"dtype({value.str!r})" if value.name != np.dtype(value.name).name else f"dtype({value.name!r})"
         if isinstance(value, np.generic):
-            return f"scalar({value.item()!r}, {value.dtype.name!r})"
+            return f"scalar({number_text(value.item())}, {value.dtype.name!r})"
         for number, known in enumerate(self.objects):
             if known is value:
                 return f"object({number})"
@@ -125,13 +128,30 @@ class Printer:
         return f"object({len(self.objects) - 1})"
 
 
-LITERALS: Final = frozenset({int, float, complex, str, bool, type(None), type(Ellipsis)})
+LITERALS: Final = frozenset({int, float, str, bool, type(None), type(Ellipsis)})
+LONG: Final = frozenset({np.longdouble, np.clongdouble})  # which item() and tolist() give as they are
+
+
+def number_text(value: Any) -> str:
+    """A number as an expression that has the same bits; but of NaN the sign."""
+    kind = type(value)
+    if kind is complex:
+        plain = math.isfinite(value.real) and math.isfinite(value.imag) and value.real and value.imag
+        return repr(value) if plain else f"complex({value.real!r}, {value.imag!r})"
+    if kind is np.clongdouble:
+        return f"clongdouble({str(value.real)!r}, {str(value.imag)!r})"
+    return f"longdouble({str(value)!r})" if kind is np.longdouble else repr(value)
+
+
+def items_text(items: Any) -> str:
+    """Nested lists of numbers as an expression."""
+    return f"[{', '.join(map(items_text, items))}]" if type(items) is list else number_text(items)
 
 
 def array_text(array: np.ndarray[Any, Any]) -> str:
     """An array as an expression."""
     shape = f", {array.shape}" if 0 in array.shape else ""
-    return f"array({array.tolist()!r}, {array.dtype.name!r}{shape})"
+    return f"array({items_text(array.tolist())}, {array.dtype.name!r}{shape})"
 
 
 # -- parsing -----------------------------------------------------------------------------------------------------------
@@ -308,10 +328,20 @@ CALLS: Final[dict[str, Callable[..., Any]]] = {
         np.array(items, dtype) if shape is None else np.array(items, dtype).reshape(shape)
     ),
     "input": lambda self, number: Given(number),
+    "complex": lambda self, real, imag: complex(real, imag),
+    "longdouble": lambda self, text: np.longdouble(text),
+    "clongdouble": lambda self, real, imag: clongdouble(real, imag),
     "dtype": lambda self, name: np.dtype(name),
     "scalar": lambda self, value, dtype: np.dtype(dtype).type(value),
     "object": lambda self, number: self.objects[number],
 }
+
+
+def clongdouble(real: str, imag: str) -> Any:
+    """A complex number of two long ones."""
+    number = np.zeros((), np.clongdouble)
+    number.real, number.imag = np.longdouble(real), np.longdouble(imag)
+    return number[()]
 
 
 def split_types(text: str) -> list[str]:

@@ -244,12 +244,14 @@ class Binder:
             given = self._input_number(leaf)
             if given is not None:
                 results.append(ResultSpec(number, kind, given))
+            elif is_scalar(leaf):
+                results.append(ResultSpec(number, kind, scalar=True))
             elif self._input_number(root) is not None:
                 results.append(ResultSpec(number, kind, self._input_number(root), None, steps))
             elif owners.count(owners[number]) > 1 and not self._is_from_outside(root):
                 results.append(ResultSpec(number, kind, None, self._output(root), steps))
             else:
-                results.append(ResultSpec(number, kind, scalar=is_scalar(leaf)))
+                results.append(ResultSpec(number, kind))
         return results
 
     def _is_from_outside(self, root: Tensor) -> bool:

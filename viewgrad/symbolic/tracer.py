@@ -236,8 +236,7 @@ class Tracer:
         """The memory of a tensor of which nobody has told us."""
         array = identified(tensor)
         owner = owner_of(array)
-        number = self._numbers.get(id(owner))
-        if number is not None and number() is owner:
+        if self._is_number(owner):
             return self.memories.add(owner, self.constant(owner))
         if self.lenient or is_constant(tensor):
             return self.memories.add(array, self.constant(array))
@@ -248,6 +247,11 @@ class Tracer:
             )
         root = tensor if tensor._view is None else tensor._view.base
         return self.input_memory(root, self._input(root))
+
+    def _is_number(self, owner: Any) -> bool:
+        """Whether an array is a number that nobody changes, which has not been written down yet."""
+        number = self._numbers.get(id(owner))
+        return number is not None and number() is owner
 
     def _input(self, tensor: Tensor) -> Value:
         kind = TensorType.of(tensor.dtype, tensor.shape, tensor.requires_grad)
@@ -307,6 +311,12 @@ class Tracer:
             memory = self._unknown(tensor)
         remember(self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base)
         self.branch(memory, other)
+
+    def moved(self, tensor: Tensor, before: Tensor) -> None:
+        """`tensor` has another array of the same elements now than it had when it was `before`."""
+        array = before._array
+        if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # else it is unknown
+            self.add(tensor, self.value_of(before))
 
     def branch(self, memory: Memory, tensor: Tensor, given: Value | None = None) -> Chain:
         """A further history of a buffer, that of `tensor`; `given` is the value of that tensor where it is an input."""

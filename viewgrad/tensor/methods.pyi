@@ -1185,6 +1185,9 @@ class OperatorMethods:
     def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """In place: put the `kth` element in order at its own place, and lesser ones before it."""
 
+    def partition_places(self, kth: Any, axis: _Axis = -1) -> Tensor:
+        """The places of the values in the order in which `numpy.partition` puts them."""
+
     def percentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
         """The values below which given percentages of the values lie."""
 

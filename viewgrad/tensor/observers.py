@@ -37,6 +37,9 @@ class Observer(Protocol):
     def detached(self, tensor: Any, other: Any) -> None:
         """`other` looks at the memory of `tensor` now, with another history."""
 
+    def moved(self, tensor: Any, before: Any) -> None:
+        """`tensor` has another array of the same elements now than it had when it was `before`."""
+
     def left(self, tensor: Any, how: str, value: Any) -> None:
         """The elements of `tensor` have left the library as `value`, by way of `how`."""
 

@@ -256,9 +256,12 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                     "a tensor made in inference mode cannot require gradients; clone() it outside inference mode first"
                 )
             if is_scalar(self):
-                self._array = np.array(self._array)
+                number = self._array
+                self._array = np.array(number)
                 self._saved = None
                 self._storage = None
+                if current_mode() & TRACE:
+                    OBSERVER.get().moved(self, from_array(number))
             self._edge = AccumulateGrad(self)
         elif edge is not None:
             if type(edge) is not AccumulateGrad:
@@ -598,9 +601,12 @@ def is_scalar(tensor: Tensor) -> bool:
 
 def as_scalar(tensor: Tensor) -> Tensor:
     """A tensor without dimensions that nobody else holds, as the scalar that it is to be from now on."""
-    tensor._array = tensor._array[()]
+    array = tensor._array
+    tensor._array = array[()]
     tensor._storage = None
     tensor._saved = None
+    if current_mode() & TRACE:
+        OBSERVER.get().moved(tensor, from_array(array, tensor._edge))
     return tensor
 
 

@@ -15,7 +15,7 @@ from ...tensor.tensor import Tensor
 from ...views.specs import match_spec
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
-__all__ = ["adjoint", "call", "conjugated", "eye_like", "plain", "real_dtype"]
+__all__ = ["adjoint", "call", "conjugated", "eye_like", "pattern_of", "plain", "real_dtype"]
 
 Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
@@ -100,8 +100,18 @@ def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """The array of an index or mask, whether it is wrapped in a tensor or not."""
-    return array_of(value, "the formula of a gradient") if isinstance(value, Tensor) else np.asarray(value)
+    """The array of an index or mask, or of what is chosen by, whether it is wrapped in a tensor or not."""
+    if not isinstance(value, Tensor):
+        return np.asarray(value)
+    return array_of(value, LOOKED_AT.get(value._array.dtype.kind, "a choice by values"))
+
+
+LOOKED_AT: Final = {"b": "a mask", "i": "an index", "u": "an index"}
+
+
+def pattern_of(value: Any) -> Any:
+    """An array of the shape, dtype and layout of a tensor or an array, whose elements nobody is to look at."""
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
 
 
 def call(name: str, value: Any, *args: Any) -> Any:

@@ -25,12 +25,27 @@ for _name, _what in (("argmax", "greatest"), ("argmin", "least")):
         numpy=[_function],
         doc=f"Where the {_what} value is, of equal ones the first; in row order, where no axis is given.",
     )
+
+
+def partition_places(array: Any, kth: Any, axis: int = -1) -> Any:
+    places, found = np.argpartition(array, kth, axis), np.partition(array, kth, axis)
+    if not np.array_equal(np.take_along_axis(array, places, axis), found, equal_nan=True):
+        # The others are in no order in particular, which is another one here: equal values have equal ranks.
+        ranks = np.argsort(np.argsort(found, axis), axis)
+        places = np.take_along_axis(np.argsort(array, axis), ranks, axis)
+    return places
+
+
 row(
     "argpartition(self, kth, axis=-1)",
     lambda a, kth, axis=-1: np.argpartition(a, kth, axis=axis),
     {"self": NOT},
     numpy=[np.argpartition],
     doc="The places of the values, with that of the `kth` in order at its own place and lesser ones before it.",
+)
+row(
+    "partition_places(self, kth, axis=-1)", partition_places, {"self": NOT},
+    doc="The places of the values in the order in which `numpy.partition` puts them.",
 )
 row(
     "searchsorted(self, v, side='left')",
