@@ -1,5 +1,7 @@
 """What the methods and attributes of NumPy's arrays do on tensors."""
 
+import operator
+
 import numpy
 import pytest
 from leaves import leaf
@@ -246,6 +248,21 @@ def test_functions_take_the_elements_of_flat():
             found = function(numpys, x)
             assert found.requires_grad
             numpy.testing.assert_allclose(found.detach().numpy(), function(numpy, VALUES))
+
+
+def test_flat_is_compared_element_by_element():
+    x, values = leaf(*VALUES), numpy.asarray(VALUES)
+    for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+        for other in (values.flat[1], values.ravel()[::-1], values.flat):
+            assert compare(x.flat, other).tolist() == compare(values.flat, other).tolist()
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x.flat)
+
+
+def test_nditer_over_objects_is_numpys():
+    found = np.empty((1, 2), object)
+    found[0, 0], found[0, 1] = leaf(*VALUES), leaf(1.0)
+    assert [each.item().shape for each in np.nditer(found, flags=["refs_ok"])] == [numpy.shape(VALUES), (1,)]
 
 
 # -- by places, and by names -------------------------------------------------------------------------------------------

@@ -123,6 +123,12 @@ class nditer:
         order: "C" or "K" for row order, "F" for column order.
     """
 
+    def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """An iterator; NumPy's own where an operand is an array of objects, which is no tensor."""
+        if any(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in _as_list(op)):
+            return np.nditer(op, *args, **kwargs)
+        return super().__new__(cls)
+
     def __init__(
         self, op: Any, flags: Any = (), op_flags: Any = None, op_dtypes: Any = None, order: str = "K", **others: Any
     ) -> None:

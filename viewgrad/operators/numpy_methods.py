@@ -276,6 +276,26 @@ class FlatElements:
         """The elements as a tensor of one dimension."""
         return self.base.reshape(-1).clone()
 
+    def __eq__(self, other: Any) -> Any:
+        return self.copy() == _as_vector(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self.copy() != _as_vector(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.copy() < _as_vector(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.copy() <= _as_vector(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.copy() > _as_vector(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.copy() >= _as_vector(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.base.reshape(-1).__array__(dtype, copy)
 
