@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -67,6 +70,41 @@ def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
         warnings.simplefilter("error")
         assert called(vg.compile(discounted, executor="numba"))[0] == wanted[0]
     native._shared.cache_clear()
+
+
+IN_ANOTHER_PROCESS = """
+import numpy as np
+import viewgrad as vg
+
+def program(x):
+    total = vg.zeros(1)
+    y = x * 1.0
+    for row in range(1, len(x)):
+        y[row] = np.maximum(np.sqrt(np.abs(y[row - 1])) ** 1.5, x[row]) % 3.0 + np.floor(x[row]) + np.sign(x[row])
+        total[0] += y[row].sum() + np.logaddexp(x[row], y[row]).mean()
+    return total[0] + np.exp2(x).sum() + (x @ x.T).sum()
+
+x = vg.Tensor(np.linspace(-2.0, 2.0, 1500).reshape(5, 300), requires_grad=True)
+compiled = vg.compile(program, executor="numba")
+for _ in range(3):
+    value = compiled(x)
+(gradient,) = vg.autograd.grad(value, [x])
+kernels = [compiled.entries[0].program.forward, compiled.entries[0].program.backward]
+print(repr(float(value.detach())), repr(float(gradient.sum())), sum(sum(k.stats.cache_hits.values()) for k in kernels))
+"""
+
+
+def test_kernels_from_disk_run_in_another_process(tmp_path):
+    # What calls itself, Numba cannot load: LLVM ends the process.
+    environment = {**os.environ, "VIEWGRAD_CACHE": str(tmp_path)}
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", IN_ANOTHER_PROCESS], env=environment, capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert found[0][:2] == found[1][:2]
+    assert [line[2] for line in found] == ["0", "2"]
 
 
 def test_the_oldest_kernels_on_disk_are_let_go_of(tmp_path, monkeypatch):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+import numpy as np
+
 __all__ = ["FUNCTIONS", "MATH"]
 
 # What Python's `math` has; it raises where NumPy gives inf or nan, and then the program is run by NumPy.
@@ -146,37 +148,59 @@ def power_log(base: float, exponent: float) -> float:
     return 0.0 if base == 0.0 and exponent >= 0.0 else math.log(base)
 
 
-def pairwise_sum(values: Any, start: int, count: int) -> Any:
+def block_sum(values: Any, start: int, count: int) -> Any:
     if count <= 8:
         total = 0.0
         for i in range(start, start + count):
             total += values[i]
         return total
+    a0, a1, a2, a3 = values[start], values[start + 1], values[start + 2], values[start + 3]
+    a4, a5, a6, a7 = values[start + 4], values[start + 5], values[start + 6], values[start + 7]
+    end = start + count - count % 8
+    for i in range(start + 8, end, 8):
+        a0 += values[i]
+        a1 += values[i + 1]
+        a2 += values[i + 2]
+        a3 += values[i + 3]
+        a4 += values[i + 4]
+        a5 += values[i + 5]
+        a6 += values[i + 6]
+        a7 += values[i + 7]
+    total = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+    for i in range(end, start + count):
+        total += values[i]
+    return total
+
+
+def pairwise_sum(values: Any, start: int, count: int) -> Any:
+    # Halves within halves, with a stack of their own: what calls itself, Numba cannot load from disk.
     if count <= 128:
-        a0, a1, a2, a3 = values[start], values[start + 1], values[start + 2], values[start + 3]
-        a4, a5, a6, a7 = values[start + 4], values[start + 5], values[start + 6], values[start + 7]
-        end = start + count - count % 8
-        for i in range(start + 8, end, 8):
-            a0 += values[i]
-            a1 += values[i + 1]
-            a2 += values[i + 2]
-            a3 += values[i + 3]
-            a4 += values[i + 4]
-            a5 += values[i + 5]
-            a6 += values[i + 6]
-            a7 += values[i + 7]
-        total = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
-        for i in range(end, start + count):
-            total += values[i]
-        return total
-    half = count // 2
-    half -= half % 8
-    return pairwise_sum(values, start, half) + pairwise_sum(values, start + half, count - half)
+        return block_sum(values, start, count)
+    starts, counts, sums = np.empty(128, np.int64), np.empty(128, np.int64), np.empty(64)
+    starts[0], counts[0] = start, count
+    depth, found = 1, 0
+    while depth > 0:
+        depth -= 1
+        first, length = starts[depth], counts[depth]
+        if length < 0:  # both halves are summed
+            found -= 1
+            sums[found - 1] += sums[found]
+        elif length <= 128:
+            sums[found] = block_sum(values, first, length)
+            found += 1
+        else:
+            half = length // 2
+            half -= half % 8
+            counts[depth] = -1
+            starts[depth + 1], counts[depth + 1] = first + half, length - half
+            starts[depth + 2], counts[depth + 2] = first, half
+            depth += 3
+    return sums[0]
 
 
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, square, sign, maximum, minimum, fmax, fmin, power, exp2,
     logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
-    nonzero_or_one, finite_or_zero, flowing, over_square, power_slope, power_log, pairwise_sum,
+    nonzero_or_one, finite_or_zero, flowing, over_square, power_slope, power_log, block_sum, pairwise_sum,
 )

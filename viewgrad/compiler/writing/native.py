@@ -148,7 +148,7 @@ def _numba() -> types.ModuleType:
 def _compiled_functions() -> dict[str, Any]:
     """The functions of programs, compiled by Numba."""
     jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
-    space: dict[str, Any] = {"__name__": functions.__name__, "math": importlib.import_module("math")}
+    space: dict[str, Any] = {"__name__": functions.__name__, "math": importlib.import_module("math"), "np": np}
     for function in FUNCTIONS:
         copied = types.FunctionType(function.__code__, space, function.__name__)
         space[function.__name__] = jit(copied)
