@@ -183,3 +183,27 @@ def test_lists_with_tensors_in_them_are_assigned_with_their_history(write, has_h
             assert result.item() == value(start)
             expected = [(value(start + e) - value(start - e)) / 2e-6 for e in np.eye(4) * 1e-6]
             np.testing.assert_allclose(grad(result, x)[0].numpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("index", [slice(None), [0, 1, 2], (slice(0, 3),)])
+@pytest.mark.parametrize("dtype", [float, int])
+def test_what_numpy_makes_a_number_can_be_assigned(index, dtype):
+    """None becomes NaN in an array of floats, and a string its number; NumPy's errors stay NumPy's."""
+    for value in (None, "nan", "3.5", "7", [None, 1, 2], np.array([1, None, 2], object), "abc"):
+        found = []
+        for array in (np.zeros(3, dtype), vg.zeros(3, dtype=dtype)):
+            try:
+                array[index] = value
+                found.append(np.asarray(array).tolist())
+            except (TypeError, ValueError) as error:
+                found.append(type(error))
+        assert str(found[0]) == str(found[1]), value
+
+
+def test_tensors_beside_none_keep_their_history_when_assigned():
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    out = vg.zeros(4)
+    out[:3] = [None, x[1], 3.0]
+    out[[2, 3]] = np.array([x[0], x[2]], object)
+    np.testing.assert_array_equal(out.detach().numpy(), [np.nan, 2.0, 1.0, 3.0])
+    np.testing.assert_array_equal(vg.autograd.grad(out[1:].sum(), x)[0].numpy(), [1.0, 1.0, 1.0])

@@ -17,6 +17,7 @@ __all__ = [
     "CPU",
     "arange",
     "array",
+    "as_assigned",
     "as_operand",
     "as_tensor",
     "asarray",
@@ -135,6 +136,18 @@ def as_operand(value: Any) -> Tensor:
     raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
+def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
+    """What is assigned to elements of a dtype, as a tensor: None becomes NaN, and strings numbers, as in NumPy."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
+    try:
+        return as_operand(value)
+    except (ForeignTypeError, TypeError):
+        if holds_tensor(value):
+            return joined(value, dtype)
+        return from_number(np.asarray(value, dtype))
+
+
 def from_number(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over `array`, which is a number, or something else of the library's own that depends on no tensor."""
     out = from_array(array)
@@ -172,9 +185,15 @@ def holds_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
-def joined(nested: Any) -> Tensor:
-    """Nested lists with tensors in them as one tensor, as `numpy.array` joins numbers; gradients flow to each."""
-    tensor: Tensor = np.stack([as_operand(item) for item in nested])  # type: ignore[assignment]
+def joined(nested: Any, dtype: np.dtype[Any] | None = None) -> Tensor:
+    """Nested lists with tensors in them as one tensor, as `numpy.array` joins numbers; gradients flow to each.
+
+    Arguments:
+        nested: the lists.
+        dtype: what None and strings among the items become; they are refused where it is left out.
+    """
+    items = [as_operand(item) if dtype is None else as_assigned(item, dtype) for item in nested]
+    tensor: Tensor = np.stack(items)  # type: ignore[assignment]
     return tensor
 
 

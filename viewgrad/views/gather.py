@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..tensor.creation import as_operand
+from ..tensor.creation import as_assigned, as_operand
 from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
@@ -225,7 +225,7 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
 def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     """`self[index] = value` by arrays, as `normalised` gives them."""
     if type(value) is not Tensor:
-        value = as_operand(value)
+        value = as_assigned(value, self.dtype)
     mode = current_mode()
     last = None
     if mode & FORWARD or (mode & GRAD and current_edge(value) is not None):

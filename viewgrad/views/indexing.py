@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..tensor.creation import as_operand
+from ..tensor.creation import as_assigned
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.modes import GRAD, PROFILE, current_mode
@@ -135,7 +135,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         if shared and window.ndim == 1:
             value = _apart(value, window)
     elif type(value) is not float:
-        value = as_operand(value)
+        value = as_assigned(value, array.dtype)
         edge = current_edge(value)  # of a list with tensors in it
         value = _apart(value._array, window)
     old = self._edge
@@ -325,7 +325,7 @@ def copy_(self: Tensor, src: Any) -> Tensor:
 
 def _write(self: Tensor, src: Any, writer: str) -> None:
     if type(src) is not Tensor:
-        src = as_operand(src)
+        src = as_assigned(src, self.dtype)
     mode = current_mode()
     if mode > GRAD and src is not self:
         run_with_features(CopyInto(self, src, writer=writer, inplace=True), mode)

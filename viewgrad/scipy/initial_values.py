@@ -1,0 +1,345 @@
+"""Differential equations from a start: `solve_ivp`, `odeint` and `ode` of `scipy.integrate`, for tensors.
+
+What they give are SciPy's values. Their gradients are those of the steps that SciPy took, by RK23, RK45, DOP853 and
+Radau's method. Solutions of the other methods are followed by closer steps of DOP853 or Radau's method. Gradients go to
+the start, to the times, and to whatever the right-hand side refers to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.integrate  # type: ignore[import-untyped]
+
+from ..autograd.api import grad
+from ..numpy.functions import lost
+from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.creation import as_operand
+from ..tensor.modes import enable_grad, no_grad
+from ..tensor.tensor import Tensor
+from .steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
+
+__all__ = ["ode", "odeint", "solve_ivp"]
+
+# How closely DOP853 and Radau's method follow a solution that another method found.
+CLOSELY: Final[dict[str, dict[str, Any]]] = {
+    "DOP853": {"rtol": 1e-10, "atol": 1e-11},
+    IMPLICIT: {"rtol": 1e-8, "atol": 1e-10},
+}
+FAILED: Final = "the equation could not be solved closely enough for a gradient: scale it, or take another method"
+
+
+def _samples(value: Any) -> Any:
+    return as_operand(as_argument(value)) * 1.0
+
+
+def _plain(value: Any) -> Any:
+    """Plain values of whatever a function of tensors gave."""
+    found = as_argument(value)
+    return plain_values(found.detach() if isinstance(found, Tensor) else found)
+
+
+class Solution(dict[str, Any]):
+    """What `solve_ivp` gives: its entries are attributes as well."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def solve_ivp(
+    fun: Callable[..., Any],
+    t_span: Any,
+    y0: Any,
+    method: Any = "RK45",
+    t_eval: Any = None,
+    dense_output: bool = False,
+    events: Any = None,
+    vectorized: bool = False,
+    args: Any = None,
+    **options: Any,
+) -> Any:
+    """The solution of a differential equation from its start, as `scipy.integrate.solve_ivp`.
+
+    Gradients flow to the start, the times (those of events too), and what the right-hand side refers to.
+
+    Raises:
+        UnknownFunctionError: for a method of the caller's own, where something has a history.
+    """
+    start: Any = np.atleast_1d(_samples(y0))
+    given = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
+    ends = tuple(map(plain_number, t_span))
+    times = None if t_eval is None else _samples(t_eval)
+
+    def slope(t: Any, y: Any) -> Any:
+        found = fun(t, y[:, None], *given).reshape(-1) if vectorized else fun(t, y, *given)
+        return np.atleast_1d(_samples(found))
+
+    watched = None if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
+    name = method if isinstance(method, str) else getattr(method, "__name__", "")
+    dependent = carries_history((start, tuple(t_span), times)) or carries_history(slope(ends[0], start.detach()))
+    for option in ("jac", "rtol", "atol", "max_step", "first_step"):
+        if option in options:
+            options[option] = _plain_option(options[option], given)
+    found = scipy.integrate.solve_ivp(
+        plain_slope(slope),
+        ends,
+        np.array(plain_values(start.detach())),
+        method,
+        None if times is None else np.array(plain_values(times.detach())),
+        dense_output or dependent,
+        None if watched is None else [_plain_event(event, given) for event in watched],
+        **options,
+    )
+    if not dependent or found.y is None or not np.size(found.y):
+        for key in ("t", "y", "t_events", "y_events"):
+            found[key] = as_tensors(found[key])
+        return found
+    reached = found.sol.t_max if ends[1] >= ends[0] else found.sol.t_min
+    path = _path(slope, (ends[0], float(reached)), start, name, found, t_span, options)
+    return _with_history(found, path, watched, given, times, tuple(t_span), dense_output)
+
+
+def _plain_option(option: Any, given: tuple[Any, ...]) -> Any:
+    if not callable(option):
+        return _plain(option)
+
+    def jacobian(t: Any, y: Any) -> Any:
+        with no_grad():
+            return np.array(_plain(option(t, as_tensors(np.array(y)), *given)))
+
+    return jacobian
+
+
+def _plain_event(event: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    def watched(t: float, y: Any) -> float:
+        with no_grad():
+            return plain_number(as_argument(event(t, as_tensors(np.array(y)), *given)))
+
+    for attribute in ("terminal", "direction"):
+        if hasattr(event, attribute):
+            setattr(watched, attribute, getattr(event, attribute))
+    return watched
+
+
+def _clock(t_span: Any, ends: tuple[float, float]) -> Callable[[float], Any]:
+    """The times of steps as functions of the ends, where these have a history."""
+    if not carries_history(tuple(t_span)):
+        return float
+    first, last = t_span
+    return lambda t: first + (last - first) * ((t - ends[0]) / (ends[1] - ends[0]))
+
+
+def _path(
+    slope: Any, ends: tuple[float, float], start: Any, method: str, found: Any, t_span: Any, options: dict[str, Any]
+) -> Trajectory:
+    """The solution with its history, by SciPy's steps or along them."""
+    clock = _clock(t_span, tuple(map(plain_number, t_span)))  # type: ignore[arg-type]
+    if method in EXPLICIT:
+        return Trajectory(slope, found.sol.interpolants, start, method, clock)
+    if method not in (IMPLICIT, "BDF", "LSODA") or start.dtype.kind == "c":
+        raise lost("scipy.integrate.solve_ivp", f"use one of the methods {', '.join(EXPLICIT)}, or real numbers")
+    if method == IMPLICIT:
+        return Trajectory(slope, found.sol.interpolants, start, IMPLICIT, clock)
+    return _followed(slope, ends, start, clock, options)
+
+
+def _followed(slope: Any, ends: tuple[float, float], start: Any, clock: Any, options: dict[str, Any]) -> Trajectory:
+    """A solution that a method of many steps found, followed closely by a method of single steps."""
+    closely = dict(CLOSELY[IMPLICIT])
+    closely.update({key: options[key] for key in ("max_step", "jac") if key in options})
+    path = solved(slope, ends, start, IMPLICIT, clock, closely)
+    if path is None:
+        raise lost("scipy.integrate.solve_ivp", FAILED)
+    return path
+
+
+def _with_history(
+    found: Any, path: Trajectory, events: Any, given: Any, times: Any, t_span: tuple[Any, Any], dense: bool
+) -> Solution:
+    """SciPy's solution, with the history of the steps."""
+    solution = Solution()
+    solution.update(found)
+    if events is not None:
+        moments = [[_moment(event, path, float(t), given) for t in each] for event, each in zip(events, found.t_events)]
+        solution["t_events"] = [np.stack(each) if each else as_tensors(np.empty(0)) for each in moments]
+        solution["y_events"] = [
+            pinned(np.stack([path.at(t) for t in each]), values) if each else as_tensors(np.array(values))
+            for each, values in zip(moments, found.y_events)
+        ]
+    if times is not None:
+        places = list(times[: len(found.t)])
+    else:
+        clock = _clock(t_span, tuple(map(plain_number, t_span)))  # type: ignore[arg-type]
+        places = [clock(t) for t in found.t]
+        if found.status == 1:  # an event ended it
+            ending = [t for each in moments for t in each if plain_number(t) == found.t[-1]]
+            places[-1] = ending[0] if ending else places[-1]
+    solution["t"] = pinned(np.stack([as_operand(t) for t in places]), found.t)
+    values = [path.at(t) for t in places]
+    solution["y"] = pinned(np.stack(values, -1), found.y)
+    solution["sol"] = (lambda t: pinned(path.at(t), found.sol(_plain(t)))) if dense else None
+    return solution
+
+
+def _moment(event: Callable[..., Any], path: Trajectory, found: float, given: tuple[Any, ...]) -> Any:
+    """The time at which an event happens, with its history: there a function of the solution vanishes."""
+    with enable_grad():
+        place = Tensor(found, requires_grad=True)
+        slope: Any
+        (slope,) = grad(as_operand(as_argument(event(place, path.at(place), *given))).reshape(()), place)
+    moment: Any = as_operand(found)
+    for _ in range(3):
+        value = as_operand(as_argument(event(moment, path.at(moment), *given))).reshape(())
+        moment = moment - value / slope.detach()
+    return pinned(moment, found)
+
+
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    Dfun: Any = None,
+    col_deriv: int = 0,
+    full_output: int = 0,
+    ml: Any = None,
+    mu: Any = None,
+    rtol: Any = None,
+    atol: Any = None,
+    tcrit: Any = None,
+    h0: float = 0.0,
+    hmax: float = 0.0,
+    hmin: float = 0.0,
+    ixpr: int = 0,
+    mxstep: int = 0,
+    mxhnil: int = 0,
+    mxordn: int = 12,
+    mxords: int = 5,
+    printmessg: int = 0,
+    tfirst: bool = False,
+) -> Any:
+    """The solution of a differential equation at given times, as `scipy.integrate.odeint`.
+
+    Gradients flow to the start, the times and what the right-hand side refers to. They are those of steps of DOP853,
+    or of Radau's method where SciPy found the equation stiff.
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    start: Any = np.atleast_1d(_samples(y0))
+    times = _samples(t)
+
+    def slope(moment: Any, y: Any) -> Any:
+        found = func(moment, y, *args) if tfirst else func(y, moment, *args)
+        return np.atleast_1d(_samples(found))
+
+    def jacobian(moment: Any, y: Any) -> Any:
+        with no_grad():
+            y = as_tensors(np.array(y))
+            return np.array(_plain(Dfun(moment, y, *args) if tfirst else Dfun(y, moment, *args)))
+
+    places = np.array(plain_values(times.detach()))
+    values, information = scipy.integrate.odeint(
+        plain_slope(slope), np.array(plain_values(start.detach())), places,
+        Dfun=None if Dfun is None else jacobian, col_deriv=col_deriv, full_output=1, ml=ml, mu=mu, rtol=_plain(rtol),
+        atol=_plain(atol), tcrit=tcrit, h0=h0, hmax=hmax, hmin=hmin, ixpr=ixpr, mxstep=mxstep, mxhnil=mxhnil,
+        mxordn=mxordn, mxords=mxords, printmessg=0, tfirst=True,
+    )  # fmt: skip
+    if carries_history((start, times)) or carries_history(slope(float(places[0]), start.detach())):
+        stiff = bool(np.any(information["mused"] == 2))
+        clock = _clock((times[0], times[-1]), (places[0], places[-1]))
+        path = _along(slope, (places[0], places[-1]), start, stiff, clock)
+        result = pinned(np.stack([path.start, *(path.at(moment) for moment in times[1:])]), values)
+    else:
+        result = as_tensors(values)
+    return (result, information) if full_output else result
+
+
+def _along(slope: Any, ends: tuple[float, float], start: Any, stiff: bool, clock: Any) -> Trajectory:
+    """A solution with its history, by the method that suits it."""
+    method = IMPLICIT if stiff else "DOP853"
+    path = solved(slope, (float(ends[0]), float(ends[1])), start, method, clock, CLOSELY[method])
+    if path is None:
+        raise lost("scipy.integrate.odeint", FAILED)
+    return path
+
+
+class ode:
+    """A differential equation that is solved from call to call, as `scipy.integrate.ode`."""
+
+    def __init__(self, f: Callable[..., Any], jac: Any = None) -> None:
+        self.f, self.jac = f, jac
+        self.f_params: tuple[Any, ...] = ()
+        self.jac_params: tuple[Any, ...] = ()
+        self.stiff = False
+        self._plain = scipy.integrate.ode(plain_slope(self._slope), None if jac is None else self._jacobian)
+        self._y: Any = as_tensors(np.empty(0))
+
+    def _slope(self, t: Any, y: Any) -> Any:
+        return np.atleast_1d(_samples(self.f(t, y, *self.f_params)))
+
+    def _jacobian(self, t: Any, y: Any) -> Any:
+        with no_grad():
+            return np.array(_plain(self.jac(t, as_tensors(np.array(y)), *self.jac_params)))
+
+    def set_integrator(self, name: str, **options: Any) -> ode:
+        """Choose the method: vode, zvode, lsoda, dopri5 or dop853."""
+        self.stiff = name == "lsoda" or str(options.get("method", "")).lower() == "bdf"
+        self._plain.set_integrator(name, **{key: _plain(option) for key, option in options.items()})
+        return self
+
+    def set_initial_value(self, y: Any, t: Any = 0.0) -> ode:
+        """Set where the solution starts."""
+        self._y = np.atleast_1d(_samples(y))
+        self._plain.set_initial_value(np.array(plain_values(self._y.detach())), plain_number(t))
+        return self
+
+    def set_f_params(self, *args: Any) -> ode:
+        """Set further arguments of the right-hand side."""
+        self.f_params = args
+        return self
+
+    def set_jac_params(self, *args: Any) -> ode:
+        """Set further arguments of the Jacobian."""
+        self.jac_params = args
+        return self
+
+    def set_solout(self, solout: Callable[..., Any]) -> None:
+        """Have a function called at every step, with plain values."""
+        self._plain.set_solout(solout)
+
+    def integrate(self, t: Any, step: bool = False, relax: bool = False) -> Any:
+        """Go on to a time, and give the values there, with their history."""
+        before = self._plain.t
+        found = np.array(self._plain.integrate(plain_number(t), step, relax))
+        start, after = self._y, self._plain.t
+        if not carries_history((start, t)) and not carries_history(self._slope(before, start.detach())):
+            self._y = as_tensors(found)
+        elif found.dtype.kind == "c":
+            raise lost("scipy.integrate.ode", "solve for real and imaginary parts")
+        elif before != after:
+            clock = _clock((before, t), (before, after))
+            path = _along(self._slope, (before, after), start, self.stiff, clock)
+            self._y = pinned(path.steps[-1].y_new, found)
+        return self._y
+
+    @property
+    def t(self) -> Any:
+        """The time that was reached."""
+        return self._plain.t
+
+    @property
+    def y(self) -> Any:
+        """The values there."""
+        return self._y
+
+    def successful(self) -> bool:
+        """Whether the last call reached its time."""
+        return bool(self._plain.successful())
+
+    def get_return_code(self) -> Any:
+        """What the method said of the last call."""
+        return self._plain.get_return_code()

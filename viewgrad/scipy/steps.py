@@ -1,0 +1,208 @@
+"""The steps of methods for differential equations, taken again on tensors.
+
+SciPy finds the steps on plain values. A step that is taken again on tensors depends on where it starts, on its length,
+and on whatever the right-hand side refers to.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import scipy.integrate  # type: ignore[import-untyped]
+
+from ..func import jacrev
+from ..numpy.values import as_tensors, carries_history, plain_values
+from ..tensor.modes import no_grad
+from ..tensor.tensor import Tensor
+
+__all__ = ["EXPLICIT", "IMPLICIT", "Step", "Trajectory", "pinned", "plain_number", "plain_slope", "solved"]
+
+Slope = Callable[[Any, Any], Any]
+EXPLICIT: Final = ("RK23", "RK45", "DOP853")
+IMPLICIT: Final = "Radau"
+# Corrections of the stages of an implicit step: each makes derivatives of one more order right.
+CORRECTIONS: Final = 3
+
+
+def pinned(value: Any, found: Any) -> Any:
+    """A value that was found, with the history of a tensor that is the same up to rounding."""
+    return value + (as_tensors(np.array(found)) - value.detach())
+
+
+def plain_number(value: Any) -> float:
+    """The value of a tensor or a number."""
+    return float(plain_values(value.detach() if isinstance(value, Tensor) else value))
+
+
+@attrs.define(slots=True, frozen=True)
+class Step:
+    """A step of a method: where it starts, how long it is, and the slopes, or moves, on the way."""
+
+    method: str
+    fun: Slope
+    after: float  # the time at the end, without history
+    t: Any
+    h: Any
+    y_old: Any
+    y_new: Any
+    stages: list[Any]
+
+    def at(self, t: Any) -> Any:
+        """The value within the step, by the polynomial of the method."""
+        share = (t - self.t) / self.h
+        if self.method == "DOP853":
+            return self._at_eighth_order(share)
+        weights = _powers(share, _polynomial(self.method).shape[1]) @ as_tensors(_polynomial(self.method).T)
+        move = weights @ np.stack(self.stages[: weights.shape[0]])
+        return self.y_old + (move if self.method == IMPLICIT else self.h * move)
+
+    def _at_eighth_order(self, share: Any) -> Any:
+        coefficients = importlib.import_module("scipy.integrate._ivp.dop853_coefficients")
+        h, y_old, extended = self.h, self.y_old, list(self.stages)
+        for place in range(len(self.stages), coefficients.C.size):
+            move = weighted(coefficients.A[place, :place], extended, y_old)
+            extended.append(self.fun(self.t + float(coefficients.C[place]) * h, y_old + h * move))
+        delta = self.y_new - y_old
+        parts = [delta, h * self.stages[0] - delta, 2 * delta - h * (self.stages[-1] + self.stages[0])]
+        parts += [h * weighted(row, extended, y_old) for row in coefficients.D]
+        value = y_old * 0.0
+        for place, part in enumerate(reversed(parts)):
+            value = (value + part) * (share if place % 2 == 0 else 1 - share)
+        return value + y_old
+
+
+def _powers(share: Any, count: int) -> Any:
+    return (as_tensors(np.ones(count)) * share).cumprod()
+
+
+@functools.cache
+def _polynomial(method: str) -> Any:
+    """What slopes (or moves, of an implicit method) are multiplied by for each power of the share of the step."""
+    if method != IMPLICIT:
+        return np.array(getattr(scipy.integrate, method).P)
+    return np.linalg.inv(_collocation()[0][:, None] ** np.arange(1, 4)).T
+
+
+@functools.cache
+def _collocation() -> tuple[Any, Any]:
+    """The places of the stages of Radau's method of the fifth order, and its matrix.
+
+    Source: E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II" (1996), section IV.5.
+    """
+    places = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
+    powers = np.arange(3)
+    return places, (places[:, None] ** (powers + 1) / (powers + 1)) @ np.linalg.inv(places[:, None] ** powers)
+
+
+def weighted(weights: Any, slopes: list[Any], like: Any) -> Any:
+    """The sum of slopes, each times its weight."""
+    return sum((float(w) * k for w, k in zip(weights, slopes) if w), like * 0.0)
+
+
+def _explicit_step(fun: Slope, method: str, t: Any, h: Any, y: Any, slope: Any) -> tuple[Any, list[Any]]:
+    """The value after a step of an explicit method of Runge and Kutta, and the slopes on the way."""
+    solver = getattr(scipy.integrate, method)
+    stages = [slope]
+    for place in range(1, solver.n_stages):
+        move = weighted(solver.A[place, :place], stages, y)
+        stages.append(fun(t + float(solver.C[place]) * h, y + h * move))
+    y_new = y + h * weighted(solver.B, stages, y)
+    return y_new, [*stages, fun(t + h, y_new)]
+
+
+def _implicit_step(fun: Slope, t: Any, h: Any, y: Any, found: Any) -> tuple[Any, list[Any]]:
+    """The value after a step of Radau's method, and the moves on the way, which solve the equations of its stages.
+
+    Arguments:
+        found: the moves that SciPy found, by which the Jacobians are taken; the equations correct them.
+    """
+    places, matrix = _collocation()
+    size = y.size
+    times = [t + float(place) * h for place in places]
+
+    def residual(moves: Any) -> Any:
+        slopes = np.concatenate([fun(time, y + moves[i * size : (i + 1) * size]) for i, time in enumerate(times)])
+        return moves - h * (as_tensors(np.kron(matrix, np.eye(size))) @ slopes)
+
+    start = as_tensors(np.array(found).reshape(-1))
+    blocks = [_jacobian(fun, plain_number(time), plain_values(y.detach()) + found[i]) for i, time in enumerate(times)]
+    slopes = np.block([[matrix[i, k] * blocks[k] for k in range(3)] for i in range(3)])
+    inverse = as_tensors(np.linalg.inv(np.eye(3 * size) - plain_number(h) * slopes))
+    moves = start
+    for _ in range(CORRECTIONS):
+        moves = moves - inverse @ residual(moves)
+    stages = [moves[i * size : (i + 1) * size] for i in range(3)]
+    return y + stages[-1], stages
+
+
+def _jacobian(fun: Slope, t: float, y: Any) -> Any:
+    found = jacrev(lambda y: fun(t, y))(as_tensors(np.array(y)))
+    return np.array(plain_values(found.detach())).reshape(np.size(y), np.size(y))
+
+
+class Trajectory:
+    """The solution of a differential equation, by the steps that a method of SciPy took, on tensors.
+
+    Arguments:
+        fun: the right-hand side, of a time and the values there.
+        steps: SciPy's polynomials within its steps.
+        start: the values at the beginning.
+        method: one of `EXPLICIT`, or `IMPLICIT`.
+        clock: the time as a tensor, for one of SciPy's.
+    """
+
+    def __init__(self, fun: Slope, steps: Any, start: Any, method: str, clock: Callable[[float], Any]) -> None:
+        self.steps: list[Step] = []
+        self.forward = bool(not steps or steps[0].t >= steps[0].t_old)
+        self.start = y = start
+        self.first = steps[0].t_old if steps else None
+        slope = fun(clock(steps[0].t_old), start) if steps and method in EXPLICIT else None
+        for step in steps:
+            t = clock(step.t_old)
+            h = clock(step.t) - t
+            if method in EXPLICIT:
+                y_new, stages = _explicit_step(fun, method, t, h, y, slope)
+                slope = stages[-1]
+            else:
+                moves = step(step.t_old + (step.t - step.t_old) * _collocation()[0]).T - step.y_old
+                y_new, stages = _implicit_step(fun, t, h, y, moves)
+            self.steps.append(Step(method, fun, step.t, t, h, y, y_new, stages))
+            y = y_new
+
+    def at(self, t: Any) -> Any:
+        """The values at a time, or at each of several."""
+        if np.ndim(t):
+            return np.stack([self.at(each) for each in t], -1)
+        place = plain_number(t)
+        if self.steps and place == self.first and not carries_history(t):
+            return self.start
+        for step in self.steps:
+            if place <= step.after if self.forward else place >= step.after:
+                return step.at(t)
+        return self.steps[-1].at(t) if self.steps else self.start
+
+
+def solved(
+    fun: Slope, ends: tuple[float, float], start: Any, method: str, clock: Callable[[float], Any], options: Any
+) -> Trajectory | None:
+    """The steps that a method takes from a start to an end, on tensors; None where it fails."""
+    with no_grad():
+        found = scipy.integrate.solve_ivp(
+            plain_slope(fun), ends, np.array(plain_values(start.detach())), method, dense_output=True, **options
+        )
+    return Trajectory(fun, found.sol.interpolants, start, method, clock) if found.success else None
+
+
+def plain_slope(fun: Slope) -> Callable[..., Any]:
+    """A right-hand side of arrays."""
+
+    def slope(t: Any, y: Any, *args: Any) -> Any:
+        with no_grad():
+            return np.array(plain_values(fun(t, as_tensors(np.array(y)), *args).detach()))
+
+    return slope
