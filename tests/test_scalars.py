@@ -8,6 +8,7 @@ import math
 import numbers
 import operator
 import pickle
+import statistics
 import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
@@ -681,6 +682,33 @@ def test_the_class_of_a_tensor_without_dimensions_makes_tensors():
     assert s.__class__.__name__ == "Tensor" and s.__class__ is (s * 2).__class__
     with pytest.raises(AutogradError, match="history"):
         s.__class__(s)
+
+
+@pytest.mark.parametrize("number", [2.5, 2.0, math.inf, math.nan, -0.0, 3, -7, True, 1j, np.float32(0.5), np.uint8(5)])
+@pytest.mark.parametrize("name", ["is_integer", "as_integer_ratio", "hex", "bit_count", "numerator", "denominator"])
+def test_tensors_without_dimensions_have_the_attributes_of_numpys_numbers(name, number):
+    def outcome(of):
+        try:
+            found = getattr(of, name)
+            return found() if callable(found) else found
+        except (AttributeError, ValueError, OverflowError) as error:
+            return type(error)
+
+    number = np.asarray(number)[()]
+    for s in (vg.Tensor(number), vg.Tensor([number])[0]):
+        assert outcome(s) == outcome(number)
+        assert hasattr(s, name) is hasattr(number, name) and not hasattr(s.reshape(1), name)
+
+
+def test_a_scalar_with_history_is_asked_for_whole_numbers_only_where_that_loses_nothing():
+    x = vg.Tensor([3.0, 1.5], requires_grad=True)
+    assert x[0].is_integer() and not x[1].is_integer()
+    with pytest.raises(AutogradError, match="np.mean"):
+        statistics.mean([x[0], x[1]])
+    with pytest.raises(AutogradError, match="detach"):
+        Fraction(x[1])
+    assert Fraction(x[1].detach()) == Fraction(3, 2)
+    assert statistics.median([x[1], x[0], x[1] * 4]).requires_grad
 
 
 def test_numbers_of_other_kinds_keep_the_history_of_a_scalar():

@@ -5,6 +5,7 @@ from ..operators import (
     numpy_assembling,
     numpy_functions,
     numpy_histograms,
+    number_methods,
     numpy_methods,
     numpy_padding,
     numpy_polynomials,
