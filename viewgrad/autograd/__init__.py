@@ -2,10 +2,10 @@
 
 from ..operators import (
     named_results,
+    number_methods,
     numpy_assembling,
     numpy_functions,
     numpy_histograms,
-    number_methods,
     numpy_methods,
     numpy_padding,
     numpy_polynomials,

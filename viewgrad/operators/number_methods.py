@@ -6,6 +6,7 @@ A program that finds `isinstance(x, float)` to be true asks `x.is_integer()` nex
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +28,8 @@ def _plain(name: str) -> Callable[[Tensor], Any]:
     def method(self: Tensor) -> Any:
         if self.requires_grad:
             raise AutogradError(
-                f"{name}() gives whole numbers or text, through which no gradient flows, and this tensor requires grad; "
-                "statistics.mean() and fractions.Fraction() call it: use np.mean() or the tensor itself, or detach() first"
+                f"{name}() of a tensor that requires grad gives numbers or text, through which no gradient flows; "
+                "statistics.mean() and fractions.Fraction() call it: use np.mean(), or detach() first"
             )
         return getattr(self.item(), name)()
 
@@ -60,7 +61,7 @@ def _attribute(name: str, kinds: str, get: Callable[[Tensor], Any]) -> property:
 
 def _install() -> None:
     for name, (kinds, method) in METHODS.items():
-        setattr(Tensor, name, _attribute(name, kinds, lambda self, method=method: lambda: method(self)))
+        setattr(Tensor, name, _attribute(name, kinds, partial(partial, method)))
     for name, (kinds, get) in ATTRIBUTES.items():
         setattr(Tensor, name, _attribute(name, kinds, get))
 
