@@ -82,52 +82,10 @@ document(OPERATORS, REDUCTIONS)
 def __dir__() -> list[str]:
     return sorted({*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"})
 
-if TYPE_CHECKING:
-    from math import e, inf, nan, pi
-
-    from numpy import bool_ as bool
-    from numpy import (
-        complex64,
-        complex128,
-        float16,
-        float32,
-        float64,
-        int8,
-        int16,
-        int32,
-        int64,
-        newaxis,
-        uint8,
-        uint16,
-        uint32,
-        uint64,
-    )
-
+if TYPE_CHECKING:  # stub files: a type checker cannot compute `__all__`
     from .operators.typed import *  # type: ignore[no-redef]  # noqa: F403
     from . import fft  # isort: skip  # not the operator of that name
-    from .standard.dtypes import can_cast, finfo, iinfo, isdtype, result_type
-    from .standard.functions import (  # type: ignore[assignment]
-        __array_namespace_info__,
-        argsort,
-        astype,
-        broadcast_arrays,
-        broadcast_shapes,
-        concat,
-        cumulative_prod,
-        cumulative_sum,
-        diff,
-        expand_dims,
-        matrix_transpose,
-        permute_dims,
-        searchsorted,
-        sort,
-        unique_all,
-        unique_counts,
-        unique_inverse,
-        unique_values,
-        unstack,
-    )
-    from .tensor.dlpack import from_dlpack
+    from .standard.typed import *  # type: ignore[assignment]  # noqa: F403
 
 __all__ = [
     "Tensor",

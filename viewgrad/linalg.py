@@ -11,15 +11,11 @@ from .standard.linear_algebra import *  # noqa: F403
 
 # What NumPy's namespace has and the standard's has not, and triangular systems and the exponential.
 _FURTHER = ("cond", "lstsq", "matrix_exp", "multi_dot", "norm", "solve_triangular")
-if TYPE_CHECKING:
-    from .operators.typed import (  # noqa: F401
-        cond,
-        lstsq,
-        matrix_exp,
-        multi_dot,
-        norm,
-        solve_triangular,
-    )
+if TYPE_CHECKING:  # as names of its own, which a type checker takes for public
+    from .operators import typed
+
+    cond, lstsq, matrix_exp = typed.cond, typed.lstsq, typed.matrix_exp
+    multi_dot, norm, solve_triangular = typed.multi_dot, typed.norm, typed.solve_triangular
 globals().update({name: COMPOSITES[name] if name in COMPOSITES else OPERATORS[name].function for name in _FURTHER})
 
 __all__ = [*linear_algebra.__all__, *_FURTHER]

@@ -34,7 +34,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from {tensor} import Tensor
+from {tensor}.node import RemovableHandle
+from {tensor}.tensor import Tensor
 
 _Number: TypeAlias = bool | int | float | complex | np.generic
 _TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
@@ -62,7 +63,7 @@ OF_DEFAULTS: Final = {bool: "bool", float: "float", str: "str"}  # an int may st
 
 def functions_stub() -> str:
     """The text of the stub file of the functions."""
-    parts = [HEADER.format(subject="The operators as functions.", tensor="..tensor.tensor")]
+    parts = [HEADER.format(subject="The operators as functions.", tensor="..tensor")]
     for name, operator in sorted(OPERATORS.items()):
         if not operator.user_defined and name not in COMPOSITES and name not in REDUCTIONS:
             parts.append(_definition(name, _arguments(operator), _result(operator), operator.doc))
@@ -74,7 +75,7 @@ def functions_stub() -> str:
 
 def methods_stub() -> str:
     """The text of the stub file of the methods."""
-    parts = [HEADER.format(subject="The operators as methods of a tensor.", tensor=".tensor"), "class OperatorMethods:"]
+    parts = [HEADER.format(subject="The operators as methods of a tensor.", tensor=""), "class OperatorMethods:"]
     for name, function in sorted(_methods()):
         operator = OPERATORS.get(name.removesuffix("_"))
         if operator is not None and function in (operator.function, operator.inplace_function):
@@ -118,7 +119,8 @@ def _is_attached(function: Callable[..., Any]) -> bool:
 
 def _property(name: str, value: property) -> str:
     """A property, with its setter where it has one."""
-    result = "str" if name == "device" else "Tensor"
+    stated = getattr(value.fget, "__annotations__", {}).get("return")
+    result = stated if isinstance(stated, str) and _is_plain(stated) else "Tensor"
     lines = ["    @property", f"    def {name}(self) -> {result}:", f'        """{inspect.getdoc(value)}"""', ""]
     if value.fset is not None:
         lines += [f"    @{name}.setter", f"    def {name}(self, value: _TensorLike) -> None: ...", ""]
@@ -213,7 +215,7 @@ def _annotation(parameter: inspect.Parameter, position: int) -> str:
 def _is_plain(annotation: str) -> bool:
     """Whether a stub file knows all the names of an annotation."""
     words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in annotation).split()
-    known = {"bool", "int", "float", "str", "complex", "None", "tuple", "list", "Tensor", "Any", "Sequence", "Callable"}
+    known = "bool int float str complex bytes None tuple list Tensor RemovableHandle Any Sequence Callable".split()
     return all(word in known or word.isdigit() for word in words)
 
 

@@ -15,10 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
-from .array_types import SCALAR_TYPES, ndarray
+from .array_types import SCALAR_TYPES
+from .array_types import ndarray as ndarray  # `x as x` tells a type checker that x is public
 from .creators import CREATORS
 from .evaluating import EVALUATORS
-from .index_tricks import c_, mgrid, ndenumerate, nditer, ogrid, r_
+from .index_tricks import c_ as c_
+from .index_tricks import mgrid as mgrid
+from .index_tricks import ndenumerate as ndenumerate
+from .index_tricks import nditer as nditer
+from .index_tricks import ogrid as ogrid
+from .index_tricks import r_ as r_
 from .names import FROM_NUMPY, WAYS_OUT
 from .namespace import filled
 

@@ -36,34 +36,35 @@ def _plain(name: str) -> Callable[[Tensor], Any]:
     return method
 
 
-# By name: what kinds of numbers have it, and what it is.
-METHODS: Final[dict[str, tuple[str, Callable[[Tensor], Any]]]] = {
-    "is_integer": ("biuf", _is_integer),
-    "as_integer_ratio": ("f", _plain("as_integer_ratio")),
-    "hex": ("f", _plain("hex")),
-    "bit_count": ("iu", lambda self: abs(self.item()).bit_count()),
+# By name: what kinds of numbers have it, what its type is, and what it is.
+METHODS: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
+    "is_integer": ("biuf", "bool", _is_integer),
+    "as_integer_ratio": ("f", "tuple[int, int]", _plain("as_integer_ratio")),
+    "hex": ("f", "str", _plain("hex")),
+    "bit_count": ("iu", "int", lambda self: abs(self.item()).bit_count()),
 }
-ATTRIBUTES: Final[dict[str, tuple[str, Callable[[Tensor], Any]]]] = {
-    "numerator": ("iu", lambda self: self),
-    "denominator": ("iu", lambda self: Tensor(1, dtype=self.dtype)),
+ATTRIBUTES: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
+    "numerator": ("iu", "Tensor", lambda self: self),
+    "denominator": ("iu", "Tensor", lambda self: Tensor(1, dtype=self.dtype)),
 }
 
 
-def _attribute(name: str, kinds: str, get: Callable[[Tensor], Any]) -> property:
+def _attribute(name: str, kinds: str, result: str, get: Callable[[Tensor], Any]) -> property:
     def found(self: Tensor) -> Any:
         if self.ndim or self.dtype.kind not in kinds or not hasattr(self.dtype.type, name):
             raise AttributeError(f"a tensor of {self.ndim} dimensions and {self.dtype} has no attribute {name!r}")
         return get(self)
 
+    found.__annotations__ = {"return": result}
     found.__doc__ = f"`{name}` of NumPy's numbers, for a tensor without dimensions."
     return property(found)
 
 
 def _install() -> None:
-    for name, (kinds, method) in METHODS.items():
-        setattr(Tensor, name, _attribute(name, kinds, partial(partial, method)))
-    for name, (kinds, get) in ATTRIBUTES.items():
-        setattr(Tensor, name, _attribute(name, kinds, get))
+    for name, (kinds, result, method) in METHODS.items():
+        setattr(Tensor, name, _attribute(name, kinds, f"Callable[[], {result}]", partial(partial, method)))
+    for name, (kinds, result, get) in ATTRIBUTES.items():
+        setattr(Tensor, name, _attribute(name, kinds, result, get))
 
 
 _install()

@@ -37,7 +37,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @composite(np.histogram, method=False)
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, Tensor]:
     """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
 
     Counts are constant between their jumps; gradients flow to the weights and the edges.
@@ -61,7 +63,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 
 
 @composite(np.histogramdd, method=False)
-def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, list[Tensor]]:
     """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along each axis."""
     if isinstance(sample, (list, tuple)):
         columns: Any = [as_operand(each).reshape(-1) for each in sample]
@@ -69,11 +73,14 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         points = as_operand(sample)
         columns = list((points if points.ndim > 1 else points[:, None]).T)
     each = bins if isinstance(bins, (list, tuple)) else [bins] * len(columns)
-    return _in_cells(columns, each, range, density, weights)
+    counts, edges = _in_cells(columns, each, range, density, weights)
+    return counts, edges
 
 
 @composite(np.histogram2d, method=False)
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
     each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
     totals, (along_x, along_y) = _in_cells([as_operand(v).reshape(-1) for v in (x, y)], each, range, density, weights)

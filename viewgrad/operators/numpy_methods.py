@@ -324,7 +324,7 @@ def _carries_history(self: Tensor) -> bool:
     return current_edge(self) is not None or has_tangent(self)
 
 
-def _handing_out(name: str) -> Callable[..., Any]:
+def _handing_out(name: str, result: str) -> Callable[..., Any]:
     """A method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -339,6 +339,7 @@ def _handing_out(name: str) -> Callable[..., Any]:
 
     method.__name__ = name
     method.__doc__ = f"`numpy.ndarray.{name}` of a tensor without history."
+    method.__annotations__["return"] = result
     return method
 
 
@@ -372,11 +373,14 @@ def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
     )
 
 
-def _to_device(self: Tensor, device: Any, *, stream: Any = None) -> Tensor:
-    """The tensor itself: there is one device."""
-    if device != "cpu":
-        raise ValueError(f"there is one device, 'cpu', and not {device!r}")
-    return self
+def _flags(self: Tensor) -> Any:
+    """How the elements lie in memory."""
+    return np.asarray(self._array).flags
+
+
+def _base_of(self: Tensor) -> Tensor | None:
+    """The tensor whose memory a view looks at, or None."""
+    return self._base
 
 
 def _install() -> None:
@@ -399,22 +403,21 @@ def _install() -> None:
         "__round__": _round,
         "conj": _conj,
         "conjugate": _conj,
-        "to_device": _to_device,
         "setflags": _no_flags,
         "setfield": _no_flags,
     }
     for name, place in (("clip", 2), ("dot", 1), ("round", 1), ("ptp", 1)):
         methods[name] = _with_out(getattr(Tensor, name), name, place)
-    for name in ("byteswap", "dump", "dumps", "getfield", "tobytes", "tofile"):
-        methods[name] = _handing_out(name)
+    results = {"byteswap": "Tensor", "dump": "None", "dumps": "bytes", "getfield": "Tensor", "tobytes": "bytes"}
+    for name, result in (results | {"tofile": "None"}).items():
+        methods[name] = _handing_out(name, result)
     for name, method in methods.items():
         setattr(Tensor, name, method)
     properties: dict[str, property] = {
         "flat": property(FlatElements, _set_flat, doc="The elements in row order, to be read and written."),
-        "flags": property(lambda self: np.asarray(self._array).flags, doc="How the elements lie in memory."),
-        "base": property(lambda self: self._base, doc="The tensor whose memory a view looks at, or None."),
+        "flags": property(_flags),
+        "base": property(_base_of),
         "shape": property(Tensor.__dict__["shape"].fget, _set_shape, doc="The lengths of the dimensions."),
-        "device": property(lambda self: "cpu", doc="Where the memory is."),
         "ctypes": property(_no_flags, doc="Refused: the memory is not handed to C."),
     }
     for name, made in properties.items():

@@ -52,7 +52,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 @composite(np.polydiv, method=False)
-def polydiv(u: Any, v: Any) -> Any:
+def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     """The quotient and the remainder of two polynomials."""
     u, v = _vector(u) * 1.0, _vector(v) * 1.0
     m, n = u.size - 1, v.size - 1
@@ -62,7 +62,7 @@ def polydiv(u: Any, v: Any) -> Any:
         step = rest[k] / v[0]
         steps.append(step)
         rest = concatenate([rest[:k], rest[k : k + n + 1] - step * v, rest[k + n + 1 :]])
-    quotient = np.stack(steps) if steps else _zeros(1, rest)
+    quotient: Any = np.stack(steps) if steps else _zeros(1, rest)
     start = 0  # as NumPy: leading coefficients that vanish are no part of the remainder
     while start + 1 < rest.size and np.allclose(rest._array[start], 0, rtol=1e-14):
         start += 1

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..tensor.node import RemovableHandle
 from ..tensor.tensor import Tensor
 
 _Number: TypeAlias = bool | int | float | complex | np.generic
@@ -1215,19 +1216,19 @@ def group_norm(self: _TensorLike, num_groups: int, weight: Any = None, bias: Any
 def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
 
-def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Tensor:
+def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
 
     Counts are constant between their jumps; gradients flow to the weights and the edges.
     """
 
-def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Tensor:
+def histogram2d(x: _TensorLike, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along both axes."""
 
 def histogram_bin_edges(a: _TensorLike, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """The edges of the bins of a histogram."""
 
-def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Tensor:
+def histogramdd(sample: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
     """The counts, or the sums of the weights, of points in the cells of a grid; and the edges along each axis."""
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
@@ -1452,7 +1453,7 @@ def polyadd(a1: _TensorLike, a2: Any) -> Tensor:
 def polyder(p: _TensorLike, m: int = 1) -> Tensor:
     """The `m`-th derivative of a polynomial."""
 
-def polydiv(u: _TensorLike, v: Any) -> Tensor:
+def polydiv(u: _TensorLike, v: Any) -> tuple[Tensor, Tensor]:
     """The quotient and the remainder of two polynomials."""
 
 def polyfit(x: _TensorLike, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:

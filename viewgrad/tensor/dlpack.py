@@ -115,4 +115,9 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     return self
 
 
-setattr(Tensor, "device", property(lambda self: CPU, doc="Where the memory is: 'cpu'."))  # noqa: B010
+def _device(self: Tensor) -> str:
+    """Where the memory is: 'cpu'."""
+    return CPU
+
+
+setattr(Tensor, "device", property(_device))  # noqa: B010

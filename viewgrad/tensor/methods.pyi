@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .node import RemovableHandle
 from .tensor import Tensor
 
 _Number: TypeAlias = bool | int | float | complex | np.generic
@@ -463,10 +464,10 @@ class OperatorMethods:
     def dot(self, other: Any) -> Tensor:
         """The sum of products over the last dimension of the first and the last but one of the second."""
 
-    def dump(self, *args: Any, **kwargs: Any) -> Tensor:
+    def dump(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.dump` of a tensor without history."""
 
-    def dumps(self, *args: Any, **kwargs: Any) -> Tensor:
+    def dumps(self, *args: Any, **kwargs: Any) -> bytes:
         """`numpy.ndarray.dumps` of a tensor without history."""
 
     def ediff1d(self) -> Tensor:
@@ -1260,7 +1261,7 @@ class OperatorMethods:
     def reciprocal_(self) -> Tensor:
         """One divided by the value."""
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` whenever the gradient of this tensor's present value has been computed.
 
         Hooks run in the order of their registration, each seeing what the one before it has made of the gradient.
@@ -1284,7 +1285,7 @@ class OperatorMethods:
             Tensor([30., 30.])
         """
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Tensor:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call `hook(tensor)` whenever a backward pass has added to this leaf's `grad`.
 
         Arguments:
@@ -1624,10 +1625,10 @@ class OperatorMethods:
             ValueError: for another device than "cpu".
         """
 
-    def tobytes(self, *args: Any, **kwargs: Any) -> Tensor:
+    def tobytes(self, *args: Any, **kwargs: Any) -> bytes:
         """`numpy.ndarray.tobytes` of a tensor without history."""
 
-    def tofile(self, *args: Any, **kwargs: Any) -> Tensor:
+    def tofile(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.tofile` of a tensor without history."""
 
     def topk(self, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
@@ -1754,19 +1755,31 @@ class OperatorMethods:
         """The dimensions reversed."""
 
     @property
-    def base(self) -> Tensor:
+    def as_integer_ratio(self) -> Callable[[], tuple[int, int]]:
+        """`as_integer_ratio` of NumPy's numbers, for a tensor without dimensions."""
+
+    @property
+    def base(self) -> Tensor | None:
         """The tensor whose memory a view looks at, or None."""
 
     @property
-    def ctypes(self) -> Tensor:
+    def bit_count(self) -> Callable[[], int]:
+        """`bit_count` of NumPy's numbers, for a tensor without dimensions."""
+
+    @property
+    def ctypes(self) -> None:
         """Refused: the memory is not handed to C."""
+
+    @property
+    def denominator(self) -> Tensor:
+        """`denominator` of NumPy's numbers, for a tensor without dimensions."""
 
     @property
     def device(self) -> str:
         """Where the memory is: 'cpu'."""
 
     @property
-    def flags(self) -> Tensor:
+    def flags(self) -> Any:
         """How the elements lie in memory."""
 
     @property
@@ -1777,6 +1790,10 @@ class OperatorMethods:
     def flat(self, value: _TensorLike) -> None: ...
 
     @property
+    def hex(self) -> Callable[[], str]:
+        """`hex` of NumPy's numbers, for a tensor without dimensions."""
+
+    @property
     def imag(self) -> Tensor:
         """The imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
 
@@ -1784,8 +1801,16 @@ class OperatorMethods:
     def imag(self, value: _TensorLike) -> None: ...
 
     @property
+    def is_integer(self) -> Callable[[], bool]:
+        """`is_integer` of NumPy's numbers, for a tensor without dimensions."""
+
+    @property
     def mT(self) -> Tensor:
         """The last two dimensions exchanged."""
+
+    @property
+    def numerator(self) -> Tensor:
+        """`numerator` of NumPy's numbers, for a tensor without dimensions."""
 
     @property
     def real(self) -> Tensor:
@@ -1795,5 +1820,5 @@ class OperatorMethods:
     def real(self, value: _TensorLike) -> None: ...
 
     @property
-    def retains_grad(self) -> Tensor:
+    def retains_grad(self) -> bool:
         """Whether backward passes add to this tensor's `grad` although it is no leaf."""

@@ -107,26 +107,28 @@ class Function:
         super().__init_subclass__(**kwargs)
         cls._node_class = named_node(f"{cls.__name__}Backward", FunctionNode, cls.__doc__)
 
+    # `(*args: Any, **kwargs: Any)` is what type checkers let a Function of one's own replace by any arguments.
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs: a tensor or a tuple of them."""
         raise NotImplementedError("a custom Function must define forward as a static method")
 
     @staticmethod
-    def setup_context(ctx: FunctionCtx, inputs: tuple[Any, ...], output: Any) -> None:
-        """Put on `ctx` what backward needs, where forward does not take `ctx` itself."""
+    def setup_context(*args: Any, **kwargs: Any) -> None:
+        """`setup_context(ctx, inputs, output)`: put on `ctx` what backward needs, where forward takes no `ctx`."""
         raise NotImplementedError("this custom Function has no setup_context: its forward takes ctx")
 
     @staticmethod
-    def backward(ctx: FunctionCtx, *grads: Any) -> Any:
-        """Compute the gradients of the arguments from those of the outputs."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """`backward(ctx, *grads)`: compute the gradients of the arguments from those of the outputs."""
         raise NotImplementedError("a custom Function must define backward to be differentiated in reverse mode")
 
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
-        """Compute the tangents of the outputs from those of the arguments."""
+    def jvp(*args: Any, **kwargs: Any) -> Any:
+        """`jvp(ctx, *tangents)`: compute the tangents of the outputs from those of the arguments."""
         raise NotImplementedError("a custom Function must define jvp to be differentiated in forward mode")
 
     @classmethod
