@@ -22,7 +22,7 @@ from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, PROFILE, current_mode, no_grad
 from ..tensor.observers import PROFILER
-from ..tensor.tensor import Tensor, as_scalar
+from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..views.meta import CreationMeta
 from .arguments import Arguments, form_of, is_found_by_name
 from .batch import Batched
@@ -129,11 +129,10 @@ class Compiled:
             >>> loss.value_and_grad(np.array([1.0, 2.0]))
             (5.0, array([2., 4.]))
         """
-        for way in self.directs:
-            if not keywords and way.mode == current_mode():
-                made = way.value_and_grad((point, *others))
-                if made is not None:
-                    return made
+        if not keywords:
+            found = self._gradients_at((np.array(point, float), *others), (0,))
+            if found is not None:
+                return found[1].item(), found[2][0]
         leaf = Tensor(point, dtype=float, requires_grad=True)
         value = self(leaf, *others, **keywords)
         edge = value._edge if isinstance(value, Tensor) and value._view is None else None
@@ -144,6 +143,23 @@ class Compiled:
             (given,) = eager_grad(value, [leaf], allow_unused=True)
             gradient = None if given is None else given._array
         return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient
+
+    def __viewgrad_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, list[Any]] | None:
+        """For `func.value_and_grad`: the value and gradients for calls like some before; None for others."""
+        found = self._gradients_at(args, numbers)
+        if found is None:
+            return None
+        is_scalar, array, gradients = found
+        value = from_array(array)
+        return as_scalar(value) if is_scalar else value, [from_array(gradient) for gradient in gradients]
+
+    def _gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
+        if not current_mode() & ~GRAD:
+            for way in self.directs:
+                found = way.gradients_at(args, numbers)
+                if found is not None:
+                    return way.scalars[0][0], *found
+        return None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:

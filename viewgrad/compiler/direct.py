@@ -14,6 +14,7 @@ import numpy as np
 from ..func.tree import Branch, Leaf
 from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.creation import from_numpy
+from ..tensor.tangents import has_tangent
 from ..tensor.tensor import Tensor, as_scalar
 from .call import called
 from .compiled import CompiledProgram
@@ -22,6 +23,7 @@ __all__ = ["MISSED", "Direct", "direct"]
 
 MISSED: Final = object()  # what a call gives that does not fit
 Array = np.ndarray[Any, Any]
+ONE: Final = np.ones(1)
 
 
 class Direct:
@@ -63,36 +65,61 @@ class Direct:
         results = [as_scalar(made[number]) if scalar else made[number] for scalar, number in self.scalars]
         return results[0] if self.single else tuple(results)
 
-    def value_and_grad(self, args: tuple[Any, ...]) -> tuple[float, Array] | None:
-        """The value and the gradient with respect to the first argument, where it fits."""
-        if len(args) != len(self.kinds) or not self.single or not self.kinds[0][3]:
+    def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Array, list[Array]] | None:
+        """The only result, and the gradients with respect to some arguments; None where it does not fit.
+
+        Nothing has a history then, and arguments may share memory: what the program writes to is copied before.
+
+        Arguments:
+            args: the arguments. Those that are differentiated are arrays, floats or tensors without history.
+            numbers: of the arguments that are differentiated.
+        """
+        if len(args) != len(self.kinds) or not self.single:
             return None
-        point, *others = args
-        point = np.array(point, float)
-        arrays = self._arrays(others, 1)
-        kind = self.kinds[0]
+        arrays: list[Array] = []
+        for number, (arg, (of, shape, dtype, grad)) in enumerate(zip(args, self.kinds)):
+            kind = type(arg)
+            if grad is not (number in numbers) or (kind is not of and not grad):
+                return None
+            if kind is Tensor:
+                array = arg._array
+                if arg.requires_grad or has_tangent(arg):
+                    return None
+            elif kind is np.ndarray:
+                array = arg
+            elif kind is float:
+                array = np.array(arg)
+            else:
+                return None
+            if array.shape != shape or array.dtype != dtype:
+                return None
+            arrays.append(array)
         entry = self.entry
         program = self.program
-        if arrays is None or point.shape != kind[1] or kind[2] != point.dtype or len(program.wanted) != 1:
-            return None
         if entry.program is not program or not entry.surroundings.unchanged():
             return None
-        arrays.insert(0, point)
         failed, outputs, run = program.run(arrays)
-        number = self.scalars[0][1]
-        if failed >= 0 or program.wanted[0].initial or outputs[number].size != 1:
+        if failed >= 0:
+            return None
+        place = self.scalars[0][1]
+        value = outputs[place]
+        if value.size != 1 or value.dtype.kind != "f":
             return None
         entry.calls += 1
         seeds: list[Any] = [None] * len(outputs)
-        seeds[number] = np.ones(outputs[number].shape)
-        (gradient,) = program.gradients(run, seeds)
-        return outputs[number].item(), np.zeros(kind[1]) if gradient is None else gradient.reshape(kind[1])
+        seeds[place] = ONE
+        gradients: list[Any] = [None] * len(args)
+        for base, gradient in zip(program.wanted, program.gradients(run, seeds)):
+            gradients[base.initial] = gradient
+        found = [gradients[number] for number in numbers]
+        shapes = [self.kinds[number][1] for number in numbers]
+        return value, [np.zeros(s) if each is None else each.reshape(s) for each, s in zip(found, shapes)]
 
-    def _arrays(self, args: Sequence[Any], start: int = 0) -> list[Array] | None:
+    def _arrays(self, args: Sequence[Any]) -> list[Array] | None:
         """The arrays of arguments; None where one is of another kind, or where two may share memory."""
         arrays: list[Array] = []
         alone = True
-        for arg, (of, shape, dtype, grad) in zip(args, self.kinds[start:] if start else self.kinds):
+        for arg, (of, shape, dtype, grad) in zip(args, self.kinds):
             if type(arg) is not of:
                 return None
             if of is Tensor:

@@ -88,9 +88,20 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         (Tensor(6.), {'a': Tensor([3., 3.]), 'b': Tensor([1., 1.])})
     """
 
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    plain = not has_aux and len(set(numbers)) == len(numbers)
+    shortcut = getattr(f, "__viewgrad_gradients__", None) if plain else None
+
     @functools.wraps(f, updated=())
-    @in_own_context
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        if shortcut is not None and not kwargs:
+            known = shortcut(args, numbers)
+            if known is not None:
+                return known[0], known[1][0] if isinstance(argnums, int) else tuple(known[1])
+        return by_transform(*args, **kwargs)
+
+    @in_own_context
+    def by_transform(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         given, others, wanted = copies(transform, args, kwargs, argnums, "grad", transform.primal)
         with transform:

@@ -1,0 +1,119 @@
+"""Gradients of compiled functions by transforms: the short way, and when it is not taken."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import forward_ad
+
+
+def smoothed(rates, sales, start):
+    level = vg.zeros(len(sales))
+    level[0] = start
+    for t in range(1, len(sales)):
+        level[t] = rates[0] * sales[t] + (1 - rates[0]) * level[t - 1] * rates[1]
+    return ((level - sales) ** 2).sum()
+
+
+RATES, SALES, START = np.array([0.3, 0.9]), np.array([1.0, 2.0, -1.0, 0.5, 3.0]), 0.7
+WANTED = vg.func.value_and_grad(smoothed, (0, 1, 2))(RATES, SALES, START)
+
+
+def same(found, expected):
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (type(ours), ours.shape, ours.dtype) == (type(theirs), theirs.shape, theirs.dtype)
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-13)
+
+
+@pytest.fixture(params=["python", "numba"])
+def compiled(request):
+    if request.param == "numba":
+        pytest.importorskip("numba")
+    made = vg.compile(smoothed, executor=request.param)
+    for _ in range(3):
+        vg.func.grad(made, (0, 1, 2))(RATES, SALES, START)
+    assert len(made.directs) == 1
+    return made
+
+
+def forbidden(*args):
+    raise AssertionError("the function was called by the transform")
+
+
+@pytest.mark.parametrize("of", [np.array, vg.Tensor])
+def test_the_short_way_gives_what_the_transform_gives(compiled, of, monkeypatch):
+    both = vg.func.value_and_grad(compiled, (2, 0, 1))
+    monkeypatch.setattr(type(compiled), "__call__", forbidden)
+    value, (by_start, by_rates, by_sales) = both(of(RATES), of(SALES), START)
+    same([value, by_rates, by_sales, by_start], [WANTED[0], *WANTED[1]])
+    assert not value.requires_grad and value.grad_fn is None and not by_rates.requires_grad
+    turned = of(SALES[::-1].copy())[::-1]
+    by_rates[0] = 99.0  # nobody else holds it
+    value, (_, again, _) = both(of(RATES), turned, vg.Tensor(START))
+    same([value, again], [WANTED[0], WANTED[1][0]])
+    with vg.no_grad():
+        same(vg.func.grad(compiled, (0, 1, 2))(of(RATES), of(SALES), START), WANTED[1])
+
+
+def test_what_has_a_history_goes_by_the_transform(compiled):
+    leaf = vg.Tensor(RATES, requires_grad=True)
+    value, (by_rates, *_) = vg.func.value_and_grad(compiled, (0, 1, 2))(leaf * 1.0, SALES, START)
+    assert value.requires_grad and by_rates.requires_grad
+    second = vg.func.hessian(lambda rates: smoothed(rates, SALES, START))(RATES)
+    (found,) = vg.autograd.grad(by_rates.sum(), leaf)
+    np.testing.assert_allclose(found, second.sum(0), rtol=1e-9)
+    outer = vg.func.grad(lambda rates: vg.func.grad(compiled, (0, 1, 2))(rates, SALES, START)[0].sum())(RATES)
+    np.testing.assert_allclose(outer, second.sum(0), rtol=1e-9)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(vg.Tensor(RATES), vg.ones(2))
+        pushed = forward_ad.unpack_dual(vg.func.grad(compiled, (0, 1, 2))(dual, SALES, START)[0]).tangent
+    np.testing.assert_allclose(pushed.detach(), second.sum(0), rtol=1e-9)
+
+
+def test_arguments_of_another_kind_go_by_the_transform(compiled):
+    found = vg.func.grad(compiled)(RATES, SALES, START)
+    same([found], [WANTED[1][0]])
+    found = vg.func.grad(compiled, (-3, 1, 2))(RATES, SALES, START)
+    same(found, WANTED[1])
+    with pytest.raises(ValueError, match="twice"):
+        vg.func.grad(compiled, (0, 0))(RATES, SALES, START)
+    with pytest.raises(vg.errors.DifferentiabilityError):
+        vg.func.grad(compiled, (0, 1, 2))(RATES, np.arange(5), START)
+    longer = vg.func.grad(compiled, (0, 1, 2))(RATES, np.ones(6), START)
+    same(longer, vg.func.grad(smoothed, (0, 1, 2))(RATES, np.ones(6), START))
+
+
+FACTOR = 2.0
+
+
+def test_the_short_way_notices_what_has_changed(monkeypatch):
+    def program(x, y):
+        total = vg.zeros(1)
+        for i in range(len(x)):
+            if x[i] > 0:
+                total[0] += FACTOR * x[i] * y[i]
+            else:
+                total[0] -= x[i]
+        return total[0]
+
+    compiled = vg.compile(program, executor="python")
+    both = vg.func.value_and_grad(compiled, (0, 1))
+    x = np.array([1.0, 2.0, -3.0])
+    for _ in range(3):
+        same(both(x, x)[1], vg.func.grad(program, (0, 1))(x, x))
+    for other in (-x, x * 3, x[::-1]):
+        same(both(other, x)[1], vg.func.grad(program, (0, 1))(other, x))
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    same(both(x, x)[1], vg.func.grad(program, (0, 1))(x, x))
+
+
+def test_arguments_that_are_written_to_keep_their_values():
+    def program(x):
+        x[1:] *= x[:-1]
+        return (x * x).sum()
+
+    compiled = vg.compile(program, executor="python")
+    x = np.array([1.0, 2.0, -3.0])
+    for _ in range(4):
+        same([vg.func.grad(compiled)(x)], [vg.func.grad(program)(x)])
+        assert x.tolist() == [1.0, 2.0, -3.0]
