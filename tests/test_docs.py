@@ -219,8 +219,8 @@ def test_every_note_that_the_code_names_exists():
     assert set(written) <= in_code
 
 
-# What the compiler catches itself, what only a defect or an odd schedule shows, and a class whose children are raised.
-NOT_SHOWN = {"NotCompiledError", "RecordTooLongError", "CompiledDifferenceError", "ConcurrentWriteError", "TraceError"}
+# What the compiler catches itself: their programs print the message.
+CAUGHT = {"NotCompiledError": "runs eagerly: int()", "RecordTooLongError": "that belong to no loop"}
 
 
 def test_each_error_has_a_section_with_a_program_that_raises_it():
@@ -228,11 +228,37 @@ def test_each_error_has_a_section_with_a_program_that_raises_it():
     sections = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", page.read_text(), re.MULTILINE | re.DOTALL))
     assert sorted(sections) == sorted(viewgrad.errors.__all__)
     for name, text in sections.items():
-        assert (f"\nviewgrad.errors.{name}: " in text) == (name not in NOT_SHOWN), name
-        assert re.search(r"^- ", text, re.MULTILINE), f"{name} has no way out"
-        error = getattr(viewgrad.errors, name)
-        if issubclass(error, viewgrad.errors.AutogradError):
-            assert error.page == f"docs/guides/errors.md#{name.lower()}"
+        shown = f"\n  {CAUGHT[name]}" if name == "NotCompiledError" else CAUGHT.get(name, f"\nviewgrad.errors.{name}: ")
+        (program,) = BLOCK.findall(text)
+        assert shown in program[0], name
+        assert re.search(r"^- ", text.rpartition("```")[2], re.MULTILINE), f"{name} has no way out"
+
+
+def test_the_text_of_each_error_ends_with_the_place_of_its_section():
+    page = ROOT / "docs" / "guides" / "errors.md"
+    defined = {
+        name for name, value in vars(viewgrad.errors).items()
+        if inspect.isclass(value) and issubclass(value, Exception)
+    }
+    assert defined == set(viewgrad.errors.__all__)
+    for name in viewgrad.errors.__all__:
+        error = getattr(viewgrad.errors, name)("what happened")
+        assert error.page == f"docs/guides/errors.md#{name.lower()}"
+        assert error.page.partition("#")[2] in anchors(page)
+        assert error.message == "what happened"
+        assert str(error) == f"what happened\nSee {error.page}"
+
+
+def test_what_is_derived_from_an_error_names_the_section_of_that_error():
+    for module in MODULES:
+        if ".backends." not in module:  # which import other libraries
+            importlib.import_module(module)
+    found = [viewgrad.errors.AutogradError]
+    for error in found:
+        found += error.__subclasses__()
+    assert len(found) > len(viewgrad.errors.__all__) - 3
+    known = {f"docs/guides/errors.md#{name.lower()}" for name in viewgrad.errors.__all__}
+    assert {error.page for error in found} <= known
 
 
 @pytest.mark.parametrize("package", ["viewgrad", "viewgrad.autograd"])

@@ -26,6 +26,7 @@ __all__ = [
     "InterruptedWriteError",
     "LeafInPlaceError",
     "LostHistoryWarning",
+    "NonLeafGradWarning",
     "NotCompiledError",
     "NotCompiledWarning",
     "OverlappingWriteError",
@@ -42,18 +43,33 @@ __all__ = [
 ]
 
 
-class AutogradError(RuntimeError):
-    """What every error of viewgrad's differentiation is.
+class Documented:
+    """What the documentation has a section about: how it comes, and the ways out. Its text ends with the place."""
 
-    Attributes:
-        page: where the documentation has the smallest program that raises the error, and the ways out.
-    """
-
-    page: ClassVar[str] = "docs/guides/errors.md#autograderror"
+    page: ClassVar[str]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.page = f"docs/guides/errors.md#{cls.__name__.lower()}"
+        if cls.__module__ == __name__:  # what others derive has the section of what it is derived from
+            cls.page = f"docs/guides/errors.md#{cls.__name__.lower()}"
+
+    @property
+    def message(self) -> str:
+        """What happened, without the place in the documentation."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return f"{self.message}\nSee {self.page}"
+
+
+class AutogradError(Documented, RuntimeError):
+    """What every error of viewgrad's differentiation is.
+
+    Attributes:
+        message: what happened, and what to do instead.
+        page: where the documentation has the smallest program that raises the error, and the ways out. The text of the
+            error ends with it.
+    """
 
 
 class LeafInPlaceError(AutogradError):
@@ -232,13 +248,13 @@ class TreeError(AutogradError, TypeError):
     """A nested structure of tensors was given whose shape is not that of the one it belongs to."""
 
 
-class LostHistoryWarning(UserWarning):
+class LostHistoryWarning(Documented, UserWarning):
     """A tensor that requires grad was made a plain number, through which no gradient flows."""
 
 
-class NonLeafGradWarning(UserWarning):
+class NonLeafGradWarning(Documented, UserWarning):
     """The `grad` of a tensor was read that no backward pass will fill in."""
 
 
-class NotCompiledWarning(UserWarning):
+class NotCompiledWarning(Documented, UserWarning):
     """A function that was to be compiled runs eagerly."""

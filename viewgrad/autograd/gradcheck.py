@@ -183,7 +183,7 @@ def gradgradcheck(
         )
     except GradcheckError as error:
         if raise_exception:
-            error.args = (f"in the second derivatives: {error}",)
+            error.args = (f"in the second derivatives: {error.message}",)
             raise
         return False
     return True

@@ -277,7 +277,8 @@ class Compiled:
         entry.program = None
         entry.checked = not self.check
         if made.graph is None:
-            entry.refusal = str(made.refusal)
+            assert made.refusal is not None
+            entry.refusal = made.refusal.message
             return made.result
         if random_state(generators) != before:
             entry.refusal = "it draws random numbers; draw them outside, and pass them as an argument"
@@ -334,7 +335,7 @@ class Compiled:
                     program.differentiable = differentiable_outputs(graph)
                     entry.program = program
             except NotCompiledError as error:
-                entry.refusal = str(error)
+                entry.refusal = error.message
                 entry.graph = None
                 return self.function(*args, **keywords)
         failed, outputs, run = program.run([tensor._array for tensor in tensors])

@@ -109,7 +109,7 @@ class Builder:
         ints = [() if type(term) is Choice else tuple([constant(n) for n in term.ints]) for term in terms]
         block = self.block(terms, ints)
         if self.spills:
-            raise SpillError(str(self.spills[0]), *[key for spill in self.spills for key in spill.keys])
+            raise SpillError(self.spills[0].message, *[key for spill in self.spills for key in spill.keys])
         for place, base in self.kept.items():
             for owner, step in self.defined[place]:
                 at = owner.items.index(step)

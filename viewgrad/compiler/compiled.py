@@ -48,7 +48,7 @@ def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) ->
         return CompiledProgram(graph, wanted, executor)
     except KernelError as error:
         program = CompiledProgram(graph, wanted, chosen_executor("python"))
-        program.remark = str(error)
+        program.remark = error.message
         return program
 
 

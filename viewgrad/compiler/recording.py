@@ -35,7 +35,7 @@ class Recording:
     result: Any
     graph: Graph | None
     closures: list[Tensor]
-    refusal: Exception | None
+    refusal: TraceError | None
 
 
 def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], limit: int) -> Recording:
@@ -91,7 +91,7 @@ class QuietTracer(Tracer):
 
     def __init__(self, escapes: str = "error", *, limit: int | None = None) -> None:
         super().__init__(escapes, limit=limit)
-        self.refusal: Exception | None = None
+        self.refusal: TraceError | None = None
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)

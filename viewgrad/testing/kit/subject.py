@@ -224,7 +224,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except (UnknownFunctionError, UnsupportedKindError, OverlappingWriteError) as error:
-        raise Refused(str(error)) from error
+        raise Refused(error.message) from error
     except (AutogradError, MemoryError, Refused):
         raise
     except Exception as error:
