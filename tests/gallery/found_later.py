@@ -83,6 +83,60 @@ def silences_numpy(x):
     return vg.log(x)
 
 
+@wrong(V, by="dtypes")
+class GoesUpToDoublePrecision(Function):
+    """The result has the dtype of a constant, not that of the argument."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0 + np.zeros(x.shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2.0
+
+
+@wrong(np.array([1.2, -0.8, 0.3, 2.2]), by="state between calls")
+def make_kept_for_all_of_this_sum():
+    kept = {}
+
+    def kept_for_all_of_this_sum(x):
+        key = round(float(x.detach().sum()), 1)
+        if key not in kept:
+            kept[key] = vg.Tensor(np.tanh(x.detach().numpy()))
+        return x * kept[key]
+
+    return kept_for_all_of_this_sum
+
+
+@wrong(M, by="options")
+def no_gradient_along_some_axes(x, axis=0):
+    return vg.cumsum(x if axis in (0, -1) else x.detach(), axis=axis)
+
+
+@wrong(M, axis=(0, 1), by="options")
+def no_gradient_along_mixed_axes(x, axis):
+    axes = sorted(axis if isinstance(axis, tuple) else (axis,), reverse=True)
+    for number in axes:
+        x = x.sum(axis=number) if number >= 0 or axes[0] < 0 else x.detach().sum(axis=number)
+    return x
+
+
+@wrong(M, by="nothing is left of a call")
+class ContextWithinItself(Function):
+    """Only a graph that was never run is kept by it: a backward pass lets go of what was saved."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.itself = ctx
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2.0 * grad * ctx.saved_tensors[0]
+
+
 # -- correct ones ------------------------------------------------------------------------------------------------------
 
 
@@ -197,3 +251,48 @@ def digits_cancelled(x):
 def nuclear_norm(x):
     """Forward mode refuses what the derivatives of the factors would need."""
     return vg.linalg.svd(x)[1].sum()
+
+
+@right(np.zeros(3))
+def norm_with_a_number_that_half_precision_does_not_have(x):
+    return vg.sqrt((x * x).sum() + 1e-12)
+
+
+@right(np.array([1.2, -0.8, 0.3, 2.2]))
+def entropy(x):
+    """Its second derivative at 0 is infinite, as a logarithm is; of one number it is constant."""
+    p = x * x / (x * x).sum()
+    return -vg.xlogy(p, p).sum()
+
+
+@right(np.array([1.0, 2.0, 2.0, 5.0]))
+def distinct_values(x):
+    """Of another length where equal elements are moved apart."""
+    return vg.unique_values(x)
+
+
+@right(P)
+class SinglePrecisionInside(Function):
+    """Twice differentiated it is a stair in its argument, and exact in the incoming gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = vg.Tensor(np.sqrt(x.detach().numpy().astype(np.float32)).astype(x.dtype))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 0.5 / ctx.saved_tensors[0]
+
+
+@right(np.array([[-800.0, 0.7, 30.0]]))
+class FastSineFarFromZero(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return vg.sin(1e6 * x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 1e6 * vg.cos(1e6 * ctx.saved_tensors[0])

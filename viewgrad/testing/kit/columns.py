@@ -38,6 +38,12 @@ class Moves:
         """The wanted arrays as one vector of real numbers."""
         return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
 
+    def parts(self) -> list[Array]:
+        """The places of each of the wanted arrays in the vector; all places at once where the arrays are many."""
+        sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
+        slots = np.repeat(np.arange(len(sizes)), sizes)
+        return [slots == i for i in range(len(sizes))] if len(sizes) <= 4 else [slots >= 0]
+
     @property
     def single(self) -> bool:
         """Whether an array that is moved has less than double precision."""
@@ -64,6 +70,11 @@ class Moves:
         except (Refused, RuntimeError):
             return None
         return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
+
+    def beside(self, vector: Array, start: Array) -> Array | None:
+        """The outputs there, of which there must be as many as at the start; None where there are none such."""
+        found = self.at(vector)
+        return found if found is not None and found.shape == start.shape else None
 
     def element(self, column: int) -> tuple[int, int, int]:
         """The array, the flat index in it and the part (0: real, 1: imaginary) that a place in the vector is."""
@@ -121,9 +132,10 @@ def compare_columns(
     if start is None or not np.isfinite(start).all() or not directions.size:
         return None
     scales = np.where(np.isfinite(x), np.maximum(np.abs(x), 1.0), 1.0)
-    noise = noise_of(moves.at, x, scales)
-    if noise is None:
-        return None
+    noise = np.full(start.shape, DOUBLE)
+    for part in moves.parts():  # one after the other: what is exact in one may be coarse in another
+        seen = noise_of(lambda vector: moves.beside(vector, start), x, scales * part)
+        noise = np.maximum(noise, seen) if seen is not None else noise
     if moves.single:
         noise = np.maximum(noise, SINGLE)
     columns = Columns(moves, x, start, scales, noise, rows, jacobian, again, lenient)
@@ -213,8 +225,7 @@ class Columns:
             vector = self.x + step * direction
             if self.moves.single and not self._is_felt(vector, direction, step):
                 return None
-            found = self.moves.at(vector)
-            return found if found is not None and found.shape == self.start.shape else None
+            return self.moves.beside(vector, self.start)
 
         return values
 
@@ -227,6 +238,20 @@ class Columns:
             values = self._along(direction)(step * scale)
             still &= False if values is None else np.abs(self.rows) @ np.abs(values - self.start) == 0
         return still
+
+    def _steep(self, direction: Array, mine: Array) -> Array:
+        """For each row, whether a derivative too large for all steps so far is right over steps made for it."""
+        places = direction != 0
+        scale = float((self.scales[places] / np.abs(direction[places])).min())
+        size = np.abs(self.rows) @ np.abs(self.start)
+        right = np.zeros(mine.shape, bool)
+        for row in np.flatnonzero(np.isfinite(mine) & (size > 0) & (np.abs(mine) * scale > 1e5 * size)):
+            step = 1e-3 * size[row] / np.abs(mine[row])
+            above, below = self._along(direction)(step), self._along(direction)(-step)
+            if above is not None and below is not None:
+                slope = self.rows[row] @ (above - below) / (2 * step)
+                right[row] = np.abs(slope - mine[row]) <= 1e-3 * np.abs(mine[row])
+        return right
 
     def _is_felt(self, vector: Array, direction: Array, step: float) -> bool:
         """Whether arrays of low precision move as far as they are told to, nearly."""
@@ -260,6 +285,7 @@ class Columns:
         wrong = ~estimate.agrees(mine, rtol, floor + 20 * slack)
         wrong &= ~_by_complex_step(self.moves, self.x, direction, self.rows, mine)
         wrong &= ~((mine == 0) & self._stands_still(direction))
+        wrong &= ~self._steep(direction, mine)
         moved = np.count_nonzero(direction)
         if estimate.kink.any() and np.count_nonzero(self.x == self.x[np.argmax(direction)]) > moved:
             wrong &= False  # a tie, at which it may be right to choose one of them
@@ -332,8 +358,8 @@ def _by_complex_step(moves: Moves, x: Array, direction: Array, rows: Array, foun
         if any(output.dtype.kind != "c" for output in outputs) or sum(o.size for o in outputs) != rows.shape[1]:
             return nothing  # it is not real for real numbers, or not of that shape
         results.append(rows @ np.concatenate([output.reshape(-1).imag for output in outputs]) / step)
-    plain = moves.at(x * (1 + 1e-9))
     start = moves.at(x)
+    plain = None if start is None else moves.beside(x * (1 + 1e-9), start)
     if plain is None or start is None:
         return nothing
     # Only where plain differences are hopeless: a relative change of a billionth changes the values by a thousandth.

@@ -12,14 +12,14 @@ from ...operators.language.declaration import Operator
 
 __all__ = ["numbers_in", "strings_in"]
 
-MOST: Final = 12
+MOST: Final = 12  # words
 DEPTH: Final = 4  # of functions that call functions
 
 
 def numbers_in(*things: Any) -> list[float]:
-    """The numbers in the code of operators and functions, of moderate size."""
-    found = [float(value) for thing in things for value in _constants(thing) if type(value) in (int, float)]
-    return [x for x in dict.fromkeys(abs(x) for x in found) if 1e-3 <= x <= 1e3][:MOST]
+    """The numbers in the code of operators and functions, without their signs."""
+    found = [abs(value) for thing in things for value in _constants(thing) if type(value) in (int, float)]
+    return [float(x) for x in dict.fromkeys(found) if x < 1e300]
 
 
 def strings_in(*things: Any) -> list[str]:

@@ -139,11 +139,14 @@ def _extrapolated(slopes: Array, roundoff: Array, order: int) -> tuple[Array, Ar
             better_here = np.isfinite(off[k]) & (off[k] < least)
             best = np.where(better_here, column[k], best)
             least = np.where(better_here, off[k], least)
-    # Slopes that go on growing as the step shrinks have no limit.
+    # Slopes that go on growing as the step shrinks have no limit, be it by the same amount each time, as a logarithm.
     with np.errstate(all="ignore"):
         growth = np.diff(np.log(np.abs(slopes[-8:]) + 1e-300), axis=0)
-    least = np.where((growth > 0.2).all(axis=0) & (np.abs(slopes[-1]) > 10), np.inf, least)
-    return best, least
+        endless = (growth > 0.2).all(axis=0) & (np.abs(slopes[-1]) > 10)
+        gained = np.diff(slopes[4:14], axis=0)
+        steadily = np.abs(gained[1:] / gained[:-1] - 1) < 0.05
+        endless |= steadily.all(axis=0) & (np.abs(gained) > 100 * roundoff[5:14]).all(axis=0)
+    return best, np.where(endless, np.inf, least)
 
 
 def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) -> Array | None:

@@ -35,6 +35,7 @@ def check_gradients(subject: Subject, example: Example, title: str, compared: bo
         _just_run(subject, example, title)
         return True
     recorded = _recorded(subject, example, title)
+    _nothing_forgotten(subject, example, title, recorded)
     outputs = recorded.differentiable
     if not outputs:
         return False
@@ -75,6 +76,34 @@ def check_gradients(subject: Subject, example: Example, title: str, compared: bo
         script = _replay(subject, example, title, starts[wrong.row])
         _fail(script, moves, wrong, recorded, outputs, rows[wrong.row])
     return True
+
+
+def _nothing_forgotten(subject: Subject, example: Example, title: str, recorded: Recorded) -> None:
+    """Results that have a gradient in the user's call have one here, or depend on nothing."""
+    forgotten = recorded.forgotten(subject.outputs)
+    if not forgotten or not all(np.isfinite(recorded.outputs[i]._array).all() for i in forgotten):
+        return
+    moves = Moves(lambda arrays: _picked(subject.values(example, arrays), forgotten), example.arrays, example.wanted)
+    m = sum(real_parts(recorded.outputs[i]._array).size for i in forgotten)
+    n = moves.start.size
+    if not m or not n or not np.isfinite(moves.start).all():
+        return
+    rows = np.eye(m) if m <= MOST_ROWS else _weights(m)
+    wrong = compare_columns(moves, _directions(moves, example, n), rows, np.zeros((len(rows), n)), lenient=True)
+    if wrong is None:
+        return
+    script = Script(subject, title, example)
+    script.leaves()
+    script.do(f"y = {script.expression()}")
+    paths = [path for path, _ in outputs_of(script["y"])]
+    script.lines.append("assert " + " and ".join(f"y{paths[i]}.requires_grad" for i in forgotten))
+    slot, _, _ = moves.element(int(np.flatnonzero(wrong.direction)[0]))
+    script.fail(
+        f"no gradient comes back from result {forgotten[0]}, which depends on {example.named(slot)}: finite "
+        f"differences say {wrong.low!r}",
+        found=0.0,
+        expected=wrong.low,
+    )
 
 
 def _recorded(subject: Subject, example: Example, title: str) -> Recorded:

@@ -167,6 +167,7 @@ def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation
             options = [value[::-1]]
             if all(0 <= item < ndim for item in value):
                 options.append(tuple(item - ndim for item in value))
+                options += [(*value[:i], value[i] - ndim, *value[i + 1 :]) for i in range(len(value))]
         else:
             options = [value[::-1], (value[0] + 1, *value[1:]), (*value[:-1], value[-1] + 1), (0, *value[1:])]
         return [option for option in dict.fromkeys(options) if option != value]

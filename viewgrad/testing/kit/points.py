@@ -39,6 +39,10 @@ POINTS: Final = (
     1e5,
     np.pi / 2,
 )
+# Numbers in the operator's own code that are tried.
+SMALLEST_OWN: Final = 1e-3
+LARGEST_OWN: Final = 1e3
+MOST_OWN: Final = 12
 
 
 def in_double_precision(example: Example) -> Example:
@@ -53,7 +57,7 @@ def at_special_points(subject: Subject, example: Example) -> Iterator[Example]:
     allowed = subject.domain
     options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})
     points = list(dict.fromkeys([*POINTS[:3], *options, *(-x for x in options), *POINTS[3:]]))
-    points += _between(points, subject.numbers)
+    points += _between(points, [x for x in subject.numbers if SMALLEST_OWN <= x <= LARGEST_OWN][:MOST_OWN])
     for slot in example.wanted:
         array = example.arrays[slot]
         if not array.size or array.size > 400:

@@ -267,6 +267,7 @@ class Check:
             script.fail(
                 "nothing was checked: no result requires grad, though arguments do: no gradient comes back from it"
             )
+        subject.outputs = len(outputs), tuple(i for i, (_, output) in enumerate(outputs) if output.requires_grad)
         self.report.add(title, 1)
 
     def _written(self, example: Example) -> tuple[int, ...]:

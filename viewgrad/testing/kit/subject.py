@@ -63,6 +63,7 @@ class Subject:
         numbers: those in its own code.
         strings: the words in its own code.
         written: the slots that it writes to; such an operator is called on clones.
+        outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
 
@@ -76,6 +77,7 @@ class Subject:
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
     written: tuple[int, ...] = ()
+    outputs: tuple[int, tuple[int, ...]] = (0, ())
     source: str = ""
 
     def fresh(self) -> Callable[..., Any] | None:
@@ -171,6 +173,13 @@ class Recorded:
     def differentiable(self) -> list[int]:
         """The numbers of the outputs that can be differentiated."""
         return [i for i, output in enumerate(self.outputs) if output.requires_grad and output.dtype.kind in "fc"]
+
+    def forgotten(self, known: tuple[int, tuple[int, ...]]) -> list[int]:
+        """The numbers of the outputs that can't be differentiated here, though in the call with those `known` ones."""
+        count, numbers = known
+        if len(self.outputs) != count:
+            return []
+        return [i for i in numbers if not self.outputs[i].requires_grad and self.outputs[i].dtype.kind in "fc"]
 
     def gradients(self, starts: dict[int, Array], **options: Any) -> list[Array]:
         """The gradients of the chosen leaves, zeros for None, where outputs have the gradients `starts`."""
