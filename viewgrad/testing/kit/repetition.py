@@ -118,7 +118,7 @@ def _other(array: Array) -> Array:
 
 
 def _turned(array: Array, start: int, stop: int | None) -> Array:
-    """The same values, a part of them in the other order: of the same sum, the same ends, or the same extremes."""
+    """An array of these values, a part of them in the other order: its sum, its ends or its extremes are as before."""
     changed = array.reshape(-1).copy()
     changed[start:stop] = changed[start:stop][::-1]
     return changed.reshape(array.shape)
