@@ -214,6 +214,58 @@ def test_integrals_of_functions():
     assert quad(lambda t: t * t, 0, 1)[0] == pytest.approx(1 / 3)
 
 
+def test_integrals_of_functions_are_scipys_at_singularities():
+    """SciPy extrapolates there: the gradient divides the intervals until it agrees with the value."""
+    from scipy import integrate as theirs
+
+    from viewgrad import numpy as tensors
+    from viewgrad.scipy.integrate import quad
+
+    k, end = vg.Tensor(1.3, requires_grad=True), vg.Tensor(2.0, requires_grad=True)
+    found = quad(lambda x: tensors.exp(-k * x) / tensors.sqrt(x), 0.0, 1.0)[0]
+    assert found.detach().item() == theirs.quad(lambda x: np.exp(-1.3 * x) / np.sqrt(x), 0.0, 1.0)[0]
+    slope = theirs.quad(lambda x: -np.exp(-1.3 * x) * np.sqrt(x), 0.0, 1.0)[0]
+    assert vg.autograd.grad(found, k)[0].item() == pytest.approx(slope, rel=1e-7)
+    found = quad(lambda x: tensors.arcsin(tensors.sqrt(1 - x * x / (end * end))) * k, 0.0, end)[0]
+    assert [each.item() for each in vg.autograd.grad(found, [k, end])] == pytest.approx([2.0, 1.3], rel=1e-6)
+    with pytest.raises(UnknownFunctionError, match="weight"):
+        quad(lambda x: k * x, 0.0, 1.0, weight="cos", wvar=2.0)
+    found = quad(lambda x: tensors.exp(1j * k * x), 0.0, 1.0, complex_func=True)[0]
+    assert complex(found.detach()) == pytest.approx((np.exp(1.3j) - 1) / 1.3j)
+
+
+def test_integrals_in_several_variables():
+    from scipy import integrate as theirs
+
+    from viewgrad import numpy as tensors
+    from viewgrad.scipy import integrate as ours
+
+    k, end = vg.Tensor(1.3, requires_grad=True), vg.Tensor(2.0, requires_grad=True)
+
+    def twice(module, exp, k, end):
+        return module.dblquad(lambda y, x: exp(-k * x * y), 0.0, end, lambda x: 0.0, lambda x: x * k)[0]
+
+    assert twice(ours, tensors.exp, k, end).detach().item() == twice(theirs, np.exp, 1.3, 2.0)
+    slopes = [each.item() for each in vg.autograd.grad(twice(ours, tensors.exp, k, end), [k, end])]
+    steps = [(1e-5, 0.0), (0.0, 1e-5)]
+    exact = [twice(theirs, np.exp, 1.3 + h, 2.0 + d) - twice(theirs, np.exp, 1.3 - h, 2.0 - d) for h, d in steps]
+    assert slopes == pytest.approx(np.array(exact) / 2e-5, rel=1e-6)
+    found = ours.nquad(lambda x, y: k * x * y, [lambda y: (0, y * k), (0, 1)])[0]
+    assert vg.autograd.grad(found, k)[0].item() == pytest.approx(3 * 1.3**2 / 8)
+    y = vg.Tensor(np.random.default_rng(0).normal(size=(2, 9)), requires_grad=True)
+    np.testing.assert_allclose(ours.romb(y, 0.5).detach().numpy(), theirs.romb(y.detach().numpy(), 0.5))
+    assert gradcheck(lambda y: ours.romb(y, 0.5), y)
+
+
+@pytest.mark.slow
+def test_integrals_in_three_variables():
+    from viewgrad.scipy.integrate import tplquad
+
+    k = vg.Tensor(1.3, requires_grad=True)
+    found = tplquad(lambda z, y, x: k * x * y * z * z, 0, 1, 0, 1, 0, lambda x, y: x * k)[0]
+    assert vg.autograd.grad(found, k)[0].item() == pytest.approx(4 * 1.3**3 / 30)
+
+
 @pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
 def test_differential_equations(method):
     from scipy import integrate as theirs

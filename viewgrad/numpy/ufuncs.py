@@ -85,7 +85,8 @@ class UniversalFunction:
                 del inputs[self._arguments :]
             return handler(*inputs, **kwargs)
         if carries_history(args) or carries_history(kwargs):
-            raise lost(f"numpy.{self.__name__}" + ("" if kind == "__call__" else f".{kind}"), self._way_out)
+            module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
+            raise lost(f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}"), self._way_out)
         return as_tensors(method(*map(plain_values, args), **plain_values(kwargs)))
 
 

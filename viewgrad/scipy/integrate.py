@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
+from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..numpy.values import as_argument, as_tensors, carries_history
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.modes import no_grad
-from ..tensor.tensor import Tensor
 from .initial_values import ode, odeint, solve_ivp
+from .steps import pinned, plain_number
 
 if TYPE_CHECKING:
 
@@ -59,6 +60,15 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     if initial is not None:
         sums = np.concatenate([y[..., :1] * 0.0 + initial, sums], -1)
     return np.moveaxis(sums, -1, axis)
+
+
+@made
+def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
+    """The integral of samples by Romberg's rule."""
+    if not holds_tensor((y, dx)):
+        return as_tensors(scipy.integrate.romb(y, dx, axis, show))
+    y = _samples(y)
+    return np.tensordot(y, scipy.integrate.romb(np.eye(y.shape[axis])), ((axis,), (0,))) * dx
 
 
 @made
@@ -110,16 +120,20 @@ def _rule() -> tuple[Any, Any]:
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
     """The integral of a function between two bounds; gradients flow to the bounds and to what the function refers to.
 
-    SciPy finds the intervals that are narrow enough; on each of them the function is integrated by Gauss's rule.
+    SciPy finds the value, and the intervals that are narrow enough. The gradient is that of Gauss's rule on them. They
+    are divided further where the two disagree, as they do at a singularity.
     """
     args = args if isinstance(args, tuple) else (args,)
+    if options.pop("complex_func", False):
+        real = quad(lambda *x: as_operand(func(*x)).real, a, b, args, **options)
+        imaginary = quad(lambda *x: as_operand(func(*x)).imag, a, b, args, **options)
+        return real[0] + 1j * imaginary[0], (real[1] ** 2 + imaginary[1] ** 2) ** 0.5
 
     def plain(x: float) -> float:
         with no_grad():
-            value = func(x, *args)
-        return float(plain_values(value.detach() if isinstance(value, Tensor) else value))
+            return plain_number(as_argument(func(x, *args)))
 
-    low, high = (float(plain_values(bound.detach() if isinstance(bound, Tensor) else bound)) for bound in (a, b))
+    low, high = plain_number(a), plain_number(b)
     found = scipy.integrate.quad(plain, low, high, full_output=1, **options)
     probe = func(
         as_operand(0.5 * (low + high))
@@ -129,17 +143,123 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
     )
     if not carries_history((a, b, probe)):
         return found if full_output else found[:2]
+    if options.get("weight") is not None:
+        raise lost("scipy.integrate.quad", "multiply the function by the weight, and leave weight out")
     information = found[2]
     count = information["last"]
-    starts, ends = information["alist"][:count], information["blist"][:count]
-    nodes, weights = _rule()
-    total: Any = 0.0
-    for start, end in zip(starts, ends):
-        for node, weight in zip(nodes, weights):
-            place = 0.5 * (start + end) + 0.5 * (end - start) * node
-            total = total + 0.5 * (end - start) * weight * _at(func, args, place, a, b, low, high)
-    result = (total, found[1])
+
+    def at(place: float) -> Any:
+        return _at(func, args, place, a, b, low, high)
+
+    intervals = list(zip(information["alist"][:count], information["blist"][:count]))
+    total = sum((_by_gauss(at, interval) for interval in _narrow_enough(at, intervals, found[0])), as_operand(0.0))
+    result = (pinned(total, found[0]), found[1])
     return (*result, information) if full_output else result
+
+
+def _by_gauss(function: Callable[[float], Any], interval: tuple[float, float]) -> Any:
+    """The integral over an interval, by Gauss's rule."""
+    start, end = interval
+    nodes, weights = _rule()
+    half = 0.5 * (end - start)
+    return sum(half * weight * function(0.5 * (start + end) + half * node) for node, weight in zip(nodes, weights))
+
+
+# Intervals are divided until Gauss's rule agrees with itself on their halves, to these digits of the whole.
+CLOSE: Final = 1e-11
+MOST_INTERVALS: Final = 300
+
+
+def _narrow_enough(
+    function: Callable[[float], Any], intervals: list[tuple[float, float]], found: float
+) -> list[tuple[float, float]]:
+    """Intervals on which Gauss's rule is exact enough, from those that SciPy found."""
+
+    def plain(interval: tuple[float, float]) -> float:
+        with no_grad():
+            return plain_number(_by_gauss(function, interval))
+
+    values = {interval: plain(interval) for interval in intervals}
+    close = CLOSE * max(abs(found), max(map(abs, values.values())))
+    if abs(sum(values.values()) - found) <= close:
+        return intervals
+    done: list[tuple[float, float]] = []
+    waiting = list(values)
+    while waiting:
+        start, end = interval = waiting.pop()
+        middle = 0.5 * (start + end)
+        halves = [(start, middle), (middle, end)]
+        if len(done) + len(waiting) > MOST_INTERVALS or not start < middle < end:
+            done.append(interval)
+            continue
+        for half in halves:
+            values[half] = plain(half)
+        if abs(sum(values[half] for half in halves) - values[interval]) <= close:
+            done.append(interval)
+        else:
+            waiting += halves
+    return done
+
+
+@made
+def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
+    """The integral of a function of several variables; gradients flow as those of `quad` do."""
+    given = () if args is None else args if isinstance(args, tuple) else (args,)
+
+    def plain_range(bounds: Any) -> Any:
+        if not callable(bounds):
+            return tuple(map(plain_number, bounds))
+        return lambda *outer: tuple(map(plain_number, bounds(*outer, *given)))
+
+    def plain(*x: float) -> float:
+        with no_grad():
+            return plain_number(as_argument(func(*x, *given)))
+
+    def integrated(*outer: Any) -> Any:
+        """The integral over the variables that are not given, the innermost first."""
+        place = len(ranges) - len(outer) - 1
+        if place < 0:
+            return func(*outer, *given)
+        bounds = ranges[place](*outer, *given) if callable(ranges[place]) else ranges[place]
+        each = opts[place] if isinstance(opts, (list, tuple)) else opts
+        more = each(*outer, *given) if callable(each) else each or {}
+        return quad(lambda x: integrated(x, *outer), *bounds, **more)[0]
+
+    found = scipy.integrate.nquad(plain, [plain_range(bounds) for bounds in ranges], opts=opts, full_output=full_output)
+    total = integrated()
+    return (pinned(total, found[0]), *found[1:]) if carries_history(total) else found
+
+
+@made
+def dblquad(
+    func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
+) -> Any:  # fmt: skip
+    """The integral of func(y, x) for x from `a` to `b` and y from gfun(x) to hfun(x)."""
+
+    def inner(*outer: Any) -> Any:
+        x = outer[0]
+        return [gfun(x) if callable(gfun) else gfun, hfun(x) if callable(hfun) else hfun]
+
+    return nquad(func, [inner, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
+
+
+@made
+def tplquad(
+    func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
+    epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
+) -> Any:  # fmt: skip
+    """The integral of func(z, y, x), as `dblquad`, and z from qfun(x, y) to rfun(x, y)."""
+
+    def innermost(*outer: Any) -> Any:
+        y, x = outer[:2]
+        return [qfun(x, y) if callable(qfun) else qfun, rfun(x, y) if callable(rfun) else rfun]
+
+    def inner(*outer: Any) -> Any:
+        x = outer[0]
+        return [gfun(x) if callable(gfun) else gfun, hfun(x) if callable(hfun) else hfun]
+
+    return nquad(func, [innermost, inner, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
 
 
 def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: float, high: float) -> Any:

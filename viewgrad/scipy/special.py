@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_tensors, carries_history, plain_values
+from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..operators.define import OPERATORS
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import LATE
+from .further_special import FURTHER
+from .implicit import root_by_elements
 
 if TYPE_CHECKING:
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 for _settle in LATE:
     _settle()  # SciPy is imported: what its functions mean on tensors is to be known below
 
-MADE: dict[str, Any] = {}
+MADE: dict[str, Any] = dict(FURTHER)
 
 
 def made(function: Any) -> Any:
@@ -198,5 +201,152 @@ def stdtr(df: Any, t: Any, **options: Any) -> Any:
     return np.where(middle, 0.5 + t * density, np.where(plain_values(t) > 0, 1 - outer, outer))
 
 
+# -- written by those above --------------------------------------------------------------------------------------------
+
+
+def _written(function: Any) -> Any:
+    """A function of tensors written by others here; without tensors, and by its other arguments, it is SciPy's."""
+    scipys = getattr(scipy.special, function.__name__)
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if options or not holds_tensor(args):
+            return as_tensors(scipys(*map(plain_values, args), **options))
+        return function(*(as_operand(as_argument(arg)) * 1.0 for arg in args))
+
+    return made(call)
+
+
+@_written
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transform of 1 + x."""
+    near = lmbda == 0
+    power = np.where(near, 1.0, lmbda)
+    return np.where(near, np.log1p(x), np.expm1(power * np.log1p(x)) / power)
+
+
+@_written
+def inv_boxcox(y: Any, lmbda: Any) -> Any:
+    """The inverse of the Box-Cox transform."""
+    near = lmbda == 0
+    power = np.where(near, 1.0, lmbda)
+    return np.where(near, np.exp(y), np.exp(np.log1p(power * np.where(near, 0.0, y)) / power))
+
+
+@_written
+def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
+    """The inverse of the Box-Cox transform of 1 + x."""
+    near = lmbda == 0
+    power = np.where(near, 1.0, lmbda)
+    return np.where(near, np.expm1(y), np.expm1(np.log1p(power * np.where(near, 0.0, y)) / power))
+
+
+@_written
+def huber(delta: Any, r: Any) -> Any:
+    """Huber's loss."""
+    return np.where(delta < 0, np.inf, np.where(np.abs(r) <= delta, r * r / 2, delta * (np.abs(r) - delta / 2)))
+
+
+@_written
+def pseudo_huber(delta: Any, r: Any) -> Any:
+    """Huber's loss, smoothed."""
+    return delta * delta * (np.sqrt(1 + (r / delta) ** 2) - 1)
+
+
+@_written
+def kl_div(x: Any, y: Any) -> Any:
+    """x * log(x / y) - x + y."""
+    return scipy.special.rel_entr(x, y) - x + y
+
+
+@_written
+def perm(N: Any, k: Any) -> Any:
+    """The number of ordered choices of `k` of `N` things."""
+    return FURTHER["poch"](N - k + 1, k)
+
+
+@_written
+def betaincc(a: Any, b: Any, x: Any) -> Any:
+    """The rest of the regularised incomplete beta function."""
+    return betainc(b, a, 1 - x)
+
+
+@_written
+def chdtr(v: Any, x: Any) -> Any:
+    """The distribution function of chi-squared."""
+    return MADE["gammainc"](v / 2, x / 2)
+
+
+@_written
+def chdtrc(v: Any, x: Any) -> Any:
+    """The survival function of chi-squared."""
+    return MADE["gammaincc"](v / 2, x / 2)
+
+
+@_written
+def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
+    """The distribution function of F."""
+    return betainc(dfn / 2, dfd / 2, dfn * x / (dfd + dfn * x))
+
+
+@_written
+def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
+    """The survival function of F."""
+    return betainc(dfd / 2, dfn / 2, dfd / (dfd + dfn * x))
+
+
+@_written
+def gdtr(a: Any, b: Any, x: Any) -> Any:
+    """The distribution function of gamma."""
+    return MADE["gammainc"](b, a * x)
+
+
+@_written
+def pdtr(k: Any, m: Any) -> Any:
+    """The distribution function of Poisson."""
+    return MADE["gammaincc"](np.floor(k) + 1, m)
+
+
+@_written
+def pdtrc(k: Any, m: Any) -> Any:
+    """The survival function of Poisson."""
+    return MADE["gammainc"](np.floor(k) + 1, m)
+
+
+@_written
+def bdtr(k: Any, n: Any, p: Any) -> Any:
+    """The distribution function of the binomial."""
+    return betainc(n - np.floor(k), np.floor(k) + 1, 1 - p)
+
+
+@_written
+def bdtrc(k: Any, n: Any, p: Any) -> Any:
+    """The survival function of the binomial."""
+    return betainc(np.floor(k) + 1, n - np.floor(k), p)
+
+
+def _inverse(name: str, forward: Any) -> None:
+    """The inverse, by its last argument, of a function that has gradients to all of its arguments."""
+    scipys = getattr(scipy.special, name)
+
+    def call(*args: Any) -> Any:
+        if not holds_tensor(args):
+            return as_tensors(scipys(*args))
+        *parameters, value = (as_operand(as_argument(arg)) * 1.0 for arg in args)
+        found = as_tensors(np.array(scipys(*map(plain_values, (*parameters, value)))))
+        parameters, value = [each.broadcast_to(found.shape) for each in parameters], value.broadcast_to(found.shape)
+        return root_by_elements(lambda x: forward(*parameters, x) - value, found)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`scipy.special.{name}`, differentiable by all of its arguments."
+    MADE[name] = call
+
+
+_inverse("gammaincinv", MADE["gammainc"])
+_inverse("gammainccinv", MADE["gammaincc"])
+_inverse("betaincinv", MADE["betainc"])
+_inverse("chdtri", MADE["chdtrc"])
+_inverse("fdtri", MADE["fdtr"])
+_inverse("stdtrit", MADE["stdtr"])
 globals().update(filled(scipy.special, MADE, frozenset(), {}))
 __all__ = public_names(scipy.special)

@@ -1,0 +1,144 @@
+"""Further functions of `viewgrad.scipy.special`: SciPy's values, and derivatives of the first and second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special as theirs
+
+import viewgrad as vg
+from viewgrad.autograd import gradcheck, gradgradcheck
+from viewgrad.errors import UnknownFunctionError
+from viewgrad.scipy import special as ours
+
+X = np.array([0.3, 0.7, 1.9, 3.4])
+UNIT = np.array([0.1, 0.35, 0.6, 0.9])
+SIGNED = np.array([-1.7, -0.2, 0.4, 2.1])
+
+# the arguments of each function, and the places of those that have gradients
+CASES = {
+    "expm1": ((SIGNED,), (0,)),
+    "log1p": ((X,), (0,)),
+    "exp2": ((SIGNED,), (0,)),
+    "exp10": ((UNIT,), (0,)),
+    "cbrt": ((X,), (0,)),
+    "cosm1": ((SIGNED,), (0,)),
+    "sindg": ((X * 20,), (0,)),
+    "cosdg": ((X * 20,), (0,)),
+    "tandg": ((X * 20,), (0,)),
+    "cotdg": ((X * 20,), (0,)),
+    "yv": ((1.5, X), (1,)),
+    "kv": ((0.5, X), (1,)),
+    "kve": ((1.3, X), (1,)),
+    "k0e": ((X,), (0,)),
+    "k1e": ((X,), (0,)),
+    "jvp": ((2, X, 1), (1,)),
+    "yvp": ((2, X, 1), (1,)),
+    "kvp": ((2, X, 1), (1,)),
+    "ivp": ((2, X, 2), (1,)),
+    "spherical_jn": ((2, X), (1,)),
+    "spherical_yn": ((1, X), (1,)),
+    "spherical_in": ((2, X), (1,)),
+    "spherical_kn": ((1, X), (1,)),
+    "struve": ((0.5, X), (1,)),
+    "hyp1f1": ((0.5, 1.5, SIGNED), (2,)),
+    "hyp0f1": ((1.5, SIGNED), (1,)),
+    "hyperu": ((0.5, 1.5, X), (2,)),
+    "loggamma": ((X,), (0,)),
+    "zeta": ((2.5, X), (1,)),
+    "poch": ((X, UNIT), (0, 1)),
+    "voigt_profile": ((SIGNED, UNIT, X), (0, 1, 2)),
+    "spence": ((X,), (0,)),
+    "owens_t": ((SIGNED, X), (0, 1)),
+    "ellipkinc": ((SIGNED, UNIT), (0, 1)),
+    "ellipeinc": ((SIGNED, UNIT), (0, 1)),
+    "ellipkm1": ((UNIT,), (0,)),
+    "eval_jacobi": ((3, 0.5, 1.5, UNIT), (3,)),
+    "eval_legendre": ((4, UNIT), (1,)),
+    "eval_gegenbauer": ((3, 1.5, UNIT), (2,)),
+    "eval_chebyt": ((5, UNIT), (1,)),
+    "eval_chebyu": ((4, UNIT), (1,)),
+    "eval_hermite": ((3, SIGNED), (1,)),
+    "eval_hermitenorm": ((3, SIGNED), (1,)),
+    "eval_laguerre": ((3, X), (1,)),
+    "eval_genlaguerre": ((3, 0.5, X), (2,)),
+    "lpmv": ((1, 3, UNIT), (2,)),
+    "boxcox1p": ((X, UNIT), (0, 1)),
+    "inv_boxcox": ((X, UNIT), (0, 1)),
+    "inv_boxcox1p": ((X, UNIT), (0, 1)),
+    "huber": ((1.0, SIGNED), (1,)),
+    "pseudo_huber": ((X, SIGNED), (0, 1)),
+    "kl_div": ((X, UNIT), (0, 1)),
+    "perm": ((X + 3, X), (0, 1)),
+    "betaincc": ((X, 1.5, UNIT), (0, 2)),
+    "chdtr": ((X, X), (0, 1)),
+    "chdtrc": ((X, X), (0, 1)),
+    "fdtr": ((X, 2.5, X), (0, 1, 2)),
+    "fdtrc": ((X, 2.5, X), (0, 2)),
+    "gdtr": ((X, 1.5, UNIT), (0, 1, 2)),
+    "pdtr": ((2.0, X), (1,)),
+    "pdtrc": ((2.0, X), (1,)),
+    "bdtr": ((1.0, 4, UNIT), (2,)),
+    "bdtrc": ((1.0, 4, UNIT), (2,)),
+    "gammaincinv": ((X, UNIT), (0, 1)),
+    "gammainccinv": ((X, UNIT), (0, 1)),
+    "betaincinv": ((X, 1.5, UNIT), (0, 2)),
+    "chdtri": ((X, UNIT), (0, 1)),
+    "fdtri": ((X + 2, 2.5, UNIT), (2,)),
+    "stdtrit": ((X + 2, UNIT), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_derivatives(name):
+    args, differentiable = CASES[name]
+    function, right = getattr(ours, name), getattr(theirs, name)(*args)
+    assert isinstance(function(*args), (vg.Tensor, float, np.generic))
+    leaves = [vg.Tensor(np.array(args[place], float), requires_grad=True) for place in differentiable]
+
+    def of(*leaves):
+        given = list(args)
+        for place, leaf in zip(differentiable, leaves):
+            given[place] = leaf
+        return function(*given)
+
+    found = of(*leaves)
+    np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-10, atol=1e-13)
+    assert gradcheck(of, leaves, rtol=1e-4, atol=1e-6)
+    assert gradgradcheck(of, leaves, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sici", "shichi", "fresnel", "airy"])
+def test_functions_of_several_values(name):
+    x = vg.Tensor(X, requires_grad=True)
+    for found, right in zip(getattr(ours, name)(x), getattr(theirs, name)(X)):
+        np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-12)
+    assert gradcheck(lambda x: vg.stack(getattr(ours, name)(x)), x)
+    assert gradgradcheck(lambda x: vg.stack(getattr(ours, name)(x)), x)
+
+
+@pytest.mark.parametrize("branch", [0, -1])
+def test_lambertw(branch):
+    z = vg.Tensor([-0.3, -0.1], requires_grad=True)
+    np.testing.assert_allclose(ours.lambertw(z, branch).detach().numpy(), theirs.lambertw([-0.3, -0.1], branch))
+    assert gradcheck(lambda z: ours.lambertw(z, branch).real, z)
+    assert gradcheck(lambda z: ours.lambertw(z, branch), vg.Tensor([0.5 + 1j, -2 + 0.3j], requires_grad=True))
+    assert gradgradcheck(lambda z: ours.lambertw(z, branch).real, z)
+
+
+def test_complex_functions():
+    z = vg.Tensor([0.5 + 1j, -0.2 + 0.3j], requires_grad=True)
+    for name in ("wofz", "loggamma"):
+        np.testing.assert_allclose(getattr(ours, name)(z).detach().numpy(), getattr(theirs, name)(z.detach().numpy()))
+    assert gradcheck(ours.wofz, z)
+
+
+def test_ellipkinc_beyond_a_quarter_turn_and_at_0():
+    phi, m = vg.Tensor([4.0, -7.0, 0.5], requires_grad=True), vg.Tensor([0.3, 0.8, 0.0], requires_grad=True)
+    for function in (ours.ellipkinc, ours.ellipeinc):
+        assert gradcheck(function, [phi, m])
+
+
+def test_an_order_that_has_a_history_is_refused():
+    with pytest.raises(UnknownFunctionError, match="order"):
+        ours.kv(vg.Tensor(1.0, requires_grad=True), 2.0)
