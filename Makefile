@@ -5,6 +5,7 @@
 #   make test    the whole test suite
 #   make docs    build the site, site/index.html; a broken link or an undocumented name fails
 #   make bench   compare with other engines, in an environment of its own
+#   make readme  put the figures of the last `make bench` into README.md and its picture
 #   make lint    ruff
 #   make types   mypy --strict
 #   make clean   remove the environments, caches and products
@@ -18,7 +19,7 @@ BENCH_BIN := $(BENCH_VENV)/bin
 # 100,000 nodes) are for long runs: `make test PYTEST_FLAGS="-n 2"`.
 PYTEST_FLAGS ?= -n 2 -m "not slow"
 
-.PHONY: demo panel test docs bench lint types clean
+.PHONY: demo panel test docs bench readme lint types clean
 # The targets share environments, and two pips in one environment spoil it.
 .NOTPARALLEL:
 # Without this, make deletes the interpreters as intermediate files.
@@ -38,6 +39,9 @@ docs: $(VENV)/.installed-docs
 
 bench: $(BENCH_VENV)/.installed-bench
 	$(BENCH_BIN)/python -m benchmarks
+
+readme: $(BENCH_VENV)/.installed-bench
+	$(BENCH_BIN)/python -m benchmarks.readme
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -27,6 +27,31 @@ def test_every_page_is_in_the_navigation():
     assert pages - set(re.findall(r"([\w/.-]+\.md)", navigation)) == set()
 
 
+def sections():
+    """Title and text of each section of the pages under docs/, by place."""
+    docs, found = ROOT / "docs", {}
+    for path in docs.rglob("*.md"):
+        for title, text in re.findall(r"^##+ (.*)\n((?:(?!^##).*\n)*)", path.read_text(), re.MULTILINE):
+            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            found[f"{path.relative_to(docs)}#{anchor}"] = title, text
+    return found
+
+
+def test_a_search_for_what_newcomers_ask_finds_the_answer_among_the_first():
+    import questions
+
+    assert set(questions.QUESTIONS.values()) <= sections().keys()
+    assert questions.unanswered(sections()) == []
+
+
+def test_what_newcomers_ask_is_answered_within_two_clicks():
+    import questions
+
+    # The first leads to a page, the second to a section in the table at its side.
+    front = set(re.findall(r"\]\(docs/([^)#]+)", (ROOT / "README.md").read_text()))
+    assert {answer.partition("#")[0] for answer in questions.QUESTIONS.values()} <= front
+
+
 @pytest.mark.parametrize(
     "page, text, expected",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ sys.path[:0] = [str(HERE), str(ROOT)]
 import blocks  # noqa: E402
 import gallery  # noqa: E402
 import links  # noqa: E402
+import questions  # noqa: E402
 import reference  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
 
@@ -44,7 +46,18 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Let links lead where their targets are in the site, and draw pictures."""
-    if page.file.src_uri.startswith(("guides/", "tutorials/")):  # what explains comes before what lists
-        page.meta.setdefault("search", {"boost": 4})
+    if page.file.src_uri.startswith(questions.EXPLAINING):
+        page.meta.setdefault("search", {"boost": questions.BOOST})
     markdown = blocks.with_pictures(markdown, page.file.src_uri)
     return blocks.shown(links.in_site(markdown, page.file.src_uri))
+
+
+def on_post_build(config: Any) -> None:
+    """Ask the search index what newcomers ask."""
+    index = json.loads((Path(config["site_dir"]) / "search" / "search_index.json").read_text())
+    sections = {}
+    for entry in index["docs"]:
+        page, _, anchor = entry["location"].partition("#")
+        sections[f"{page.rstrip('/')}.md#{anchor}"] = entry["title"], entry["text"]
+    for question in questions.unanswered(sections):
+        log.warning("a search for %r does not find %s", question, questions.QUESTIONS[question])

@@ -1,0 +1,78 @@
+"""Questions that newcomers ask, and where they are answered: each within two clicks from the front page, or one search.
+
+They are what people ask in the forums of libraries like this one, in the words that they search with: error messages
+of other libraries among them. A build of the site fails where a search does not find the answer among the first.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+__all__ = ["BOOST", "EXPLAINING", "FIRST", "QUESTIONS", "found", "unanswered"]
+
+EXPLAINING, BOOST = ("guides/", "tutorials/"), 4  # what explains comes before what lists
+FIRST = 5  # of what a search finds, so many are seen without scrolling
+TITLE = 4.0  # how much more a word in a title says than one in a text
+
+# What is searched for, and where the answer stands: a page under docs/, and a heading in it.
+QUESTIONS: Mapping[str, str] = {
+    "grad is None after backward": "guides/faq.md#why-is-my-grad-none",
+    "leaf that requires grad used in an in-place operation": "guides/errors.md#leafinplaceerror",
+    "backward through the graph a second time": "guides/errors.md#freedgrapherror",
+    "modified by an inplace operation": "guides/coming-from-pytorch.md#what-pytorch-refuses",
+    "output with several elements": "guides/faq.md#how-do-i-differentiate-an-output-with-several-elements",
+    "convert a tensor to a numpy array": "guides/faq.md#how-do-i-get-a-number-or-an-array-out-of-a-tensor",
+    "gradients add up, set to zero": "guides/faq.md#why-do-my-gradients-add-up",
+    "Hessian vector product": "guides/faq.md#how-do-i-get-a-hessian-and-which-api-do-i-take",
+    "where does the NaN come from": "guides/faq.md#where-did-the-nan-come-from",
+    "memory grows in a training loop": "guides/faq.md#how-much-memory-does-a-graph-keep-and-why",
+    "scipy minimize with gradients": "guides/faq.md#how-do-i-use-scipyoptimize",
+    "save parameters to disk": "guides/faq.md#how-do-i-save-to-disk",
+    "at[].set in a scan": "guides/coming-from-jax.md#a-scan-is-a-loop",
+    "update a parameter in place": "guides/faq.md#how-do-i-update-a-parameter",
+    "which NumPy functions work": "guides/faq.md#which-numpy-functions-work",
+    "slow loop, make it faster": "guides/faq.md#my-gradients-are-right-and-slow-what-can-i-do",
+}
+
+
+def unanswered(sections: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The questions whose answers a search does not find among the first.
+
+    Arguments:
+        sections: title and text of each section, by place, as in `guides/faq.md#how-do-i-save-to-disk`.
+    """
+    return [question for question, answer in QUESTIONS.items() if answer not in found(question, sections)[:FIRST]]
+
+
+def found(query: str, sections: Mapping[str, tuple[str, str]]) -> list[str]:
+    """What a search finds, best first: the places of sections.
+
+    Source: Robertson and Zaragoza, "The probabilistic relevance framework: BM25 and beyond" (2009), with weights for
+    titles.
+    """
+    counts = {place: _counts(title, text) for place, (title, text) in sections.items()}
+    mean = sum(counter.total() for counter in counts.values()) / len(counts)
+    scores: Counter[str] = Counter()
+    for word in set(_words(query)):
+        holders = [place for place, counter in counts.items() if word in counter]
+        rarity = math.log(1 + (len(counts) - len(holders) + 0.5) / (len(holders) + 0.5))
+        for place in holders:
+            often, length = counts[place][word], counts[place].total() / mean
+            boost = BOOST if place.startswith(EXPLAINING) else 1
+            scores[place] += boost * rarity * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length))
+    return [place for place, _ in scores.most_common()]
+
+
+def _counts(title: str, text: str) -> Counter[str]:
+    counts: Counter[str] = Counter(_words(text))
+    for word in _words(title):
+        counts[word] += TITLE  # type: ignore[assignment]
+    return counts
+
+
+def _words(text: str) -> Sequence[str]:
+    """The words of a text, without endings, so that a plural finds its singular."""
+    return [re.sub(r"(?<=\w{3})(s|ed|ing|es)$", "", word) for word in re.findall(r"[a-z_]+", text.lower())]
