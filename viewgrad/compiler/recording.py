@@ -15,6 +15,7 @@ from ..symbolic.trace import Binder, argument_names, observing
 from ..symbolic.tracer import Tracer
 from ..symbolic.types import TensorType
 from ..tensor.tensor import Tensor
+from .extrema import extrema_by_value
 
 __all__ = ["Recording", "recorded"]
 
@@ -56,7 +57,8 @@ def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], lim
     if tracer.refusal is not None:
         return Recording(f(*args, **keywords), None, [], tracer.refusal)
     with observing(tracer):
-        result = f(*args, **keywords)
+        with extrema_by_value():
+            result = f(*args, **keywords)
         if tracer.refusal is None:
             try:
                 assert binder is not None
