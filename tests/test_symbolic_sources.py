@@ -1,12 +1,115 @@
-"""Lines that a drawn source program has found, traced: as a graph, against the eager run."""
+"""Source programs, as people write them for NumPy, traced: as a graph, and as one step of the eager graph."""
+
+import warnings
 
 import numpy as np
 import pytest
-from symbolic_checks import check
+from source_programs import ALLOWED, SourceProgram
+from symbolic_checks import assert_close, check
 
 import viewgrad as vg
-from viewgrad.errors import EscapeError
-from viewgrad.symbolic import trace
+from viewgrad.errors import EscapeError, ScalarWriteError
+from viewgrad.symbolic import function_of, trace
+
+BATCHES = 2
+SHARE = 40  # of the drawn programs that are checked here
+
+
+def as_function(program):
+    """A program as a function of its leaves; it gives everything that its lines have bound."""
+
+    def function(*leaves):
+        found = program.run(dict(zip(program.leaves, leaves, strict=True)))
+        values = [value for name, value in found.items() if name[0] == "v" and isinstance(value, vg.Tensor)]
+        return tuple(value for value in values if value.dtype.kind in "fc")
+
+    return function
+
+
+def leaves_of(program):
+    return [vg.Tensor(leaf.copy(order="K"), requires_grad=True) for leaf in program.leaves.values()]
+
+
+def weighted(results, function):
+    """A real number made of all elements of the results."""
+    total = 0.0
+    for number, each in enumerate(results):
+        weights = function(np.arange(each.size).reshape(each.shape) + number).astype(each.real.dtype)
+        total = total + (each * weights).sum().real
+    return total
+
+
+def sharing(results):
+    """Which results share memory."""
+    arrays = [each._array for each in results]
+    return [
+        type(one) is type(other) is np.ndarray and np.shares_memory(one, other)
+        for number, one in enumerate(arrays)
+        for other in arrays[:number]
+    ]
+
+
+def outcome(function, leaves):
+    """What a function gives, before and after writes to its results, with the first two derivatives; who shares."""
+    results = function(*leaves)
+    total = weighted(results, np.cos)
+    shared = sharing(results)
+    for each in results:
+        try:
+            each.mul_(0.5)
+        except (ScalarWriteError, RuntimeError):  # a scalar, or a view that overlaps itself
+            continue
+    total = total + weighted(results, np.sin)
+    found = [total]
+    for _ in range(2):
+        if not found[-1].requires_grad:
+            break
+        gradients = vg.autograd.grad(found[-1], leaves, create_graph=True, materialize_grads=True)
+        found += [*gradients, sum((g * g).sum().real for g in gradients)]
+    return [each.detach().numpy() for each in found], shared
+
+
+def compare_as_one_step(program):
+    """Check that the traced function behaves in eager code as the function does."""
+    function = as_function(program)
+    traced = function_of(function, *leaves_of(program))
+    expected, shared = outcome(function, leaves_of(program))
+    found, shared_now = outcome(traced, leaves_of(program))
+    assert shared_now == shared, str(program)
+    for number, other in enumerate(expected):
+        assert_close(found[number] if number < len(found) else None, other, f"{program}, item {number}", 1e-6)
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_drawn_source_programs(request, batch):
+    number = request.config.getoption("--programs") // (SHARE // 2 * BATCHES)
+    first = request.config.getoption("--programs-seed") * 1_000_000 + batch * number + 500_000
+    compared = 0
+    for seed in range(first, first + number):
+        program = SourceProgram(seed)
+        function = as_function(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                results = function(*leaves_of(program))
+            except Exception as error:
+                if any(text in str(error) for text in ALLOWED):
+                    continue
+                raise
+            if not any(each.requires_grad for each in results):
+                continue
+            try:
+                leaves = [leaf.copy(order="K") for leaf in program.leaves.values()]
+                check(function, leaves, str(program), make=lambda program=program: leaves_of(program))
+            except EscapeError:  # np.unique and the like: the program is that of these values alone
+                continue
+            compare_as_one_step(program)
+        compared += 1
+    assert compared > number // 2
+
+
+# -- single lines that a drawn program has found -----------------------------------------------------------------------
+
 
 LINES = {
     "a new axis of a scalar": lambda x: (x.sum()[None] * x, np.expand_dims(x.sum(), 0), x.sum()[..., None]),
@@ -21,6 +124,33 @@ LINES = {
     "closeness": lambda x: x * 2.0 if np.allclose(x, x + 1e-12) and np.array_equal(x, x) else x,
     "a scalar that becomes a leaf": lambda x: (x.sum().detach().requires_grad_() * x).sum(),
 }
+
+
+ROOTS = {
+    "a root that a mask leaves out": lambda x: np.where(x > 0, np.sqrt(abs(x)), 0.0),
+    "a quotient that a mask leaves out": lambda x: np.where(x > 0, 1.0 / x, x) * x,
+    "the deviation of one number": lambda x: np.std(x[:1]) * x + x.sum() ** 2,
+    "a power that a mask leaves out": lambda x: np.where(x > 0, abs(x) ** 0.5 * np.log(abs(x)), x),
+    "a gradient inside": lambda x: vg.func.grad(lambda y: np.where(y > 0, np.sqrt(abs(y)), 0.0).sum())(x) * x,
+    "a tangent inside": lambda x: vg.func.jvp(lambda y: np.sqrt(y * y), (x,), (np.sign(x),))[1] * x,
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_where_nothing_flows_it_is_zero_in_a_graph_too(name):
+    function = ROOTS[name]
+    traced = function_of(function, vg.Tensor([1.0, 4.0], requires_grad=True))  # where everything flows
+    for values in ([0.0, 4.0], [4.0, 0.0], [2.0, 3.0]):
+        outcomes = []
+        for each in (function, traced):
+            with np.errstate(all="ignore"):
+                x = vg.Tensor(values, requires_grad=True)
+                y = each(x)
+                (first,) = vg.autograd.grad(y.sum(), x, create_graph=True)
+                (second,) = vg.autograd.grad((first * first).sum(), x)
+            outcomes.append([t.detach().numpy() for t in (y, first, second)])
+        for ours, other in zip(outcomes[1], outcomes[0], strict=True):
+            np.testing.assert_allclose(ours, other, err_msg=f"{name} at {values}")
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -12,7 +12,7 @@ from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.creation import as_operand, from_number
 from ..tensor.modes import no_grad
 from ..tensor.node import new
-from ..tensor.observers import array_of
+from ..tensor.observers import array_of, observed
 from ..tensor.saved import SavedConstant
 from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
 from ..views.geometry import TensorGeometry
@@ -226,6 +226,8 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
     Where nothing flows and the formula gives no number, it is not computed at all: also its own derivatives might be
     infinite there. See Note [Where nothing flows] in docs/notes/declarations.md.
     """
+    if observed() is not None:  # whose record is to hold for other values
+        return TENSOR_FUNCTIONS.where_flowing(formula(grad, *tensors), grad)  # type: ignore[no-any-return]
     with no_grad():
         product = formula(grad, *tensors)._array
     flows = ~(np.isnan(product) & (grad._array == 0))

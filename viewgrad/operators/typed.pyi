@@ -868,6 +868,9 @@ def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: b
 def where(condition: _TensorLike, self: _TensorLike, other: _TensorLike) -> Tensor:
     """The first value where the condition is true, the second elsewhere."""
 
+def where_flowing(self: _TensorLike, other: _TensorLike) -> Tensor:
+    """The first, a product with the second, but 0 where the second is 0 and the product is no number."""
+
 def window_spread(self: _TensorLike, extents: Any, kernel: Any, window: Any) -> Tensor:
     """Zeros with the given last extents, to which each value was added everywhere in its window."""
 

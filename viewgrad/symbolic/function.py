@@ -130,7 +130,9 @@ class DifferentiableGraph(Function):
         assert gradient is not None
         arriving = [grads[number] for number in gradient.df_input_vjps]
         undefined = [number for number, grad in enumerate(arriving) if grad is None]
-        found = function.reverse(undefined)([*arriving, *ctx.saved_tensors])
+        reverse = function.reverse(undefined)
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing flows; see Note [Where nothing flows]
+            found = reverse([*arriving, *ctx.saved_tensors])
         result: list[Any] = [None] * (len(function.graph.inputs) + 1)
         for number, grad in zip(gradient.df_output_vjps, found, strict=True):
             result[number + 1] = grad

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import ForeignTypeError
-from ...tensor.modes import GRAD, current_mode
+from ...tensor.modes import GRAD, TRACE, current_mode
 from ...tensor.node import ONE_EDGE, TWO_EDGES, UNFINISHED, Edge, Node, new, next_sequence_nr
 from ...tensor.ownership import ALONE_IN_NODE, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
@@ -98,6 +98,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "SavedTensor": SavedTensor,
     "ScalarOfOne": ScalarOfOne,
     "ScalarOfTwo": ScalarOfTwo,
+    "TRACE": TRACE,
     "TWO_EDGES": TWO_EDGES,
     "UNDECIDED": UNDECIDED,
     "UNFINISHED": UNFINISHED,

@@ -204,11 +204,13 @@ class NodeWriter:
             return [f"{indent}{targets} = {product}  # {self.operator.row}"]
         grad = "grad._array" if recorded else "grad"
         flowing = f"arrays.flowing({product}, grad)"
+        traced = ""
         if recorded:
+            traced = " and not current_mode() & TRACE"
             read = ", ".join(["grad", *(name for name in (*formula.reads, *formula.results))])
             flowing = f"flowing_elements(lambda {read}: {product}, {read})"
         return [
-            f"{indent}if {grad}.size < MANY_ELEMENTS and nonzeros({grad}) == {grad}.size:",
+            f"{indent}if {grad}.size < MANY_ELEMENTS and nonzeros({grad}) == {grad}.size{traced}:",
             f"{indent}    {targets} = {product}  # {self.operator.row}",
             f"{indent}else:",
             f"{indent}    with errstate(divide='ignore', invalid='ignore'):",

@@ -231,6 +231,12 @@ row(
     doc="The tensor with `value` where the mask is true.",
 )
 row(
+    "where_flowing(self, other)", lambda product, grad: np.array(flowing(*np.broadcast_arrays(product, grad))),
+    {"self": "masked_fill(grad, isnan(self) & (other == 0), 0)", "other": NOT},
+    forward_derivative="masked_fill(self_t, isnan(self_p) & (other_p == 0), 0)", elementwise=True, method=False,
+    kinds="fc", doc="The first, a product with the second, but 0 where the second is 0 and the product is no number.",
+)
+row(
     "clip(self, min=None, max=None)", lambda self, min=None, max=None: np.clip(self, min, max),
     {
         "self": "masked_fill(grad, outside(self, min, max), 0)",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.observers import array_of
+from ...tensor.observers import array_of, observed
 from ...tensor.tensor import Tensor
 from ...views.specs import match_spec
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
@@ -58,6 +58,8 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
     See Note [Where nothing flows] in docs/notes/declarations.md.
     """
     recorded = isinstance(product, Tensor)
+    if recorded and observed() is not None:  # whose record is to hold for other values
+        return call("where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
     array = product._array if recorded else product
     if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is no number as soon as one of them is
         return product
@@ -75,6 +77,8 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
 @formula_function
 def still_elements(tangent: Any) -> Any:
     """Where a tangent is 0; None where it is so nowhere."""
+    if observed() is not None:
+        return tangent.detach() == 0
     still = tangent._array == 0
     return still if still.any() else None
 
@@ -82,7 +86,9 @@ def still_elements(tangent: Any) -> Any:
 @formula_function
 def keep_still(tangent: Any, still: Any) -> None:
     """In place: 0 where a tangent was 0 before and is not a number now."""
-    if still is not None:
+    if isinstance(still, Tensor):
+        tangent.masked_fill_(tangent.detach().isnan() & still, 0)
+    elif still is not None:
         still &= np.isnan(tangent._array)
         if still.any():
             tangent.masked_fill_(still, 0)
