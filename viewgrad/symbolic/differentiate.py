@@ -12,11 +12,12 @@ from typing import Any
 from .backward import BackwardWriter
 from .gradient import Gradient
 from .graph import Block, BlockNode, Graph, Node, Value
+from .numbers import lower_numbers
 from .passes.common_subexpressions import eliminate_common_subexpressions
 from .passes.constants import pool_constants
 from .passes.dead_code import eliminate_dead_code
 from .passes.grad_of import inline_grad_of
-from .passes.tuples import lower_tuples
+from .passes.tuples import lower_all_tuples
 
 __all__ = ["differentiate"]
 
@@ -29,7 +30,7 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
     """Differentiate a graph with respect to its inputs that require grad.
 
     Arguments:
-        graph: the graph.
+        graph: the graph. Inputs and outputs that are tuples or lists are their items, one after the other.
         copy: whether to leave it as it is; otherwise it becomes `Gradient.f`.
 
     Returns:
@@ -48,7 +49,8 @@ def differentiate(graph: Graph, *, copy: bool = True) -> Gradient:
     """
     f = graph.clone() if copy else graph
     inline_grad_of(f.block)
-    lower_tuples(f.block)
+    lower_all_tuples(f)
+    lower_numbers(f)
     eliminate_common_subexpressions(f.block)
     forced: set[Value] = set()
     while True:

@@ -22,6 +22,7 @@ from .steps import Step
 from .types import Window
 
 __all__ = [
+    "UNPACKING",
     "add_into",
     "check_guard",
     "copied",
@@ -49,6 +50,8 @@ def run_node(node: Node, inputs: Sequence[Any], where: Callable[[Node], str]) ->
     if rule is not None:
         result = rule(node.attributes, *inputs)
         return (result,)
+    if node.kind in UNPACKING:
+        return tuple(inputs[0])
     if node.kind == "guard":
         check_guard(node.attributes[0], node.attributes[1], inputs[0], where(node))
         return ()
@@ -241,6 +244,9 @@ def _detach(attributes: Any, value: Any) -> Any:
     return value
 
 
+UNPACKING: Final = frozenset({"ListUnpack", "TupleUnpack"})
+
+
 def _autograd_add(attributes: Any, first: Any, second: Any) -> Any:
     return second if first is None else first if second is None else np.asarray(first + second)
 
@@ -260,6 +266,8 @@ RULES: Final[dict[str, Callable[..., Any]]] = {
     "winners_at": _winners_at,
     "sum_to_size": _sum_to_size,
     "detach": _detach,
+    "ListConstruct": lambda attributes, *items: list(items),
+    "TupleConstruct": lambda attributes, *items: items,
     "AutogradZero": lambda attributes: None,
     "AutogradAdd": _autograd_add,
 }

@@ -9,15 +9,16 @@ import numpy as np
 
 from ..autograd.function.api import Function
 from ..errors import GraphError
-from ..func.tree import Structure, flatten, unflatten
+from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
 from ..tensor.creation import from_numpy
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, is_scalar
 from ..tensor.windows import address_of
 from .differentiate import differentiate
 from .gradient import Gradient
 from .graph import Graph
 from .memory import owner_of
+from .numbers import number_given
 from .on_tensors import run_on_tensors
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .signature import InputSpec, ResultSpec, Signature
@@ -195,19 +196,21 @@ class TracedFunction:
 
     def bound(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Tensor]:
         """The tensors that are the inputs of the graph."""
-        leaves, structure = flatten((args, keywords))
+        _, structure = flatten((args, keywords))
         signature = self.signature
-        if not same_structure(structure, signature.arguments):
-            raise GraphError("the arguments have another structure than those that the function was traced with")
+        other = difference(signature.arguments, structure, "")
+        if other is not None:
+            raise GraphError(f"the arguments have another structure than when the function was traced: {other}")
+        leaves = leaves_like(signature.arguments, (args, keywords), "the arguments")  # of dicts in another order too
         for number, wanted in signature.fixed.items():
             if not is_same(leaves[number], wanted):
                 raise GraphError(
                     f"the function was traced with {wanted!r} where it is given {leaves[number]!r}; numbers belong to "
-                    "the graph: pass a tensor, or trace the function again"
+                    "the graph: trace it with numbers='inputs', pass a tensor, or trace the function again"
                 )
         inputs: list[Tensor] = []
         for spec in signature.inputs:
-            leaf = spec.tensor if spec.kind == "closure" else leaves[spec.leaf]
+            leaf = spec.tensor if spec.kind == "closure" else number_given(leaves[spec.leaf])
             inputs.append(checked(from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf, spec))
         check_sharing(inputs, signature.inputs)
         return inputs
@@ -251,29 +254,71 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
     histories: dict[int, int] = {}
     first: dict[int, tuple[Tensor, InputSpec]] = {}
     for tensor, spec in zip(inputs, specs, strict=True):
+        if is_scalar(tensor):  # which shares no memory: it may stand for several, but not several for one
+            if first.setdefault(spec.memory, (tensor, spec))[0] is not tensor:
+                raise other_sharing(spec)
+            continue
         owner = owner_of(tensor._array)
         root = tensor if tensor._view is None else tensor._view.base
         same = owners.setdefault(id(owner), spec.memory) == spec.memory
         same = same and histories.setdefault(id(root), spec.history) == spec.history
         if spec.memory in first:
             other, theirs = first[spec.memory]
-            assert spec.place is not None and theirs.place is not None
-            distance = address_of(tensor._array) - address_of(other._array)
-            same = same and owner is owner_of(other._array) and distance == spec.place[0] - theirs.place[0]
-            same = same and tensor._array.strides == spec.place[1]
+            same = same and is_placed_alike(tensor, other, spec, theirs)
         else:
             first[spec.memory] = (tensor, spec)
         if not same:
-            raise GraphError(
-                f"the argument {spec.path} shares memory with others in another way than when the function was traced"
-            )
+            raise other_sharing(spec)
 
 
-def same_structure(first: Structure, second: Structure) -> bool:
-    """Whether two trees are put together alike."""
-    return bool(first == second)
+def other_sharing(spec: InputSpec) -> GraphError:
+    """What is wrong where an input shares memory with others that it did not share with."""
+    return GraphError(
+        f"the argument {spec.path} shares memory with others in another way than when the function was traced"
+    )
+
+
+def is_placed_alike(tensor: Tensor, other: Tensor, spec: InputSpec, theirs: InputSpec) -> bool:
+    """Whether two tensors lie in one memory as two inputs did."""
+    assert spec.place is not None and theirs.place is not None
+    distance = address_of(tensor._array) - address_of(other._array)
+    return bool(
+        owner_of(tensor._array) is owner_of(other._array)
+        and distance == spec.place[0] - theirs.place[0]
+        and tensor._array.strides == spec.place[1]
+    )
+
+
+def difference(wanted: Structure, given: Structure, path: str) -> str | None:
+    """Where two trees `(args, keywords)` are put together differently; None where they are not."""
+    if isinstance(wanted, Branch) and isinstance(given, Branch):
+        if wanted.kind is not given.kind or {*wanted.keys} != {*given.keys}:
+            one, other = [f"a {each.kind.__name__} of {', '.join(map(repr, each.keys))}" for each in (wanted, given)]
+            return f"{path} was {one}, and is {other}"
+        children = dict(zip(given.keys, given.children, strict=True))
+        for key, child in zip(wanted.keys, wanted.children, strict=True):
+            found = difference(child, children[key], f"{path}[{key!r}]")
+            if found is not None:
+                return found
+        return None
+    if isinstance(wanted, Fixed) and isinstance(given, Fixed):
+        same = is_same(wanted.value, given.value)
+        return None if same else f"{path} was {wanted.value!r}, and is {given.value!r}"
+    same = type(wanted) is type(given)
+    return None if same else f"{path} was {told_of(wanted)}, and is {told_of(given)}"
+
+
+def told_of(structure: Structure) -> str:
+    """What a tree is, in a message."""
+    if isinstance(structure, Branch):
+        return f"a {structure.kind.__name__}"
+    return repr(structure.value) if isinstance(structure, Fixed) else "a tensor, an array or a float"
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Whether two numbers are the same, of one type."""
-    return type(value) is type(other) and (value == other or (value != value and other != other))
+    """Whether two numbers, or other things that a program was traced with, are the same, of one type."""
+    if type(value) is not type(other):
+        return False
+    if isinstance(value, (float, complex, np.inexact)):
+        return repr(value) == repr(other)  # zeros have signs, and NaN is NaN
+    return value is other or bool(value == other)

@@ -314,6 +314,12 @@ class Block:
         """More inputs."""
         return self.params.add_outputs(types)
 
+    def order_inputs(self, values: Iterable[Value]) -> None:
+        """Let these of its inputs be all of them, in this order; nobody may use the others."""
+        values = tuple(values)
+        assert not any(value.is_used for value in {*self.inputs}.difference(values))
+        self.params._output = values[0] if len(values) == 1 else values
+
     def add_output(self, value: Value | None) -> int:
         """One more output; returns its number."""
         self.add_outputs((value,))

@@ -26,6 +26,7 @@ from .graph import Graph, Node, Value
 from .kinds import operator_of
 from .passes.grad_of import inline_grad_of
 from .passes.last_use import WRITES, LastUse, last_uses
+from .passes.tuples import has_tuples, lower_all_tuples
 from .steps import Step
 from .types import TensorType, Window, row_strides
 
@@ -65,7 +66,8 @@ def program_of(graph: Graph, name: str = "graph") -> Program:
     """Write a graph as source, and compile it.
 
     Arguments:
-        graph: the graph; its linear blocks are taken to have defined gradients.
+        graph: the graph; its linear blocks are taken to have defined gradients. For inputs and outputs that are tuples
+            or lists it takes and gives their items, one after the other.
         name: what its function is called.
 
     Example:
@@ -79,9 +81,10 @@ def program_of(graph: Graph, name: str = "graph") -> Program:
         >>> program([np.zeros(2)])
         (array([2., 2.]),)
     """
-    if any(node.blocks for node in graph.block):
+    if any(node.blocks for node in graph.block) or has_tuples(graph):
         graph = graph.clone()
         inline_grad_of(graph.block)
+        lower_all_tuples(graph)
     return Writer(graph, name).program()
 
 

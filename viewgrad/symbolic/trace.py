@@ -18,6 +18,7 @@ from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.windows import address_of
 from .graph import Graph, Value
 from .memory import Memory, identified, owner_of, remember
+from .numbers import WEAK, check_numbers, number_traced
 from .randomness import Generators
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature
 from .tracer import Tracer
@@ -39,7 +40,9 @@ class Record:
     result: Any
 
 
-def trace(f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", **keywords: Any) -> Graph:
+def trace(
+    f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", numbers: str = "fixed", **keywords: Any
+) -> Graph:
     """The graph of a function, from one run of it.
 
     The function runs as ever: what it writes to is written to. The graph is that of this run. It holds for arguments of
@@ -49,10 +52,12 @@ def trace(f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", *
 
     Arguments:
         f: any function of tensors, in trees of any nesting.
-        example_inputs: its arguments. NumPy arrays among them are given to it as tensors over their memory; Python
-            numbers belong to the program.
+        example_inputs: its arguments. NumPy arrays among them are given to it as tensors over their memory.
         escapes: what becomes of a value that leaves the library, by `item()`, `float()` or `numpy()`: "error", or
             "guard", which checks in each run that it is the same.
+        numbers: what floats and complex numbers among the arguments are: "fixed" for a part of the program, whose
+            function takes no others, or "inputs", to which gradients flow. The function is given scalars for them, as
+            of `np.float64`. Integers, bools and strings are always a part of it.
         keywords: further arguments.
 
     Returns:
@@ -61,7 +66,8 @@ def trace(f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", *
 
     Raises:
         EscapeError: for a value that leaves the library, with the file and line.
-        TraceError: for what no graph can hold.
+        TraceError: for what no graph can hold. With `numbers="inputs"` that is also a number that meets a narrower
+            dtype, such as float32: it would take that dtype, and an input has its own.
 
     Example:
         >>> import viewgrad as vg
@@ -78,7 +84,7 @@ def trace(f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", *
           %5 : float64[3] = write(%1, %4; window([2], [1], 1))
           return (%5)
     """
-    return record(f, example_inputs, keywords, escapes=escapes).graph
+    return record(f, example_inputs, keywords, escapes=escapes, numbers=numbers).graph
 
 
 def record(
@@ -87,6 +93,7 @@ def record(
     keywords: Mapping[str, Any] | None = None,
     *,
     escapes: str = "error",
+    numbers: str = "fixed",
     limit: int | None = None,
 ) -> Record:
     """Run a function as ever, and record what it does; see `trace`.
@@ -95,11 +102,16 @@ def record(
         f: the function.
         args, keywords: its arguments.
         escapes: "error" or "guard".
+        numbers: "fixed" or "inputs".
         limit: how many nodes there may be.
     """
     leaves, structure = flatten((tuple(args), dict(keywords or {})))
     tracer = Tracer(escapes, limit=limit)
     given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    if numbers == "inputs":
+        given = [number_traced(leaf) for leaf in given]
+    elif numbers != "fixed":
+        raise ValueError(f"numbers is 'fixed' or 'inputs', not {numbers!r}")
     binder = Binder(tracer, given, structure, argument_names(f))
     bound_args, bound_keywords = unflatten(structure, given)
     generators = Generators()
@@ -111,8 +123,9 @@ def record(
                 f"the function has drawn random numbers from {drawn}, which its graph would hold fixed; draw them "
                 "before, and pass them as tensors"
             )
-        signature = binder.signature(structure, leaves, result)
+        signature = binder.signature(structure, given, result)
     tracer.graph.signature = signature
+    check_numbers(tracer.graph, [value for leaf, _, value in binder.tensors if type(leaves[leaf]) in WEAK])
     return Record(tracer.graph, result)
 
 
@@ -219,7 +232,7 @@ class Binder:
                     tensor._view is not None,
                 )
             )
-        fixed = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, (Tensor, np.ndarray))}
+        fixed = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, Tensor)}
         return Signature(
             structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed
         )

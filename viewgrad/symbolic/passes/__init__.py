@@ -7,7 +7,7 @@ from .grad_of import inline_grad_of, specialize_autograd_zero
 from .inlining import insert_graph
 from .last_use import LastUse, last_uses
 from .sum_to_size import fold_sum_to_size
-from .tuples import lower_tuples
+from .tuples import lower_all_tuples, lower_tuples
 
 __all__ = [
     "LastUse",
@@ -19,6 +19,7 @@ __all__ = [
     "insert_graph",
     "last_uses",
     "lift_constants",
+    "lower_all_tuples",
     "lower_tuples",
     "pool_constants",
     "specialize_autograd_zero",

@@ -1,10 +1,14 @@
-"""Tuples: lowered to the values in them."""
+"""Tuples and lists: lowered to the values in them."""
 
 from __future__ import annotations
 
-from ..graph import Block
+from collections.abc import Iterator
 
-__all__ = ["lower_tuples"]
+from ...errors import GraphError
+from ..graph import Block, Graph, Node, Value
+from ..types import ListType, TupleType, Type
+
+__all__ = ["has_tuples", "lower_all_tuples", "lower_tuples"]
 
 MAKING = frozenset({"TupleConstruct", "ListConstruct"})
 TAKING = frozenset({"TupleUnpack", "ListUnpack"})
@@ -31,3 +35,72 @@ def lower_tuples(block: Block) -> int:
             node.destroy()
             removed += 1
     return removed
+
+
+def has_tuples(graph: Graph) -> bool:
+    """Whether there are tuples or lists in a graph."""
+    return any(isinstance(value.type, (TupleType, ListType)) for value in graph.inputs) or any(
+        node.kind in MAKING or node.kind in TAKING for node in graph.block
+    )
+
+
+def lower_all_tuples(graph: Graph) -> None:
+    """Split inputs and outputs that are tuples or lists into their items, and lower all others.
+
+    The items of an input, or of an output, stand in its place one after the other.
+
+    Arguments:
+        graph: the graph, which is changed.
+
+    Raises:
+        GraphError: for a list of which it is not said how many items it has.
+    """
+    if not has_tuples(graph):
+        return
+    block = graph.block
+    inputs = block.inputs
+    split: list[tuple[Value, list[Value]]] = []
+    order: list[Value] = []
+    for value in inputs:
+        if isinstance(value.type, (TupleType, ListType)):
+            parts = block.add_inputs(list(_item_types(graph, value)))
+            split.append((value, parts))
+            order.extend(parts)
+        else:
+            order.append(value)
+    for value, parts in split:
+        kind = "ListConstruct" if isinstance(value.type, ListType) else "TupleConstruct"
+        made = Node(kind, parts, None, (value.type,)).insert_before(block.first)
+        value.replace_all_uses_with(made.output)
+        name = graph.names.pop(value, None)
+        if name is not None:
+            graph.names.update({part: f"{name}_{number}" for number, part in enumerate(parts)})
+    block.order_inputs(order)
+    lower_tuples(block)
+    if any(isinstance(value.type, (TupleType, ListType)) for value in block.inputs):
+        lower_all_tuples(graph)
+        return
+    block.set_outputs(list(_items(block.outputs)))
+    lower_tuples(block)
+    for node in block:
+        if node.kind in MAKING or node.kind in TAKING:
+            raise GraphError(f"the node {node.kind} at {graph.where(node)} takes or gives a tuple that is used as one")
+
+
+def _item_types(graph: Graph, value: Value) -> Iterator[Type]:
+    if isinstance(value.type, TupleType):
+        yield from value.type.elements
+        return
+    assert isinstance(value.type, ListType)
+    counts = {len(user.outputs) for user in value.users if user.kind == "ListUnpack"}
+    if len(counts) != 1:
+        raise GraphError(f"how many items the input %{graph.names.get(value, '')} of type {value.type} has is not said")
+    yield from [value.type.element] * counts.pop()
+
+
+def _items(values: tuple[Value | None, ...]) -> Iterator[Value | None]:
+    for value in values:
+        if value is not None and value.node.kind in MAKING:
+            yield from _items(value.node.inputs)
+        else:
+            yield value

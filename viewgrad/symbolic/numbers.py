@@ -1,0 +1,90 @@
+"""Numbers among the arguments of a traced function, as inputs of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import TraceError
+from ..tensor.tensor import Tensor, as_scalar, from_array
+from .graph import Graph, Node, Value
+from .types import ScalarType, TensorType
+
+__all__ = ["WEAK", "check_numbers", "lower_numbers", "number_given", "number_traced"]
+
+WEAK: Final = (float, complex)  # which take the dtype of what they meet; NumPy's numbers have their own
+# What Python computes of its own numbers is such a number again.
+OF_PYTHON: Final = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "positive", "pow", "remainder", "sub"})
+# What it takes no dtype from: it is cast to that of what it is written to.
+CASTS: Final = frozenset(
+    "write overwrite put_at put_at_unrecorded add_at add_at_unrecorded guard cast cast_exactly".split()
+)
+
+
+def number_given(leaf: Any) -> Any:
+    """A leaf of arguments, with a scalar in the place of a number."""
+    if isinstance(leaf, (Tensor, np.ndarray)):
+        return leaf
+    return as_scalar(from_array(np.array(leaf)))
+
+
+def number_traced(leaf: Any) -> Any:
+    """The same, for the run that is traced: a scalar to which gradients flow."""
+    if isinstance(leaf, (Tensor, np.ndarray)):
+        return leaf
+    return Tensor(np.array(leaf), requires_grad=True)[()]
+
+
+def check_numbers(graph: Graph, given: Sequence[Value]) -> None:
+    """Check that Python's numbers that are inputs meet nothing whose dtype they would take.
+
+    Arguments:
+        graph: the graph.
+        given: the inputs that are Python's numbers.
+
+    Raises:
+        TraceError: where one meets a narrower dtype than its own.
+    """
+    if not given:
+        return
+    names = {value: graph.names.get(value, "of the arguments") for value in given}
+    for node in graph.nodes():
+        met = [names[value] for value in node.inputs if value is not None and value in names]
+        if not met or node.kind in CASTS:
+            continue
+        others = [value for value in node.inputs if value is not None and value not in names]
+        for value in others:
+            kind = value.type
+            if type(kind) is TensorType and is_narrow(kind.dtype):
+                raise TraceError(
+                    f"the number {met[0]} meets {kind} at {graph.where(node)}, whose dtype it would take; an input "
+                    "has a dtype of its own: pass NumPy's number or a tensor of the dtype that is meant"
+                )
+        if all(map(is_number, others)) and node.kind in OF_PYTHON:
+            names[node.output] = met[0]
+
+
+def lower_numbers(graph: Graph) -> None:
+    """Let inputs that are numbers be tensors without dimensions.
+
+    Raises:
+        TraceError: where one meets a narrower dtype than its own, which it would take.
+    """
+    given = [value for value in graph.inputs if isinstance(value.type, ScalarType)]
+    check_numbers(graph, given)
+    for value in given:
+        assert isinstance(value.type, ScalarType)
+        value.type = TensorType.of(np.dtype(value.type.kind), ())
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a number that the program has."""
+    node: Node = value.node
+    return node.kind in ("constant", "full") and type(value.type) is TensorType and not value.type.shape
+
+
+def is_narrow(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of a dtype have fewer digits than Python's."""
+    return dtype.kind in "fc" and dtype.itemsize < (8 if dtype.kind == "f" else 16)
