@@ -122,6 +122,21 @@ def test_results_share_memory_as_those_of_the_function_do():
     assert given.numpy().tolist() == [5.0]
 
 
+def test_results_share_memory_that_is_laid_out_in_another_way():
+    def f(x):
+        y = x[:, 1:] * 2  # NumPy lays it out as x is
+        y[...] = y[::-1]
+        return y, y.conj(), np.broadcast_to(y, (2, *y.shape)), y[1:]
+
+    x = vg.Tensor(np.arange(12.0).reshape(4, 3).T, requires_grad=True)
+    whole, same, wide, part = function_of(f, x)(x)
+    whole[1] = 9.0
+    for each, other in zip((same, wide, part), f(x)[1:], strict=True):
+        assert each.shape == other.shape
+        assert np.shares_memory(each._array, whole._array)
+        assert 9.0 in each.detach().numpy()
+
+
 def test_gradients_that_are_undefined_cost_nothing():
     def f(x):
         return vg.exp(x), vg.sin(x)

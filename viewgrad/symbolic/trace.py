@@ -167,6 +167,7 @@ class Binder:
         self.paths = paths(structure)
         self.histories: dict[int, int] = {}
         self.memories: dict[int, int] = {}
+        self.outputs: dict[int, int] = {}
         for number, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
                 kind = TensorType.of(leaf.dtype, leaf.shape, leaf.requires_grad)
@@ -277,11 +278,14 @@ class Binder:
         return next((number for number, other in enumerate(inputs) if other is tensor), None)
 
     def _output(self, tensor: Tensor) -> int:
-        value = self.tracer.value_of(tensor)
-        outputs = self.tracer.graph.outputs
-        if value in outputs:
-            return outputs.index(value)
-        return self.tracer.block.add_output(value)
+        """The number of the output that is the value of a tensor; there is one, though a value may be read twice."""
+        number = self.outputs.get(id(tensor))
+        if number is None:
+            value = self.tracer.value_of(tensor)
+            outputs = self.tracer.graph.outputs
+            number = outputs.index(value) if value in outputs else self.tracer.block.add_output(value)
+            self.outputs[id(tensor)] = number
+        return number
 
 
 def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
