@@ -16,12 +16,13 @@ from functools import singledispatch
 
 import numpy as np
 import pytest
+import scalar_programs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import viewgrad as vg
 from viewgrad.autograd import forward_ad
-from viewgrad.errors import AutogradError, ScalarWriteError
+from viewgrad.errors import AutogradError, ScalarWriteError, ViewInPlaceError
 from viewgrad.tensor.tensor import is_scalar
 
 # -- programs: the same source on arrays and on tensors ----------------------------------------------------------------
@@ -709,6 +710,54 @@ def test_a_scalar_with_history_is_asked_for_whole_numbers_only_where_that_loses_
         Fraction(x[1])
     assert Fraction(x[1].detach()) == Fraction(3, 2)
     assert statistics.median([x[1], x[0], x[1] * 4]).requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("kind", [np.random.default_rng, np.random.RandomState])
+def test_numpys_shuffle_never_repeats_rows_of_a_tensor_with_history(kind):
+    leaf = vg.Tensor(np.arange(12.0).reshape(6, 2), requires_grad=True)
+    x = leaf * 1.0
+    with pytest.raises(ViewInPlaceError, match=r"viewgrad\.numpy\.random"):
+        kind(3).shuffle(x)
+    with pytest.raises(ViewInPlaceError, match="permutation"):
+        kind(3).shuffle((leaf * 1.0)[1:])
+    values = np.arange(6.0)
+    line = leaf[:, 0] * 0.5
+    kind(3).shuffle(line)  # elements are values
+    kind(3).shuffle(values)
+    assert line.detach().tolist() == values.tolist()
+
+
+def test_rows_that_python_swaps_are_views_as_in_numpy():
+    a = np.arange(6.0).reshape(3, 2)
+    x = vg.Tensor(a, requires_grad=True) * 1.0
+    for m in (a, x):
+        m[0], m[1] = m[1], m[0]
+        row = m[2]
+        m[2] = 7.0
+        m[1] = row
+        operator.setitem(m, 0, m[2])
+    assert x.detach().tolist() == a.tolist()
+
+
+def total(result):
+    """One number that depends on everything in a program's result."""
+    return (result * np.arange(1.0, result.size + 1).reshape(result.shape)).sum() if np.ndim(result) else result
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+@pytest.mark.parametrize("program", scalar_programs.PROGRAMS, ids=lambda program: program.__name__)
+def test_programs_on_elements_do_what_they_do_in_numpy(program):
+    values = np.array([1.21, 0.74, 1.43, 0.93, 1.05, 0.66, 1.32, 0.88])
+    x = vg.Tensor(values, requires_grad=True)
+    expected, result = program(values.copy()), program(x)
+    assert np.shape(result) == np.shape(expected)
+    np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-12)
+    (gradient,) = vg.autograd.grad(total(result), x)
+    differences = [
+        (total(program(values + step)) - total(program(values - step))) / 2e-6 for step in 1e-6 * np.eye(len(values))
+    ]
+    np.testing.assert_allclose(gradient.numpy(), differences, rtol=1e-5, atol=1e-7)
 
 
 def test_numbers_of_other_kinds_keep_the_history_of_a_scalar():

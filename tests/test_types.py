@@ -127,7 +127,7 @@ MISTAKES = {
     "x.sum(axis=0.5)": "float",
     "x @ None": "None",
     'x + "a"': "str|Literal",
-    "vg.save(x)": "save",
+    "vg.save(x)": "save|tree",
     "Cube()()": "callable|call",
 }
 

@@ -77,7 +77,7 @@ class LeafInPlaceError(AutogradError):
 
 
 class ViewInPlaceError(AutogradError):
-    """A view was written to whose way of coming about hides it from its base's history."""
+    """A view stands in a write that hides from its base's history what it holds, or was meant to hold."""
 
 
 class OverlappingWriteError(AutogradError):

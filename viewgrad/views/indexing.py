@@ -5,11 +5,14 @@ An index by integers alone reads one element: a scalar, which is no view.
 
 from __future__ import annotations
 
+import dis
+import sys
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
+from ..errors import ViewInPlaceError
 from ..tensor.creation import as_assigned
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
@@ -125,8 +128,11 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
     if type(value) is Tensor:
         view = value._view
         if view is not None:
-            if view.base is self and _is_same_window(self, index, value):
-                return  # the last step of `x[index] += ...`
+            if view.base is self:
+                if _is_same_window(self, index, value):
+                    return  # the last step of `x[index] += ...`
+                if view.made_from is not self._edge:
+                    _refuse_swapped_rows()
             edge = view.edge_of(value)
         else:
             edge = value._edge
@@ -176,6 +182,23 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
     except BaseException as error:
         abandon_write(self, node, old, error, "__setitem__")
         raise
+
+
+def _refuse_swapped_rows() -> None:
+    """Raise where compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
+
+    `x[i], x[j] = x[j], x[i]` of rows, which are views, repeats one, and does so in NumPy too, but for its own arrays
+    `shuffle` goes another way. Here a row is about to be assigned that was overwritten since it was read. Python's
+    own statement is at the line that runs then; compiled code has no line, and what runs in the program is a call.
+    """
+    frame = sys._getframe(2)
+    calls = dis.opname[frame.f_code.co_code[frame.f_lasti]] not in ("STORE_SUBSCR", "STORE_SLICE")
+    if calls and not str(frame.f_globals.get("__name__")).startswith("viewgrad"):
+        raise ViewInPlaceError(
+            "compiled code assigns a row of this tensor that was overwritten since it was read, as NumPy's shuffle() "
+            "does, so that rows would be repeated: use the generators of viewgrad.numpy.random, or "
+            "x[rng.permutation(len(x))]; elsewhere clone() the row when it is read"
+        )
 
 
 def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
