@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -35,6 +36,18 @@ def test_every_operator_says_what_it_takes_and_gives_and_what_its_gradient_is():
             text = " ".join(formula.text.split())
             text = text.removeprefix("flowing(").removesuffix(", grad)") if text.startswith("flowing(") else text
             assert text in doc, name
+
+
+def test_operators_with_a_kink_say_what_the_gradient_is_there():
+    kinked = """abs angle arctan2 cbrt ceil clip copysign cummax cummin elu entr fabs floor floor_divide fmax fmin fmod
+        hardshrink hardsigmoid hardswish hardtanh heaviside hypot i0e i1e interp ive kthvalue l1_loss leaky_relu max
+        max_pool1d max_pool2d maximum median min minimum nan_to_num nanmedian nanquantile pow prod cumprod ptp quantile
+        relu relu6 remainder rint round selu sign softshrink softsign spacing sqrt std threshold topk trunc unique
+        vector_norm xlog1py xlogy""".split()
+    for name in kinked:
+        if name in OPERATORS:  # some need SciPy
+            described = inspect.getdoc(public(name)).partition("Arguments:")[0].partition("Gradient:")[0]
+            assert re.search("[Gg]radients?|share", described), name
 
 
 def test_functions_beside_operators_describe_their_own_arguments():

@@ -25,9 +25,10 @@ MODULES = {
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_name_is_classified(module):
+    dropped = {"in1d", "trapz"}  # by later versions than the oldest that is allowed
     original, made, own, ways_out = MODULES[module]
     classes = classified(original, made, own, ways_out)
-    assert [name for name in public_names(original) if name not in classes] == []
+    assert [name for name in public_names(original) if name not in classes and name not in dropped] == []
 
 
 @pytest.mark.parametrize("module", ["", "linalg", "fft", "random", "lib", "lib.stride_tricks", "emath", "ma",
@@ -40,7 +41,9 @@ def test_every_name_is_there(module):
 
 
 def test_every_method_of_arrays_is_there():
-    assert [name for name in dir(numpy.ndarray) if not name.startswith("_") and not hasattr(vg.Tensor, name)] == []
+    dropped = {"itemset", "newbyteorder", "tostring"}
+    public = {name for name in dir(numpy.ndarray) if not name.startswith("_")}
+    assert {name for name in public - dropped if not hasattr(vg.Tensor, name)} == set()
 
 
 def test_no_function_drops_a_gradient_in_silence():

@@ -180,3 +180,26 @@ def test_the_deviation_of_chosen_equal_numbers_has_gradient_zero(function):
     x = leaf([2.0, 2.0, 5.0])
     assert grad(function(x, where=np.array([True, True, False])), x)[0].tolist() == [0, 0, 0]
     assert grad(function(x[:2], mean=x[:2].mean(keepdims=True)), x)[0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "name, points, slope",
+    [
+        *[(name, [-1.0, 1.0], math.inf) for name in ("arcsin", "arctanh", "erfinv")],
+        ("arccos", [-1.0, 1.0], -math.inf),
+        *[(name, [0.0], math.inf) for name in ("sqrt", "cbrt", "log", "log2", "log10")],
+        *[(name, [0.0, 1.0], math.inf) for name in ("logit", "ndtri")],
+        ("arccosh", [1.0], math.inf),
+        ("log1p", [-1.0], math.inf),
+        ("entr", [0.0], math.inf),
+        ("erfcinv", [0.0, 2.0], -math.inf),
+        ("gammaln", [0.0], -math.inf),
+        ("reciprocal", [0.0], -math.inf),
+    ],
+)
+def test_slopes_at_the_ends_of_a_domain_are_infinite_with_the_sign_of_those_nearby(name, points, slope):
+    for dtype in (np.float64, np.float32):
+        x = vg.Tensor(np.array(points, dtype), requires_grad=True)
+        (gradient,) = vg.autograd.grad(getattr(vg, name)(x).sum(), x)
+        assert gradient.tolist() == [slope] * len(points)

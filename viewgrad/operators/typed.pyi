@@ -197,10 +197,10 @@ def cross(self: _TensorLike, other: _TensorLike, axis: _Axis = -1) -> Tensor:
     """The cross products of vectors of three elements."""
 
 def cummax(self: _TensorLike, dim: _Axis) -> tuple[Tensor, Tensor]:
-    """The greatest of the values so far along a dimension, and where it is."""
+    """The greatest of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
 def cummin(self: _TensorLike, dim: _Axis) -> tuple[Tensor, Tensor]:
-    """The least of the values so far along a dimension, and where it is."""
+    """The least of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
 def dawsn(self: _TensorLike) -> Tensor:
     """Dawson's integral."""
@@ -260,7 +260,7 @@ def embedding(self: _TensorLike, weight: _TensorLike) -> Tensor:
     """The rows of the table `weight` that the integers name."""
 
 def entr(self: _TensorLike) -> Tensor:
-    """-value * log(value), and 0 at 0."""
+    """-value * log(value), and 0 at 0; infinite gradient at 0."""
 
 def equal(self: _TensorLike, other: _TensorLike) -> Tensor:
     """Whether the values are equal."""
@@ -329,7 +329,7 @@ def fmin(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
 
 def fmod(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """What division leaves, with the dividend's sign."""
+    """What division leaves, with the dividend's sign; at a jump the gradient is that beside it."""
 
 def gamma(self: _TensorLike) -> Tensor:
     """The gamma function."""
@@ -371,7 +371,7 @@ def hardtanh(self: _TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
     """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
 
 def heaviside(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """0 where the first value is negative, 1 where it is positive, the second value where it is 0."""
+    """0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first."""
 
 def huber_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', delta: float = 1.0) -> Tensor:
     """Half of the squared difference up to `delta`, and a straight line beyond."""
@@ -476,7 +476,7 @@ def kron(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The Kronecker product."""
 
 def kthvalue(self: _TensorLike, k: int, dim: _Axis = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The `k`-th least value along a dimension, counted from 1, and where it is."""
+    """The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes."""
 
 def l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The absolute difference; gradient 0 where it is 0."""
@@ -575,16 +575,16 @@ def matrix_rank(self: _TensorLike, tol: Any = None, hermitian: bool = False, rto
     """The number of singular values above a tolerance."""
 
 def max_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
-    """The greatest value in each window on the last dimension, and where it is, counted in row order."""
+    """The greatest value in each window on the last dimension, and where it is, counted in row order; of equal ones the first has the gradient."""
 
 def max_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> tuple[Tensor, Tensor]:
-    """The greatest value in each window on the last 2 dimensions, and where it is, counted in row order."""
+    """The greatest value in each window on the last 2 dimensions, and where it is, counted in row order; of equal ones the first has the gradient."""
 
 def maximum(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The greater of two; where they are equal, each gets half of the gradient."""
 
 def median(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The value in the middle, or the mean of the two in the middle."""
+    """The value in the middle, or the mean of the two in the middle; of equal ones those at these places have the gradient."""
 
 def minimum(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The lesser of two; where they are equal, each gets half of the gradient."""
@@ -602,10 +602,10 @@ def nan_to_num(self: _TensorLike, nan: float = 0.0, posinf: Any = None, neginf: 
     """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
 
 def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-    """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
+    """The value in the middle, or the mean of the two in the middle, of those that are numbers; of equal ones those at these places have the gradient."""
 
 def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-    """The values below which given fractions of the values lie, of those that are numbers."""
+    """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
 
 def native_dropout(self: _TensorLike, p: Any, train: bool = True, *, generator: Any) -> tuple[Tensor, Tensor]:
     """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that stay."""
@@ -665,7 +665,7 @@ def qr(self: _TensorLike, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
     """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
 def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-    """The values below which given fractions of the values lie."""
+    """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
 
 def quantile_weights(self: _TensorLike, q: Any, axis: _Axis = None, method: str = 'linear', ignore_nan: bool = False) -> Tensor:
     """With which weight each value goes into a quantile."""
@@ -686,7 +686,7 @@ def relu6(self: _TensorLike) -> Tensor:
     """The value, but not less than 0 and not more than 6; gradient 0 at the bounds."""
 
 def remainder(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """What division leaves, with the divisor's sign."""
+    """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
 
 def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
     """Each element, or each slice along `axis`, repeated."""
@@ -776,7 +776,7 @@ def softshrink(self: _TensorLike, lambd: float = 0.5) -> Tensor:
     """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
 
 def softsign(self: _TensorLike) -> Tensor:
-    """The value divided by one more than its magnitude."""
+    """The value divided by one more than its magnitude; gradient 1 at 0."""
 
 def solve(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The solutions x of the systems of linear equations `self @ x == b`."""
@@ -836,7 +836,7 @@ def tile(self: _TensorLike, reps: Any) -> Tensor:
     """The whole tensor repeated `reps` times along each dimension."""
 
 def topk(self: _TensorLike, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    """The `k` greatest (or least) values along a dimension, in order, and where they are."""
+    """The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there."""
 
 def trace(self: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The sum along the diagonals of the planes of two dimensions."""
@@ -878,10 +878,10 @@ def window_sums(self: _TensorLike, kernel: Any, window: Any) -> Tensor:
     """The sums of the windows that move over the last dimensions."""
 
 def xlog1py(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """self * log1p(other), and 0 where the first value is 0."""
+    """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""
 
 def xlogy(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """self * log(other), and 0 where the first value is 0."""
+    """self * log(other), and 0 where the first value is 0, as is the gradient of the second."""
 
 def y0(self: _TensorLike) -> Tensor:
     """The Bessel function of the second kind of order 0."""

@@ -371,10 +371,10 @@ class OperatorMethods:
         """The cross products of vectors of three elements."""
 
     def cummax(self, dim: _Axis) -> tuple[Tensor, Tensor]:
-        """The greatest of the values so far along a dimension, and where it is."""
+        """The greatest of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
     def cummin(self, dim: _Axis) -> tuple[Tensor, Tensor]:
-        """The least of the values so far along a dimension, and where it is."""
+        """The least of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
     def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
         """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
@@ -504,10 +504,10 @@ class OperatorMethods:
         """The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below."""
 
     def entr(self) -> Tensor:
-        """-value * log(value), and 0 at 0."""
+        """-value * log(value), and 0 at 0; infinite gradient at 0."""
 
     def entr_(self) -> Tensor:
-        """-value * log(value), and 0 at 0."""
+        """-value * log(value), and 0 at 0; infinite gradient at 0."""
 
     def equal(self, other: _TensorLike) -> Tensor:
         """Whether the values are equal."""
@@ -645,10 +645,10 @@ class OperatorMethods:
         """The lesser of two, or the one that is a number; of equal ones the first gets the gradient."""
 
     def fmod(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the dividend's sign."""
+        """What division leaves, with the dividend's sign; at a jump the gradient is that beside it."""
 
     def fmod_(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the dividend's sign."""
+        """What division leaves, with the dividend's sign; at a jump the gradient is that beside it."""
 
     def gamma(self) -> Tensor:
         """The gamma function."""
@@ -711,10 +711,10 @@ class OperatorMethods:
         """The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds."""
 
     def heaviside(self, other: _TensorLike) -> Tensor:
-        """0 where the first value is negative, 1 where it is positive, the second value where it is 0."""
+        """0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first."""
 
     def heaviside_(self, other: _TensorLike) -> Tensor:
-        """0 where the first value is negative, 1 where it is positive, the second value where it is 0."""
+        """0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first."""
 
     def hypot(self, other: _TensorLike) -> Tensor:
         """The length of the vector (self, other); gradient 0 at the origin."""
@@ -813,7 +813,7 @@ class OperatorMethods:
         """The Kronecker product."""
 
     def kthvalue(self, k: int, dim: _Axis = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        """The `k`-th least value along a dimension, counted from 1, and where it is."""
+        """The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes."""
 
     def lcm(self, other: _TensorLike) -> Tensor:
         """The least common multiple of integers."""
@@ -997,7 +997,7 @@ class OperatorMethods:
         """
 
     def median(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-        """The value in the middle, or the mean of the two in the middle."""
+        """The value in the middle, or the mean of the two in the middle; of equal ones those at these places have the gradient."""
 
     def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
         """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
@@ -1088,7 +1088,7 @@ class OperatorMethods:
         """
 
     def nanmedian(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
-        """The value in the middle, or the mean of the two in the middle, of those that are numbers."""
+        """The value in the middle, or the mean of the two in the middle, of those that are numbers; of equal ones those at these places have the gradient."""
 
     def nanmin(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
         """The least value that is a number."""
@@ -1100,7 +1100,7 @@ class OperatorMethods:
         """The product of the values that are numbers."""
 
     def nanquantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-        """The values below which given fractions of the values lie, of those that are numbers."""
+        """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
 
     def nanstd(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
         """The standard deviation of the values that are numbers."""
@@ -1244,7 +1244,7 @@ class OperatorMethods:
         """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
     def quantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
-        """The values below which given fractions of the values lie."""
+        """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
 
     def rad2deg(self) -> Tensor:
         """Radians as degrees."""
@@ -1325,10 +1325,10 @@ class OperatorMethods:
         """The value, or 0 for a negative one; gradient 0 at 0."""
 
     def remainder(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the divisor's sign."""
+        """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
 
     def remainder_(self, other: _TensorLike) -> Tensor:
-        """What division leaves, with the divisor's sign."""
+        """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
 
     def repeat(self, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
         """Each element, or each slice along `axis`, repeated."""
@@ -1479,10 +1479,10 @@ class OperatorMethods:
         """The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends."""
 
     def softsign(self) -> Tensor:
-        """The value divided by one more than its magnitude."""
+        """The value divided by one more than its magnitude; gradient 1 at 0."""
 
     def softsign_(self) -> Tensor:
-        """The value divided by one more than its magnitude."""
+        """The value divided by one more than its magnitude; gradient 1 at 0."""
 
     def solve(self, b: _TensorLike) -> Tensor:
         """The solutions x of the systems of linear equations `self @ x == b`."""
@@ -1632,7 +1632,7 @@ class OperatorMethods:
         """`numpy.ndarray.tofile` of a tensor without history."""
 
     def topk(self, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-        """The `k` greatest (or least) values along a dimension, in order, and where they are."""
+        """The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there."""
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
         """The sum along a diagonal."""
@@ -1724,16 +1724,16 @@ class OperatorMethods:
         """The tensor where the condition is true, and `other` elsewhere."""
 
     def xlog1py(self, other: _TensorLike) -> Tensor:
-        """self * log1p(other), and 0 where the first value is 0."""
+        """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""
 
     def xlog1py_(self, other: _TensorLike) -> Tensor:
-        """self * log1p(other), and 0 where the first value is 0."""
+        """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""
 
     def xlogy(self, other: _TensorLike) -> Tensor:
-        """self * log(other), and 0 where the first value is 0."""
+        """self * log(other), and 0 where the first value is 0, as is the gradient of the second."""
 
     def xlogy_(self, other: _TensorLike) -> Tensor:
-        """self * log(other), and 0 where the first value is 0."""
+        """self * log(other), and 0 where the first value is 0, as is the gradient of the second."""
 
     def y0(self) -> Tensor:
         """The Bessel function of the second kind of order 0."""

@@ -187,9 +187,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
 def _refuse_swapped_rows() -> None:
     """Raise where compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
 
-    `x[i], x[j] = x[j], x[i]` of rows, which are views, repeats one, and does so in NumPy too, but for its own arrays
-    `shuffle` goes another way. Here a row is about to be assigned that was overwritten since it was read. Python's
-    own statement is at the line that runs then; compiled code has no line, and what runs in the program is a call.
+    Rows are views, so that `x[i], x[j] = x[j], x[i]` repeats one, as it does in NumPy; for its own arrays `shuffle`
+    goes another way. Here a row is about to be assigned that was overwritten since it was read. Where a program does
+    that itself, its frame is at an assignment; where compiled code does it, the program's frame is at a call.
     """
     frame = sys._getframe(2)
     calls = dis.opname[frame.f_code.co_code[frame.f_lasti]] not in ("STORE_SUBSCR", "STORE_SLICE")

@@ -93,10 +93,10 @@ binary("floor_divide", np.floor_divide, (STEP, STEP),
        "zeros_like(result)", "The quotient rounded down; gradient 0.")
 binary("remainder", np.remainder, ("grad", "-grad * floor_divide(self, other)"),
        "self_t - flowing(other_t * floor_divide(self_p, other_p), other_t)",
-       "What division leaves, with the divisor's sign.", singular=True)
+       "What division leaves, with the divisor's sign; at a jump the gradient is that beside it.", singular=True)
 binary("fmod", np.fmod, ("grad", "-grad * rint((self - result) / other)"),
        "self_t - flowing(other_t * rint((self_p - result) / other_p), other_t)",
-       "What division leaves, with the dividend's sign.", singular=True)
+       "What division leaves, with the dividend's sign; at a jump the gradient is that beside it.", singular=True)
 row(
     "pow(self, exponent)", np.power,
     {"self": "grad * conj(power_slope(self, exponent))", "exponent": "grad * conj(result * power_log(self, exponent))"},
@@ -339,6 +339,8 @@ def root_of_difference(value: Any) -> Any:
 
     Zeros keep their signs: `value + 1` would add 0 to an imaginary part of -0.
     """
+    if value.dtype.kind != "c":
+        return np.sqrt((1 - value) * (1 + value))  # and +0 at 1, not -0
     return np.sqrt(-(value - 1)) * np.sqrt(-(-value - 1))
 
 

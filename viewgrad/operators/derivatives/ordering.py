@@ -51,7 +51,7 @@ row(
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
     kinds="fc",
-    doc="The `k` greatest (or least) values along a dimension, in order, and where they are.",
+    doc="The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there.",
 )
 
 
@@ -86,7 +86,7 @@ row(
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "chosen_along(self_t, indices, dim, keepdim)"},
     kinds="fc",
-    doc="The `k`-th least value along a dimension, counted from 1, and where it is.",
+    doc="The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes.",
 )
 
 
@@ -114,7 +114,12 @@ def running_extremum(name: str, accumulate: Any, doc: str) -> None:
     )
 
 
-running_extremum(
-    "cummax", np.maximum.accumulate, "The greatest of the values so far along a dimension, and where it is."
-)
-running_extremum("cummin", np.minimum.accumulate, "The least of the values so far along a dimension, and where it is.")
+for _name, _accumulate, _which in (
+    ("cummax", np.maximum.accumulate, "greatest"),
+    ("cummin", np.minimum.accumulate, "least"),
+):
+    running_extremum(
+        _name,
+        _accumulate,
+        f"The {_which} of the values so far along a dimension and where it is; of equals the last has the gradient.",
+    )

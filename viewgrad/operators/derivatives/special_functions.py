@@ -84,7 +84,7 @@ binary(
     np.heaviside,
     ("zeros_like(grad)", "masked_fill(grad, self != 0, 0)"),
     "masked_fill(other_t, self_p != 0, 0)",
-    "0 where the first value is negative, 1 where it is positive, the second value where it is 0.",
+    "0 where the first value is negative, 1 where it is positive, the second where it is 0. Gradient 0 for the first.",
 )
 row(
     "angle(self)",
@@ -158,7 +158,7 @@ def scipy_rows() -> None:
     scipy_unary("exp1", "-grad * conj(exp(-self) / self)", "The exponential integral E1.", kinds="fc")
     scipy_unary("expi", "grad * conj(exp(self) / self)", "The exponential integral Ei.", kinds="fc")
     scipy_unary("logit", "grad * logit_slope(self)", "The inverse of `expit`.")
-    scipy_unary("entr", "-grad * (1 + log(self))", "-value * log(value), and 0 at 0.")
+    scipy_unary("entr", "-grad * (1 + log(self))", "-value * log(value), and 0 at 0; infinite gradient at 0.")
 
     scipy_unary("gamma", "grad * result * digamma(self)", "The gamma function.")
     scipy_unary("rgamma", "grad * rgamma_slope(self)", "1 / gamma(value).")
@@ -180,13 +180,13 @@ def scipy_rows() -> None:
         "xlogy", ("grad * conj(log_beside(other, self))", "grad * conj(ratio_beside(self, other))"),
         "flowing(self_t * log_beside(other_p, self_p), self_t) "
         "+ flowing(other_t * ratio_beside(self_p, other_p), other_t)",
-        "self * log(other), and 0 where the first value is 0.", kinds="fc",
+        "self * log(other), and 0 where the first value is 0, as is the gradient of the second.", kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "xlog1py", ("grad * conj(log_beside(other + 1, self))", "grad * conj(ratio_beside(self, other + 1))"),
         "flowing(self_t * log_beside(other_p + 1, self_p), self_t) "
         "+ flowing(other_t * ratio_beside(self_p, other_p + 1), other_t)",
-        "self * log1p(other), and 0 where the first value is 0.", kinds="fc",
+        "self * log1p(other), and 0 where the first value is 0, as is the gradient of the second.", kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),

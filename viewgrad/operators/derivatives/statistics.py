@@ -143,7 +143,8 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         numpy=[_function],
         kinds="fc",
         doc="The value in the middle, or the mean of the two in the middle"
-        + (", of those that are numbers." * _ignore or "."),
+        + ", of those that are numbers" * _ignore
+        + "; of equal ones those at these places have the gradient.",
     )
 for _name, _ignore in (("quantile", False), ("nanquantile", True)):
     _function = getattr(np, _name)
@@ -157,7 +158,8 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, number_of_dimensions(q), axis, keepdims)",
         numpy=[_function],
         doc="The values below which given fractions of the values lie"
-        + (", of those that are numbers." * _ignore or "."),
+        + ", of those that are numbers" * _ignore
+        + "; of equal ones those at these places have the gradient.",
     )
 
 

@@ -145,7 +145,7 @@ unary(
     "softsign",
     lambda a: a / (1 + np.abs(a)),
     "softsign_gradient(grad, self)",
-    "The value divided by one more than its magnitude.",
+    "The value divided by one more than its magnitude; gradient 1 at 0.",
     kinds="fc",
     tangent="softsign_tangent(self_t, self_p)",
 )

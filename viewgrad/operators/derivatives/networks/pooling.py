@@ -85,7 +85,7 @@ for _n in (1, 2):
         forward_derivative={"values": f"pooled_tangent(self_t, indices, {_n})"},
         method=False,
         doc=f"The greatest value in each window on the last {('dimension', '2 dimensions')[_n - 1]}, and where it is, "
-        "counted in row order.",
+        "counted in row order; of equal ones the first has the gradient.",
     )
 
 # -- the mean ----------------------------------------------------------------------------------------------------------
