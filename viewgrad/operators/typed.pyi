@@ -790,6 +790,9 @@ def sort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
 def spacing(self: _TensorLike) -> Tensor:
     """The distance to the next number that is greater in magnitude; gradient 0."""
 
+def special_family(self: _TensorLike, name: Any, parameters: Any = ()) -> Tensor:
+    """A special function of one variable, by its name in `scipy.special`, with plain parameters."""
+
 def sqrt(self: _TensorLike) -> Tensor:
     """The root; infinite gradient at 0."""
 

@@ -2,6 +2,7 @@
 
 from . import (
     elementwise,
+    families,
     formulas,
     fourier,
     incomplete,

@@ -13,6 +13,8 @@ from ...numpy.namespace import filled, public_names
 from . import samples
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
+from .further import EXTREMES, LIFETIMES, SYMMETRIC
+from .intervals import INTERVALS
 from .multivariate import Dirichlet, MultivariateNormal
 
 if TYPE_CHECKING:
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 
+DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *DISCRETE)
 MADE: dict[str, Any] = {
-    **{distribution.name: distribution for distribution in (*CONTINUOUS, *DISCRETE)},
+    **{distribution.name: distribution for distribution in DISTRIBUTIONS},
     **{name: getattr(samples, name) for name in samples.__all__},
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),

@@ -42,16 +42,18 @@ class Distribution:
         support: the ends of the standard form's support, of the parameters.
         formulas: further functions of the standard form, by name: cdf, sf, logcdf, logsf, ppf, isf.
         moments: mean and var of the standard form, of the parameters.
+        entropy: that of the standard form, of the parameters.
         discrete: whether its values are whole, so that there is no scale, and the density is called `pmf`.
     """
 
     def __init__(
         self, name: str, shapes: Sequence[str], log_density: Formula, support: Formula, *, discrete: bool = False,
-        moments: tuple[Formula, Formula] | None = None, **formulas: Formula,
+        moments: tuple[Formula, Formula] | None = None, entropy: Formula | None = None, **formulas: Formula,
     ) -> None:  # fmt: skip
         self.scipy: Final = getattr(scipy.stats, name)
         self.name, self.shapes, self.discrete = name, tuple(shapes), discrete
         self._log_density, self._support, self._formulas, self._moments = log_density, support, formulas, moments
+        self._entropy: Final = entropy
 
     def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
         return Frozen(self, args, kwargs)
@@ -75,7 +77,13 @@ class Distribution:
     def _evaluate(self, method: str, formula: Formula, x: Any, args: Any, kwargs: Any) -> Any:
         if not holds_tensor((x, args)) and not holds_tensor(tuple(kwargs.values())):
             return as_tensors(getattr(self.scipy, method)(x, *args, **kwargs))
+        if not carries_history((x, args, kwargs)):
+            return self._plain(method, x, *args, **kwargs)
         return formula(*self._standard(x, args, kwargs))
+
+    def _plain(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """What SciPy gives for tensors without history."""
+        return as_operand(np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))[()])
 
     def _log(self, z: Any, shapes: list[Any], scale: Any) -> Any:
         low, high = self._support(*shapes)
@@ -87,9 +95,17 @@ class Distribution:
         if np.all(inside):
             return density
         # Where there is no density, neither the formula nor its gradient may be computed.
-        middle = np.where(np.isfinite(low) & np.isfinite(high), 0.5, 1.0) if not self.discrete else 0.0
-        safe = self._log_density(np.where(inside, z, middle), *shapes) - np.log(scale)
+        safe = self._log_density(np.where(inside, z, self._middle(low, high)), *shapes) - np.log(scale)
         return np.where(inside, safe, -math.inf)
+
+    def _middle(self, low: Any, high: Any) -> Any:
+        """A value of the standard form that lies in its support, for places that do not."""
+        low, high = (np.asarray(plain_values(as_operand(end)), float) for end in (low, high))
+        if self.discrete:
+            return np.where(np.isfinite(low), low, 0.0)
+        below, above = np.isfinite(low), np.isfinite(high)
+        low, high = np.where(below, low, np.where(above, high - 2.0, 0.0)), np.where(above, high, 0.0)
+        return np.where(above, low + (high - low) / 2, low + 1.0)
 
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density."""
@@ -139,10 +155,10 @@ class Distribution:
         values = plain_values(z)
         below, above = values <= plain_values(as_operand(low)), values >= plain_values(as_operand(high))
         if self.discrete:
-            z, below, above = np.floor(z), values < plain_values(as_operand(low)), np.zeros_like(values, dtype=bool)
+            z, below = np.floor(z), values < plain_values(as_operand(low))
         if not (np.any(below) or np.any(above)):
             return formula(z, *shapes)
-        middle = 0.0 if self.discrete else np.where(np.isfinite(low) & np.isfinite(high), 0.5, 1.0)
+        middle = self._middle(low, high)
         at_low, at_high = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}[
             method
         ]
@@ -160,6 +176,8 @@ class Distribution:
     def _quantile(self, method: str, q: Any, args: Any, kwargs: Any) -> Any:
         if not holds_tensor((q, args)) and not holds_tensor(tuple(kwargs.values())):
             return as_tensors(getattr(self.scipy, method)(q, *args, **kwargs))
+        if not carries_history((q, args, kwargs)):
+            return self._plain(method, q, *args, **kwargs)
         shapes, loc, scale = self._parameters(args, kwargs)
         q = as_operand(as_argument(q))
         formula: Formula = self._formulas.get("ppf") or self._solved
@@ -182,13 +200,45 @@ class Distribution:
             value = value - (self._within("cdf", value, shapes) - probability) / np.exp(self._log(value, shapes, 1.0))
         return np.where(within, value, z)
 
+    def median(self, *args: Any, **kwargs: Any) -> Any:
+        """The value below which lies half of the probability."""
+        return self.ppf(0.5, *args, **kwargs)
+
+    def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The ends between which a given probability lies, with as much below as above."""
+        rest = (1.0 - as_operand(as_argument(confidence))) / 2.0
+        return self.ppf(rest, *args, **kwargs), self.ppf(1.0 - rest, *args, **kwargs)
+
+    def entropy(self, *args: Any, **kwargs: Any) -> Any:
+        """The entropy."""
+        if not carries_history((args, kwargs)):
+            return self._plain("entropy", *args, **kwargs)
+        shapes, _, scale = self._parameters(args, kwargs)
+        if self._entropy is None and carries_history(shapes):
+            raise lost(f"scipy.stats.{self.name}.entropy", "it has no formula here; pass detach() of the parameters")
+        standard = self._plain("entropy", *shapes) if self._entropy is None else self._entropy(*shapes)
+        return standard if self.discrete else standard + np.log(scale)
+
+    def stats(self, *args: Any, moments: str = "mv", **kwargs: Any) -> Any:
+        """The mean ("m"), the variance ("v"), or both."""
+        if not carries_history((args, kwargs)):
+            return as_tensors(self.scipy.stats(*plain_values(args), moments=moments, **plain_values(kwargs)))
+        if set(moments) - set("mv"):
+            raise lost(f"scipy.stats.{self.name}.stats", "of tensors with a history it gives mean and variance")
+        found = tuple({"m": self.mean, "v": self.var}[each](*args, **kwargs) for each in moments)
+        return found if len(found) > 1 else found[0]
+
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         """The mean."""
+        if not carries_history((args, kwargs)):
+            return self._plain("mean", *args, **kwargs)
         shapes, loc, scale = self._parameters(args, kwargs)
         return loc + scale * self._moment(0, "mean", shapes)
 
     def var(self, *args: Any, **kwargs: Any) -> Any:
         """The variance."""
+        if not carries_history((args, kwargs)):
+            return self._plain("var", *args, **kwargs)
         shapes, _, scale = self._parameters(args, kwargs)
         return scale * scale * self._moment(1, "var", shapes)
 

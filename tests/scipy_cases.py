@@ -1,0 +1,97 @@
+"""Calls of SciPy's functions: their values on tensors are SciPy's, and their gradients those of finite differences."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+
+import viewgrad as vg
+from viewgrad.autograd import gradcheck, gradgradcheck
+
+
+def call(name, *args, pick=None, first_only=False, values=True, at=None, rtol=1e-8, **kwargs):
+    """One call: a function by its name, and its arguments; arrays of floating-point numbers become leaves.
+
+    Arguments:
+        pick: what of the results is differentiated: a function of the result. All of it where left out.
+        first_only: whether only first derivatives are compared.
+        values: whether the values are SciPy's in all results.
+        at: the places of the arguments that become leaves; all arrays of floating-point numbers where left out.
+        rtol: how near the values come.
+    """
+    return (name, args, kwargs, pick, first_only, values, at, rtol)
+
+
+def named(case):
+    """What a test of a call is called."""
+    name, args, kwargs, *_ = case
+    parts = [str(part.shape if isinstance(part, np.ndarray) else part)[:24] for part in args]
+    parts += [f"{key}={str(value)[:16]}" for key, value in kwargs.items()]
+    return "-".join([name, *parts])
+
+
+def tensors_in(value):
+    """The tensors of floating-point or complex numbers in a result, however deep, and whatever holds them."""
+    if isinstance(value, vg.Tensor):
+        return [value] if value.dtype.kind in "fc" else []
+    if isinstance(value, (tuple, list)):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return []
+
+
+def plain(value):
+    """The numbers of a result, in the shape that SciPy gives them."""
+    if isinstance(value, vg.Tensor):
+        return value.detach().numpy()
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return value
+
+
+def compare(found, right, rtol):
+    """Check that results are the same, item by item."""
+    if isinstance(right, (tuple, list)):
+        assert len(found) == len(right)
+        for one, other in zip(found, right):
+            compare(one, other, rtol)
+    elif right is not None and not isinstance(right, str):
+        assert np.shape(found) == np.shape(right)
+        np.testing.assert_allclose(found, right, rtol=rtol, atol=1e-9)
+
+
+def found_in(module, name):
+    """A function by its name, which may be that of a method."""
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def check(module, case):
+    """Compare a call with SciPy's, and its derivatives with finite differences."""
+    name, args, kwargs, pick, first_only, values, at, rtol = case
+    ours, theirs = found_in(f"viewgrad.scipy.{module}", name), found_in(f"scipy.{module}", name)
+    places = [place for place, arg in enumerate(args) if isinstance(arg, np.ndarray) and arg.dtype.kind in "fc"]
+    places = places if at is None else list(at)
+
+    def of_tensors(*tensors):
+        given = list(args)
+        for place, tensor in zip(places, tensors):
+            given[place] = tensor
+        return ours(*given, **kwargs)
+
+    leaves = [vg.Tensor(args[place], requires_grad=True) for place in places]
+    with np.errstate(all="ignore"):
+        result = of_tensors(*leaves)
+        if values:
+            compare(plain(result), theirs(*args, **kwargs), rtol)
+        parts = tensors_in(pick(result) if pick else result)
+        assert any(part.requires_grad for part in parts), "the result has no history"
+
+        def differentiated(*tensors):
+            found = tensors_in(pick(of_tensors(*tensors)) if pick else of_tensors(*tensors))
+            return tuple(part for part, first in zip(found, parts) if first.requires_grad)
+
+        assert gradcheck(differentiated, leaves)
+        assert first_only or gradgradcheck(differentiated, leaves, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,131 @@
+"""Every distribution of `viewgrad.scipy.stats` against SciPy, and its derivatives against finite differences."""
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+from leaves import leaf_of  # noqa: E402
+
+from viewgrad.autograd import gradcheck, gradgradcheck  # noqa: E402
+from viewgrad.errors import UnknownFunctionError  # noqa: E402
+from viewgrad.scipy import stats  # noqa: E402
+
+# By name: parameters beside location and scale; places inside of the support are quantiles.
+PARAMETERS = {
+    "norm": (), "t": (4.5,), "beta": (2.0, 3.0), "gamma": (2.0,), "chi2": (3.0,), "expon": (), "uniform": (),
+    "laplace": (), "cauchy": (), "logistic": (), "lognorm": (0.7,), "weibull_min": (1.5,), "rayleigh": (),
+    "gumbel_r": (), "halfnorm": (), "pareto": (2.5,), "f": (3.0, 7.0), "maxwell": (), "chi": (2.5,), "erlang": (2.0,),
+    "gengamma": (1.5, 2.0), "nakagami": (1.4,), "invgamma": (3.5,), "invgauss": (0.8,), "wald": (),
+    "betaprime": (2.0, 3.5), "exponnorm": (1.3,), "fisk": (2.5,), "burr": (2.0, 1.5), "burr12": (2.0, 1.5),
+    "lomax": (3.0,), "gompertz": (0.9,), "exponweib": (1.7, 1.3), "truncexpon": (2.0,), "gibrat": (),
+    "foldnorm": (0.8,), "rice": (0.9,), "gumbel_l": (), "genextreme": (0.3,), "genpareto": (0.2,),
+    "weibull_max": (1.6,), "invweibull": (2.5,), "genlogistic": (1.4,), "moyal": (), "loggamma": (1.6,),
+    "halfcauchy": (), "foldcauchy": (0.7,), "levy": (), "gennorm": (1.7,), "dweibull": (1.5,), "dgamma": (1.6,),
+    "skewnorm": (1.2,), "johnsonsu": (0.4, 1.3), "hypsecant": (), "laplace_asymmetric": (1.4,), "vonmises": (1.2,),
+    "norminvgauss": (1.5, 0.4), "truncnorm": (-0.7, 1.9), "triang": (0.3,), "loguniform": (0.5, 3.0),
+    "reciprocal": (0.5, 3.0), "powerlaw": (1.7,), "johnsonsb": (0.3, 1.2), "arcsine": (), "bradford": (1.5,),
+    "anglit": (), "cosine": (), "semicircular": (), "halflogistic": (), "loglaplace": (2.5,),
+}  # fmt: skip
+WHOLE = {
+    "poisson": (2.3,), "bernoulli": (0.3,), "binom": (5, 0.4), "geom": (0.3,), "nbinom": (3.5, 0.4),
+    "betabinom": (5, 1.5, 2.0), "zipf": (2.5,), "logser": (0.6,), "dlaplace": (0.8,), "planck": (0.7,),
+}  # fmt: skip
+METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
+# Whose distribution function has no formula.
+DENSITY_ONLY = ("rice", "vonmises", "norminvgauss", "betabinom", "zipf", "logser")
+
+
+def compared(name, method, place, *parameters, **named):
+    """Check a function of a distribution in the place and the parameters; the plain result is SciPy's."""
+    inputs = [leaf_of(place), *map(leaf_of, parameters)]
+    ours = getattr(getattr(stats, name), method)
+
+    def function(place, *parameters):
+        return ours(place, *parameters, **named)
+
+    right = getattr(getattr(scipy.stats, name), method)(place, *parameters, **named)
+    np.testing.assert_allclose(function(*inputs).detach().numpy(), right, rtol=1e-7, atol=1e-12)
+    assert gradcheck(function, inputs)
+    return function, inputs
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_continuous_distributions(name):
+    parameters = PARAMETERS[name]
+    place = getattr(scipy.stats, name).ppf([0.2, 0.63, 0.9], *parameters) * 1.3 + 0.2
+    for method in METHODS[: 2 if name in DENSITY_ONLY else 6]:
+        function, inputs = compared(name, method, place, *parameters, 0.2, 1.3)
+        assert method != "logpdf" or gradgradcheck(function, inputs)
+    if name not in DENSITY_ONLY:
+        compared(name, "ppf", np.array([0.2, 0.63]), *parameters, 0.2, 1.3)
+        compared(name, "isf", np.array([0.2, 0.63]), *parameters, 0.2, 1.3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_beyond_the_support_are_scipys_values_and_no_gradient(name):
+    parameters = PARAMETERS[name]
+    low, high = getattr(scipy.stats, name).support(*parameters)
+    outside = np.array([end for end in (low - 0.5, high + 0.5) if np.isfinite(end)])
+    for method in () if name in DENSITY_ONLY or not outside.size else METHODS[:4:2]:
+        place = leaf_of(outside)
+        found = getattr(getattr(stats, name), method)(place, *parameters)
+        np.testing.assert_array_equal(
+            found.detach().numpy(), getattr(getattr(scipy.stats, name), method)(outside, *parameters)
+        )
+        found.sum().backward()
+        np.testing.assert_array_equal(place.grad.numpy(), 0.0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WHOLE)
+def test_distributions_of_whole_numbers(name):
+    parameters = WHOLE[name]
+    place = np.array([0.0, 1.0] if name == "bernoulli" else [1.0, 2.0, 3.0])
+    which = range(1, len(parameters)) if isinstance(parameters[0], int) else range(len(parameters))
+    leaves = [leaf_of(parameters[each]) for each in which]
+
+    def full(given):
+        return [*parameters[: len(parameters) - len(which)], *given]
+
+    for method in ("pmf", "logpmf", "cdf", "sf")[: 2 if name in DENSITY_ONLY else 4]:
+        ours = getattr(getattr(stats, name), method)
+        right = getattr(getattr(scipy.stats, name), method)(place, *parameters)
+        np.testing.assert_allclose(ours(place, *full(leaves)).detach().numpy(), right, rtol=1e-8)
+        assert gradcheck(lambda *given, ours=ours: ours(place, *full(given)), leaves)
+        assert gradgradcheck(lambda *given, ours=ours: ours(place, *full(given)), leaves)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*PARAMETERS, *WHOLE])
+@pytest.mark.parametrize("moment", ["mean", "var", "entropy"])
+def test_moments(name, moment):
+    parameters = (PARAMETERS | WHOLE)[name]
+    shift = (0.0,) if name in WHOLE else (0.2, 1.3)
+    leaves = [leaf_of(each) for each in (*parameters, *shift) if not isinstance(each, int)]
+    counts = [each for each in parameters if isinstance(each, int)]
+
+    def function(*given):
+        return getattr(getattr(stats, name), moment)(*counts, *given)
+
+    try:
+        found = function(*leaves)
+    except UnknownFunctionError as error:
+        assert "no formula" in str(error)
+        return
+    right = getattr(getattr(scipy.stats, name), moment)(*parameters, *shift)
+    np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-6)
+    assert not np.isfinite(right) or gradcheck(function, leaves)
+
+
+def test_intervals_and_medians():
+    scale = leaf_of(1.3)
+    low, high = stats.norm.interval(0.95, loc=0.1, scale=scale)
+    np.testing.assert_allclose(
+        [low.detach().item(), high.detach().item()], scipy.stats.norm.interval(0.95, loc=0.1, scale=1.3)
+    )
+    assert gradcheck(lambda s: stats.norm.interval(0.95, loc=0.1, scale=s), scale)
+    assert gradcheck(lambda s: stats.gamma.median(2.0, scale=s), scale)
+    assert gradcheck(lambda s: stats.gamma.stats(2.0, scale=s), scale)
+    assert stats.gamma(2.0, scale=scale).median().requires_grad

@@ -1,0 +1,104 @@
+"""`viewgrad.scipy.special`: values are SciPy's, gradients of first and second order those of finite differences."""
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+from scipy_cases import call, check, named  # noqa: E402
+
+import viewgrad as vg  # noqa: E402
+from viewgrad.errors import UnknownFunctionError  # noqa: E402
+from viewgrad.scipy import special  # noqa: E402
+
+X, Y = np.array([0.3, 1.4, 2.2]), np.array([0.9, 0.6, 1.7])
+UNIT, SIGNED = np.array([0.15, 0.4, 0.8]), np.array([-0.7, 0.2, 0.9])
+Z = np.array([0.4 + 0.3j, 1.2 - 0.5j])
+
+CASES = [
+    *[call(name, 1.5, X) for name in ("kv", "yv", "kve", "struve", "modstruve", "hyp0f1", "jve", "yve")],
+    *[call(name, 0.5, Z) for name in ("kv", "hankel1", "hankel2", "hankel1e", "hankel2e")],
+    call("hankel1", 1, X),
+    call("kv", np.array([0, 1, 2]), X),
+    *[call(name, X) for name in ("wrightomega", "spence", "airy", "airye", "fresnel", "sici", "shichi", "itj0y0")],
+    *[call(name, X) for name in ("iti0k0", "itstruve0", "kelvin", "ber", "keip", "k0e", "k1e", "wofz", "loggamma")],
+    *[call(name, Z) for name in ("spence", "airy", "wofz", "wrightomega")],
+    call("lambertw", X),
+    call("lambertw", Z, 1),
+    call("voigt_profile", SIGNED, Y, UNIT),
+    *[call("expn", n, X) for n in (0, 1, 4)],
+    call("hyp1f1", 0.5, 1.5, X),
+    call("hyperu", 0.5, 1.5, X),
+    call("ellipkm1", UNIT),
+    call("agm", X, Y),
+    *[call(name, 2, X, n) for name in ("jvp", "yvp", "ivp", "kvp", "h1vp", "h2vp") for n in (1, 3)],
+    *[call(f"spherical_{kind}n", n, X, d) for kind in "jyik" for n in (0, 3) for d in (False, True)],
+    call("spherical_jn", 2, np.array([-1.5, 0.0, 0.5])),
+    *[call(name, X) for name in ("cbrt", "exp2", "exp10", "expm1", "log1p", "cosm1", "sindg", "cosdg", "tandg")],
+    call("cotdg", X),
+    call("radian", X, Y, UNIT),
+    *[call(name, X, Y) for name in ("kl_div", "huber", "pseudo_huber", "boxcox1p", "inv_boxcox", "inv_boxcox1p")],
+    call("boxcox1p", X, np.zeros(3)),
+    call("softplus", SIGNED),
+    call("poch", X, Y),
+    call("poch", SIGNED, 3),
+    call("perm", X + 3, 2),
+    call("powm1", X, Y),
+    *[call("diric", SIGNED, n) for n in (4, 5)],
+    call("owens_t", SIGNED, np.array([0.5, 1.8, -3.0])),
+    call("zeta", X + 1.5, Y),
+    call("zeta", X + 1.5),
+    call("zetac", X + 1.5),
+    call("chdtr", X, Y),
+    call("chdtrc", X, Y),
+    call("gdtr", X, Y, UNIT),
+    call("gdtrc", X, Y, UNIT),
+    call("fdtr", X, Y, UNIT),
+    call("fdtrc", X, Y, UNIT),
+    call("pdtr", 2, X),
+    call("pdtrc", 2, X),
+    *[call(name, 2, 5, UNIT) for name in ("bdtr", "bdtrc", "nbdtr", "nbdtrc")],
+    call("betaincc", X, Y, UNIT),
+    *[call(name, X, UNIT) for name in ("gammaincinv", "gammainccinv", "chdtri", "stdtrit")],
+    *[call(name, X, Y, UNIT, rtol=1e-6) for name in ("betaincinv", "betainccinv", "fdtri", "gdtrix")],
+    call("gdtria", UNIT, X, Y),
+    call("gdtrib", X, UNIT, Y),
+    call("pdtri", 2, UNIT),
+    call("bdtri", 2, 5, UNIT),
+    call("nbdtri", 2, 5, UNIT),
+    call("elliprf", X, Y, UNIT),
+    call("elliprc", X, Y),
+    call("elliprd", X, Y, UNIT),
+    call("elliprg", X, Y, UNIT),
+    *[call(name, np.array([0.4, -1.2, 4.0]), UNIT) for name in ("ellipkinc", "ellipeinc", "ellipj")],
+    call("ellipkinc", np.array([0.0, 0.5]), np.zeros(2)),
+    *[call(f"eval_{name}", n, UNIT) for name in ("legendre", "chebyt", "chebyu", "hermite", "hermitenorm", "laguerre",
+                                                 "sh_legendre", "sh_chebyt", "sh_chebyu", "chebyc", "chebys")
+      for n in (0, 1, 4)],
+    *[call(f"eval_{name}", 3, X, UNIT) for name in ("genlaguerre", "gegenbauer")],
+    call("eval_jacobi", 3, X, Y, UNIT),
+    call("eval_jacobi", 2, np.zeros(1), np.zeros(1), UNIT),
+    call("eval_sh_jacobi", 3, 2.5, 1.5, UNIT),
+    *[call("lpmv", m, 3, SIGNED) for m in (-2, 0, 1, 3)],
+    call("legendre_p", 4, SIGNED),
+    *[call("sph_harm_y", 3, m, X, Y) for m in (-2, 0, 3)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_values_and_gradients(case):
+    check("special", case)
+
+
+def test_what_no_gradient_flows_to_says_so():
+    x = vg.Tensor(X, requires_grad=True)
+    with pytest.raises(UnknownFunctionError, match="orders and parameters"):
+        special.kv(x, 1.0)
+    with pytest.raises(UnknownFunctionError, match="degree"):
+        special.eval_legendre(x, 0.5)
+    with pytest.raises(UnknownFunctionError, match="mathieu_a"):
+        special.mathieu_a(1, x)
+
+
+def test_precision_stays():
+    x = vg.Tensor(X.astype(np.float32), requires_grad=True)
+    assert special.kv(1.5, x).dtype == special.airy(x)[0].dtype == special.eval_legendre(3, x).dtype == np.float32

@@ -1,0 +1,19 @@
+"""What the operators of derivatives/families.py are tested on."""
+
+from __future__ import annotations
+
+from .drawing import case, draws
+from .trials import trial
+
+__all__: list[str] = []
+
+trial(
+    "special_family",
+    samples=draws(
+        case((2, 3), name="kv", parameters=(1.5,)),
+        case((3,), name="yv", parameters=(0.5,)),
+        case((), name="hyp1f1", parameters=(0.5, 1.5)),
+        case((3,), name="fresnel", parameters=(0,)),
+        domain=(0.5, 2),
+    ),
+)

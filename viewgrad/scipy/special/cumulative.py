@@ -1,0 +1,120 @@
+"""Distribution functions of `scipy.special`, and their inverses: by the incomplete gamma and beta functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.special  # type: ignore[import-untyped]
+
+from ...func import grad
+from ...numpy.functions import lost
+from ...numpy.values import as_tensors, plain_values
+from ..implicit import STEPS
+from ..making import maker, numbers
+from .incomplete import MADE as INCOMPLETE
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.special, MADE)
+lower, upper, beta = INCOMPLETE["gammainc"], INCOMPLETE["gammaincc"], INCOMPLETE["betainc"]
+
+
+def _beta_above(a: Any, b: Any, x: Any) -> Any:
+    return beta(b, a, 1.0 - numbers(x))
+
+
+# By name: the distribution function, of the same arguments as SciPy's.
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "betaincc": _beta_above,
+    "btdtr": beta,
+    "gdtr": lambda a, b, x: lower(b, a * x),
+    "gdtrc": lambda a, b, x: upper(b, a * x),
+    "chdtr": lambda v, x: lower(v / 2.0, x / 2.0),
+    "chdtrc": lambda v, x: upper(v / 2.0, x / 2.0),
+    "fdtr": lambda dfn, dfd, x: beta(dfn / 2.0, dfd / 2.0, dfn * x / (dfd + dfn * x)),
+    "fdtrc": lambda dfn, dfd, x: beta(dfd / 2.0, dfn / 2.0, dfd / (dfd + dfn * x)),
+    "pdtr": lambda k, m: upper(_whole(k) + 1.0, m),
+    "pdtrc": lambda k, m: lower(_whole(k) + 1.0, m),
+    "bdtr": lambda k, n, p: beta(n - _whole(k), _whole(k) + 1.0, 1.0 - p),
+    "bdtrc": lambda k, n, p: beta(_whole(k) + 1.0, n - _whole(k), p),
+    "nbdtr": lambda k, n, p: beta(n, _whole(k) + 1.0, p),
+    "nbdtrc": lambda k, n, p: beta(_whole(k) + 1.0, n, 1.0 - p),
+}
+
+
+def _whole(k: Any) -> Any:
+    """A count, to which no gradient flows."""
+    return np.floor(plain_values(numbers(k)))
+
+
+def _function(name: str, function: Callable[..., Any]) -> None:
+    def call(*args: Any) -> Any:
+        return function(*(numbers(each) * 1.0 for each in args))
+
+    call.__name__ = name
+    call.__doc__ = f"`scipy.special.{name}`, differentiable with respect to everything but counts."
+    made(call)
+
+
+for _name, _formula in FUNCTIONS.items():
+    if hasattr(scipy.special, _name):
+        _function(_name, _formula)
+
+# By name: the function that it inverts, and the place of the argument that it is solved for.
+INVERSES: Final[dict[str, tuple[Callable[..., Any], int]]] = {
+    "gammaincinv": (lower, 1),
+    "gammainccinv": (upper, 1),
+    "betaincinv": (beta, 2),
+    "betainccinv": (_beta_above, 2),
+    "chdtri": (FUNCTIONS["chdtrc"], 1),
+    "fdtri": (FUNCTIONS["fdtr"], 2),
+    "pdtri": (FUNCTIONS["pdtr"], 1),
+    "bdtri": (FUNCTIONS["bdtr"], 2),
+    "nbdtri": (FUNCTIONS["nbdtr"], 2),
+    "gdtrix": (FUNCTIONS["gdtr"], 2),
+    "gdtria": (FUNCTIONS["gdtr"], 0),
+    "gdtrib": (FUNCTIONS["gdtr"], 1),
+    "btdtria": (beta, 0),
+    "btdtrib": (beta, 1),
+    "chdtriv": (FUNCTIONS["chdtr"], 0),
+    "stdtrit": (INCOMPLETE["stdtr"], 1),
+    "stdtridf": (INCOMPLETE["stdtr"], 0),
+    "fdtridfd": (FUNCTIONS["fdtr"], 1),
+}
+
+
+def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
+    scipys = getattr(scipy.special, name)
+
+    def call(*args: Any) -> Any:
+        given = [numbers(each) * 1.0 for each in args]
+        found = np.asarray(scipys(*plain_values(given)))
+        probability = given.pop(solved)  # which stands where what is solved for would
+        if not np.all(np.isfinite(found)):
+            raise lost(f"scipy.special.{name}", "it is not finite here, so that it has no derivative")
+        start = value = as_tensors(np.array(found))
+        for _ in range(STEPS):
+            arguments = [*given[:solved], value, *given[solved:]]
+            value = value - (function(*arguments) - probability) / _slope(function, arguments, solved)
+        return value + plain_values(start) - plain_values(value.detach())
+
+    call.__name__ = name
+    call.__doc__ = f"`scipy.special.{name}`: SciPy's, with Newton's steps that carry its derivatives."
+    made(call)
+
+
+def _slope(function: Callable[..., Any], arguments: list[Any], place: int) -> Any:
+    """The derivative of a function of several numbers with respect to one of them, element by element."""
+
+    def summed(x: Any) -> Any:
+        return function(*arguments[:place], x, *arguments[place + 1 :]).sum()
+
+    return grad(summed)(arguments[place].broadcast_to(np.broadcast_shapes(*(each.shape for each in arguments))))
+
+
+for _name, (_formula, _place) in INVERSES.items():
+    if hasattr(scipy.special, _name):
+        _inverse(_name, _formula, _place)

@@ -1,0 +1,265 @@
+"""Functions of `scipy.special` that are written with others: angles in degrees, losses, powers, zeta functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.special  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import carries_history, plain_values
+from ..making import maker, numbers
+
+__all__ = ["MADE", "logarithm_by_power"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.special, MADE)
+DEGREE: Final = math.pi / 180
+
+
+@made
+def cbrt(x: Any) -> Any:
+    """The cube root."""
+    return np.cbrt(x)
+
+
+@made
+def exp2(x: Any) -> Any:
+    """The power of 2."""
+    return np.exp2(x)
+
+
+@made
+def exp10(x: Any) -> Any:
+    """The power of 10."""
+    return 10.0 ** numbers(x)
+
+
+@made
+def expm1(x: Any) -> Any:
+    """exp(x) - 1, exact near 0."""
+    return np.expm1(x)
+
+
+@made
+def log1p(x: Any) -> Any:
+    """log(1 + x), exact near 0."""
+    return np.log1p(x)
+
+
+@made
+def cosm1(x: Any) -> Any:
+    """cos(x) - 1, exact near 0."""
+    return -2.0 * np.sin(numbers(x) / 2.0) ** 2
+
+
+def _degrees(x: Any) -> Any:
+    """An angle in radians, of degrees from which whole turns are taken off."""
+    x = numbers(x) * 1.0
+    return (x - 360.0 * np.round(plain_values(x) / 360.0)) * DEGREE
+
+
+@made
+def sindg(x: Any) -> Any:
+    """The sine of an angle in degrees."""
+    return np.sin(_degrees(x))
+
+
+@made
+def cosdg(x: Any) -> Any:
+    """The cosine of an angle in degrees."""
+    return np.cos(_degrees(x))
+
+
+@made
+def tandg(x: Any) -> Any:
+    """The tangent of an angle in degrees."""
+    return np.tan(_degrees(x))
+
+
+@made
+def cotdg(x: Any) -> Any:
+    """The cotangent of an angle in degrees."""
+    return 1.0 / np.tan(_degrees(x))
+
+
+@made
+def radian(d: Any, m: Any, s: Any) -> Any:
+    """An angle of degrees, minutes and seconds in radians."""
+    return (numbers(d) + numbers(m) / 60.0 + numbers(s) / 3600.0) * DEGREE
+
+
+@made
+def kl_div(x: Any, y: Any) -> Any:
+    """x * log(x / y) - x + y."""
+    x, y = numbers(x) * 1.0, numbers(y) * 1.0
+    return scipy.special.rel_entr(x, y) - x + y
+
+
+@made
+def huber(delta: Any, r: Any) -> Any:
+    """Huber's loss: squares near 0, and straight lines beyond `delta`."""
+    delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
+    away = np.abs(r)
+    near = plain_values(away) <= plain_values(delta)
+    found = np.where(near, 0.5 * r * r, delta * (away - 0.5 * delta))
+    return np.where(plain_values(delta) < 0, np.inf, found)
+
+
+@made
+def pseudo_huber(delta: Any, r: Any) -> Any:
+    """A smooth loss that is like Huber's."""
+    delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
+    share = r / delta
+    # The root less 1, without cancellation.
+    return delta * delta * (share * share / (np.sqrt(1.0 + share * share) + 1.0))
+
+
+@made
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x))."""
+    return np.logaddexp(0.0, numbers(x))
+
+
+@made
+def poch(z: Any, m: Any) -> Any:
+    """The rising factorial, gamma(z + m) / gamma(z)."""
+    z, m = numbers(z) * 1.0, numbers(m) * 1.0
+    orders = plain_values(m)
+    if not carries_history(m) and np.all(orders == orders.reshape(-1)[0]) and orders.flat[0] in range(64):
+        found = z * 0.0 + 1.0
+        for place in range(int(orders.flat[0])):
+            found = found * (z + place)
+        return found * np.ones(np.shape(orders))
+    sign = scipy.special.gammasgn(plain_values(z + m)) * scipy.special.gammasgn(plain_values(z))
+    return sign * np.exp(scipy.special.gammaln(z + m) - scipy.special.gammaln(z))
+
+
+@made
+def perm(N: Any, k: Any, exact: bool = False) -> Any:
+    """The number of ordered choices of `k` of `N` things."""
+    return MADE["poch"](numbers(N) - numbers(k) + 1.0, k)
+
+
+@made
+def powm1(x: Any, y: Any) -> Any:
+    """x**y - 1, exact near 0."""
+    x, y = numbers(x) * 1.0, numbers(y) * 1.0
+    if np.any(plain_values(x) <= 0):
+        return x**y - 1.0
+    return np.expm1(y * np.log(x))
+
+
+@made
+def exprel(x: Any) -> Any:
+    """(exp(x) - 1) / x, and 1 at 0."""
+    x = numbers(x) * 1.0
+    small = np.abs(x) < 0.5
+    near, safe = np.where(small, x, 0.0), np.where(small, 1.0, x)
+    series: Any = 1.0
+    for divisor in range(18, 1, -1):  # x / 2 (1 + x / 3 (1 + ...)), whose derivatives are as exact as it is
+        series = 1 + near * series / divisor
+    return np.where(small, series, np.expm1(safe) / safe)
+
+
+@made
+def boxcox(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transform."""
+    return _box_cox(np.log(numbers(x) * 1.0), numbers(lmbda) * 1.0)
+
+
+@made
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """The Box-Cox transform of 1 + x."""
+    return _box_cox(np.log1p(numbers(x) * 1.0), numbers(lmbda) * 1.0)
+
+
+def _box_cox(logarithm: Any, power: Any) -> Any:
+    """(exp(power * logarithm) - 1) / power, and its limit where the power is 0."""
+    return logarithm * MADE["exprel"](power * logarithm)
+
+
+@made
+def inv_boxcox(y: Any, lmbda: Any) -> Any:
+    """What the Box-Cox transform makes a value of."""
+    y, power = numbers(y) * 1.0, numbers(lmbda) * 1.0
+    return np.exp(logarithm_by_power(y, power))
+
+
+@made
+def inv_boxcox1p(y: Any, lmbda: Any) -> Any:
+    """What the Box-Cox transform of 1 + x makes a value of."""
+    y, power = numbers(y) * 1.0, numbers(lmbda) * 1.0
+    return np.expm1(logarithm_by_power(y, power))
+
+
+def logarithm_by_power(y: Any, power: Any) -> Any:
+    """log(1 + power * y) / power, and y where the power is 0."""
+    product = power * y
+    near = np.abs(plain_values(product)) < 0.02
+    small, large = np.where(near, product, 0.0), np.where(near, 1.0, product)
+    series: Any = 0.0
+    for order in range(10, -1, -1):
+        series = series * small + (-1.0) ** order / (order + 1)
+    return y * np.where(near, series, np.log1p(large) / large)
+
+
+@made
+def diric(x: Any, n: Any) -> Any:
+    """The periodic sinc function of order `n`."""
+    x, n = numbers(x) * 1.0, int(plain_values(numbers(n)))
+    if n < 1:
+        return x * np.nan
+    # The mean of the cosines of evenly spaced multiples, which is smooth where the quotient is 0 / 0.
+    multiples = (n - 1) / 2 - np.arange(n)
+    return np.cos(x[..., None] * multiples).mean(-1)
+
+
+@made
+def owens_t(h: Any, a: Any) -> Any:
+    """Owen's function, by Gauss's rule on the integral that it is."""
+    h, a = numbers(h) * 1.0, numbers(a) * 1.0
+    far = np.abs(plain_values(a)) > 1.0
+    if np.any(far):
+        # T(h, a) = Q(h) / 2 + Q(a h) / 2 - Q(h) Q(a h) - T(a h, 1 / a), for h and a above 0.
+        size, height = np.where(far, np.abs(a), 2.0), np.abs(h)
+        above, beyond = scipy.special.ndtr(-height), scipy.special.ndtr(-size * height)
+        outer = 0.5 * (above + beyond) - above * beyond - _owens_near(size * height, 1.0 / size)
+        return np.where(far, np.sign(plain_values(a)) * outer, _owens_near(h, np.where(far, 0.5, a)))
+    return _owens_near(h, a)
+
+
+def _owens_near(h: Any, a: Any) -> Any:
+    nodes, weights = np.polynomial.legendre.leggauss(48)
+    places = a[..., None] * (0.5 + 0.5 * nodes)
+    rise = 1.0 + places * places
+    return a * (np.exp(-0.5 * (h * h)[..., None] * rise) / rise * (weights / (4.0 * math.pi))).sum(-1)
+
+
+# Numbers of Bernoulli, of even order, over factorials: the corrections of Euler's sum.
+BERNOULLI: Final = [float(b) / math.factorial(2 * k) for k, b in enumerate(scipy.special.bernoulli(24)[::2]) if k]
+
+
+@made
+def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+    """The zeta function of Riemann or Hurwitz, differentiable in both arguments, for x > 1 and q > 0."""
+    x, q = numbers(x) * 1.0, numbers(1.0 if q is None else q) * 1.0
+    if x.dtype.kind == "c" or np.any(plain_values(x) <= 1) or np.any(plain_values(q) <= 0):
+        raise lost("scipy.special.zeta", "it has a derivative for real x above 1 and q above 0")
+    count = 16
+    places = np.arange(count) + q[..., None]
+    end = q + count
+    total = (places ** -x[..., None]).sum(-1) + end ** (1.0 - x) / (x - 1.0) + 0.5 * end**-x
+    rising: Any = x
+    for k, number in enumerate(BERNOULLI, 1):
+        total = total + number * rising * end ** (-x - (2 * k - 1))
+        rising = rising * (x + (2 * k - 1)) * (x + 2 * k)
+    return total
+
+
+@made
+def zetac(x: Any) -> Any:
+    """Riemann's zeta function less 1."""
+    return MADE["zeta"](x, 2.0)

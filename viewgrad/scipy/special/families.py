@@ -1,0 +1,266 @@
+"""Bessel's functions, Airy's, hypergeometric functions and integrals: of one variable, with plain parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.special  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import carries_history, plain_values
+from ...operators.define import OPERATORS
+from ..making import maker, numbers
+
+__all__ = ["MADE", "family"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.special, MADE)
+
+
+def family(name: str, x: Any, *parameters: Any) -> Any:
+    """A function of one variable with a history; of parameters that are arrays, each number by itself."""
+    if carries_history(parameters):
+        raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass their detach()")
+    x = numbers(x) * 1.0
+    given = [np.asarray(plain_values(numbers(each))) for each in parameters]
+    operator = OPERATORS["special_family"].function
+    if all(each.size == 1 for each in given):
+        shape = np.broadcast_shapes(x.shape, *(each.shape for each in given))
+        found = operator(x, name, tuple(each.reshape(()).item() for each in given))
+        return found.broadcast_to(shape) if shape != x.shape else found
+    x, *given = np.broadcast_arrays(x, *given)
+    flat = x.reshape(-1)
+    rows = zip(*(np.asarray(plain_values(each)).reshape(-1).tolist() for each in given))
+    return np.stack([operator(place, name, row) for place, row in zip(flat, rows)]).reshape(x.shape)
+
+
+def _made(name: str, function: Callable[..., Any], doc: str = "") -> None:
+    function.__name__ = name
+    function.__doc__ = doc or f"`scipy.special.{name}`, differentiable with respect to its last argument."
+    made(function)
+
+
+def _of_order(name: str) -> None:
+    _made(name, lambda v, z: family(name, z, v))
+
+
+for _name in ("kv", "kve", "struve", "modstruve", "hyp0f1"):
+    _of_order(_name)
+_made("yv", lambda v, z: family("yv", z, v))
+
+
+def _of_one(name: str) -> None:
+    _made(name, lambda x: family(name, x))
+
+
+for _name in ("itstruve0", "itmodstruve0", "wrightomega", "spence", "ber", "bei", "ker", "kei", "berp", "beip", "kerp",
+              "keip"):  # fmt: skip
+    _of_one(_name)
+
+
+def _of_several(name: str, count: int) -> None:
+    _made(name, lambda x: tuple(family(name, x, which) for which in range(count)))
+
+
+for _name, _count in {"airy": 4, "fresnel": 2, "sici": 2, "shichi": 2, "itj0y0": 2, "iti0k0": 2}.items():
+    _of_several(_name, _count)
+
+
+@made
+def airye(z: Any) -> Any:
+    """Airy's functions and their derivatives, scaled by exponentials; of real numbers."""
+    if numbers(z).dtype.kind == "c":
+        raise lost("scipy.special.airye", "of complex numbers it is not holomorphic; use airy")
+    return tuple(family("airye", z, which) for which in range(4))
+
+
+def _hankel(name: str) -> None:
+    def hankel(v: Any, z: Any) -> Any:
+        z = numbers(z)
+        return family(name, z if z.dtype.kind == "c" else z.astype(complex), v)
+
+    _made(name, hankel)
+
+
+for _name in ("hankel1", "hankel2", "hankel1e", "hankel2e"):
+    _hankel(_name)
+
+
+def _scaled(name: str, plain: str) -> None:
+    def scaled(v: Any, z: Any) -> Any:
+        if numbers(z).dtype.kind == "c":
+            raise lost(f"scipy.special.{name}", f"of complex numbers it is not holomorphic; use {plain}")
+        return family(plain, z, v)
+
+    _made(name, scaled)
+
+
+_scaled("jve", "jv")
+_scaled("yve", "yv")
+
+
+@made
+def kelvin(x: Any) -> Any:
+    """Kelvin's functions and their derivatives, as complex numbers."""
+    pairs = (("ber", "bei"), ("ker", "kei"), ("berp", "beip"), ("kerp", "keip"))
+    return tuple(family(real, x) + 1j * family(imaginary, x) for real, imaginary in pairs)
+
+
+@made
+def k0e(x: Any) -> Any:
+    """The function `k0`, scaled by exp(x)."""
+    return family("kve", x, 0)
+
+
+@made
+def k1e(x: Any) -> Any:
+    """The function `k1`, scaled by exp(x)."""
+    return family("kve", x, 1)
+
+
+@made
+def wofz(z: Any) -> Any:
+    """Faddeeva's function."""
+    return family("wofz", numbers(z).astype(complex))
+
+
+@made
+def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
+    """The density of the sum of a normal and a Cauchy variable."""
+    x, sigma, gamma = (numbers(each) * 1.0 for each in (x, sigma, gamma))
+    if np.any(plain_values(sigma) == 0):
+        raise lost("scipy.special.voigt_profile", "sigma must not be 0: that is scipy.stats.cauchy.pdf")
+    width = sigma * math.sqrt(2.0)
+    return family("wofz", (x + 1j * gamma) / width).real / (width * math.sqrt(math.pi))
+
+
+@made
+def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
+    """Lambert's function: the w with `w * exp(w) == z`."""
+    return family("lambertw", numbers(z).astype(complex), k, tol)
+
+
+@made
+def expn(n: Any, x: Any) -> Any:
+    """The generalized exponential integral; gradients flow to `x`."""
+    return family("expn", x, n) if np.all(np.asarray(plain_values(numbers(n))) >= 1) else np.exp(-x) / x
+
+
+@made
+def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    """Kummer's confluent hypergeometric function; gradients flow to `x`."""
+    return family("hyp1f1", x, a, b)
+
+
+@made
+def hyperu(a: Any, b: Any, x: Any) -> Any:
+    """Tricomi's confluent hypergeometric function; gradients flow to `x`."""
+    return family("hyperu", x, a, b)
+
+
+@made
+def loggamma(z: Any) -> Any:
+    """The logarithm of the gamma function; of complex numbers with first derivatives."""
+    return family("loggamma", z)
+
+
+@made
+def ellipkm1(p: Any) -> Any:
+    """The complete elliptic integral of the first kind near 1, by the arithmetic-geometric mean."""
+    p = numbers(p) * 1.0
+    return math.pi / 2 / mean_of_means(p * 0.0 + 1.0, np.sqrt(p))
+
+
+@made
+def agm(a: Any, b: Any) -> Any:
+    """The arithmetic-geometric mean."""
+    return mean_of_means(numbers(a) * 1.0, numbers(b) * 1.0)
+
+
+def mean_of_means(a: Any, b: Any) -> Any:
+    """The common limit of arithmetic and geometric means, in which derivatives converge as fast as values."""
+    sign = np.where((plain_values(a) < 0) & (plain_values(b) < 0), -1.0, 1.0)
+    a, b = a * sign, b * sign
+    for _ in range(12):
+        a, b = (a + b) / 2, np.sqrt(a * b)
+    return a * sign
+
+
+# -- derivatives of Bessel functions, and spherical ones ---------------------------------------------------------------
+
+
+def _derivative_of(name: str, plain: str, signs: tuple[float, float]) -> None:
+    """The n-th derivative of a Bessel function: sums over neighbouring orders."""
+
+    def derivative(v: Any, z: Any, n: int = 1) -> Any:
+        total: Any = 0.0
+        lower, upper = signs
+        for above in range(int(n) + 1):
+            weight = math.comb(int(n), above) * lower ** (n - above) * upper**above / 2.0**n
+            total = total + weight * _bessel(plain, v - n + 2 * above, z)
+        return total
+
+    _made(name, derivative, f"A derivative of `{plain}`, of the order `n`.")
+
+
+def _bessel(name: str, v: Any, z: Any) -> Any:
+    return MADE[name](v, z) if name in MADE else family(name, z, v)
+
+
+for _name, _plain, _signs in (("jvp", "jv", (1.0, -1.0)), ("yvp", "yv", (1.0, -1.0)), ("ivp", "iv", (1.0, 1.0)),
+                              ("kvp", "kv", (-1.0, -1.0)), ("h1vp", "hankel1", (1.0, -1.0)),
+                              ("h2vp", "hankel2", (1.0, -1.0))):  # fmt: skip
+    _derivative_of(_name, _plain, _signs)
+
+
+def _series(n: int, x: Any, sign: float) -> Any:
+    """The power series of a spherical Bessel function of the first kind, exact near 0."""
+    square, total = x * x * (sign / 2.0), 1.0
+    for k in range(12, 0, -1):
+        total = 1.0 + square * total / (k * (2 * n + 2 * k + 1))
+    return x**n * total / float(scipy.special.factorial2(2 * n + 1))
+
+
+def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
+    def alone(n: int, x: Any) -> Any:
+        factor = math.pi / 2
+        if not regular:
+            return np.sqrt(factor / x) * _bessel(plain, n + 0.5, x)
+        near = np.abs(plain_values(x)) < 1.0
+        far = np.where(near, 1.0, x)
+        negative = plain_values(far).real < 0
+        far = np.where(negative, -far, far)
+        found = np.sqrt(factor / far) * _bessel(plain, n + 0.5, far)
+        return np.where(near, _series(n, np.where(near, x, 0.0), sign), np.where(negative, (-1.0) ** n * found, found))
+
+    def spherical(n: Any, z: Any, derivative: bool = False) -> Any:
+        z = numbers(z) * 1.0
+        orders = np.asarray(plain_values(numbers(n)))
+        if orders.ndim:
+            shape = np.broadcast_shapes(orders.shape, z.shape)
+            places = z.broadcast_to(shape)
+            wanted = np.broadcast_to(orders, shape)
+            total: Any = 0.0
+            for order in np.unique(orders):
+                total = np.where(wanted == order, spherical(int(order), places, derivative), total)
+            return total
+        order = int(orders)
+        if not derivative:
+            return alone(order, z)
+        if order == 0:
+            return alone(1, z) * (-1.0 if name != "spherical_in" else 1.0)
+        # (2 n + 1) f' = n f[n - 1] - (n + 1) f[n + 1], with the signs of the modified functions.
+        lower, upper = {"spherical_in": (1.0, 1.0), "spherical_kn": (-1.0, -1.0)}.get(name, (1.0, -1.0))
+        both = lower * order * alone(order - 1, z) + upper * (order + 1) * alone(order + 1, z)
+        return both / (2 * order + 1)
+
+    _made(name, spherical, f"`scipy.special.{name}`, differentiable with respect to `z`.")
+
+
+_spherical("spherical_jn", "jv", -1.0, True)
+_spherical("spherical_yn", "yv", -1.0, False)
+_spherical("spherical_in", "iv", 1.0, True)
+_spherical("spherical_kn", "kv", 1.0, False)

@@ -1,0 +1,170 @@
+"""Orthogonal polynomials and functions of Legendre, by their recurrences; degrees are whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.special  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import carries_history, plain_values
+from ..making import maker, numbers
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.special, MADE)
+# By name: the polynomial of degree 1, and the next one of a degree n, the place, and the last two; with parameters.
+Step = Callable[..., Any]
+
+
+def _jacobi(n: int, x: Any, last: Any, before: Any, a: Any, b: Any) -> Any:
+    total = 2 * n + a + b
+    slope = total * (total - 1.0) * x + (total - 1.0) * (a * a - b * b) / np.where(total == 2, 1.0, total - 2.0)
+    scale = 2.0 * n * (n + a + b)
+    factor = 2.0 * (n + a - 1) * (n + b - 1) * total / np.where(total == 2, 1.0, total - 2.0)
+    return (slope * last - factor * before) / scale
+
+
+FAMILIES: Final[dict[str, tuple[Step, Step]]] = {
+    "legendre": (lambda x: x, lambda n, x, p, q: ((2 * n - 1) * x * p - (n - 1) * q) / n),
+    "chebyt": (lambda x: x, lambda n, x, p, q: 2 * x * p - q),
+    "chebyu": (lambda x: 2 * x, lambda n, x, p, q: 2 * x * p - q),
+    "hermite": (lambda x: 2 * x, lambda n, x, p, q: 2 * x * p - 2 * (n - 1) * q),
+    "hermitenorm": (lambda x: x, lambda n, x, p, q: x * p - (n - 1) * q),
+    "laguerre": (lambda x: 1 - x, lambda n, x, p, q: ((2 * n - 1 - x) * p - (n - 1) * q) / n),
+    "genlaguerre": (lambda x, a: 1 + a - x, lambda n, x, p, q, a: ((2 * n - 1 + a - x) * p - (n - 1 + a) * q) / n),
+    "gegenbauer": (
+        lambda x, a: 2 * a * x,
+        lambda n, x, p, q, a: (2 * (n + a - 1) * x * p - (n + 2 * a - 2) * q) / n,
+    ),
+    "jacobi": (lambda x, a, b: (a + 1) + (a + b + 2) * (x - 1) / 2, _jacobi),
+}  # fmt: skip
+# By name: the polynomial that it is, and the place at which.
+MOVED: Final[dict[str, tuple[str, Step]]] = {
+    "sh_legendre": ("legendre", lambda x: 2 * x - 1),
+    "sh_chebyt": ("chebyt", lambda x: 2 * x - 1),
+    "sh_chebyu": ("chebyu", lambda x: 2 * x - 1),
+    "chebyc": ("chebyt", lambda x: x / 2),
+    "chebys": ("chebyu", lambda x: x / 2),
+}
+
+
+def polynomial(name: str, degree: int, x: Any, *parameters: Any) -> Any:
+    """A polynomial of a family, by its recurrence."""
+    first, step = FAMILIES[name]
+    before, last = x * 0.0 + 1.0, first(x, *parameters)
+    if degree <= 0:
+        return before if degree == 0 else before * 0.0
+    for n in range(2, degree + 1):
+        before, last = last, step(n, x, last, before, *parameters)
+    return last
+
+
+def _at(name: str, n: Any, x: Any, parameters: list[Any]) -> Any:
+    """Polynomials of the degrees that are given, which may be an array."""
+    if carries_history(n):
+        raise lost(f"scipy.special.eval_{name}", "no gradient flows to the degree; pass its detach()")
+    degrees = np.asarray(plain_values(numbers(n)))
+    if np.any(degrees != np.round(degrees)):
+        raise lost(f"scipy.special.eval_{name}", "degrees of tensors with a history are whole numbers")
+    if not degrees.ndim:
+        return polynomial(name, int(degrees), x, *parameters)
+    total: Any = 0.0
+    for degree in np.unique(degrees):
+        total = np.where(degrees == degree, polynomial(name, int(degree), x, *parameters), total)
+    return total
+
+
+def _evaluated(name: str) -> None:
+    base, move = MOVED.get(name, (name, lambda x: x))
+    factor = 2.0 if name == "chebyc" else 1.0
+
+    def call(n: Any, *args: Any) -> Any:
+        *parameters, x = (numbers(each) * 1.0 for each in args)
+        return _at(base, n, move(x), parameters) * factor
+
+    call.__name__ = f"eval_{name}"
+    call.__doc__ = f"The polynomials of `scipy.special.{name}`, differentiable in the place and in the parameters."
+    made(call)
+
+
+for _name in (*FAMILIES, *MOVED):
+    _evaluated(_name)
+
+
+@made
+def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
+    """Jacobi's polynomials on the interval from 0 to 1."""
+    p, q, x = (numbers(each) * 1.0 for each in (p, q, x))
+    n = int(plain_values(numbers(n)))
+    if carries_history(p):
+        raise lost("scipy.special.eval_sh_jacobi", "no gradient flows to p; use eval_jacobi")
+    scale = scipy.special.binom(2 * n + plain_values(p) - 1.0, n)
+    return polynomial("jacobi", n, 2.0 * x - 1.0, p - q, q - 1.0) / scale
+
+
+# -- functions of Legendre ---------------------------------------------------------------------------------------------
+
+
+def associated(degree: int, order: int, x: Any, root: Any) -> Any:
+    """An associated function of Legendre with the sign (-1)^order, of x and of root(1 - x^2)."""
+    size = abs(order)
+    if size > degree:
+        return x * 0.0
+    last = x * 0.0 + float(scipy.special.factorial2(2 * size - 1) if size else 1.0) * (-1.0) ** size
+    last = last * root**size if size else last
+    before = last * 0.0
+    for n in range(size + 1, degree + 1):
+        before, last = last, ((2 * n - 1) * x * last - (n + size - 1) * before) / (n - size)
+    if order < 0:
+        last = last * ((-1.0) ** size * math.factorial(degree - size) / math.factorial(degree + size))
+    return last
+
+
+def _one(name: str, value: Any) -> int:
+    if carries_history(value) or np.ndim(plain_values(value)):
+        raise lost(f"scipy.special.{name}", "degrees and orders of tensors with a history are whole numbers")
+    return int(plain_values(value))
+
+
+@made
+def lpmv(m: Any, v: Any, x: Any) -> Any:
+    """The associated function of Legendre of whole order and degree."""
+    x = numbers(x) * 1.0
+    degree = _one("lpmv", v)
+    if degree != float(plain_values(v)) or degree < 0:
+        raise lost("scipy.special.lpmv", "degrees of tensors with a history are whole numbers")
+    return associated(degree, _one("lpmv", m), x, np.sqrt(1.0 - x * x))
+
+
+@made
+def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+    """Legendre's polynomial."""
+    if diff_n:
+        raise lost("scipy.special.legendre_p", "take its derivatives by viewgrad instead of diff_n")
+    return polynomial("legendre", _one("legendre_p", n), numbers(z) * 1.0)[None]
+
+
+@made
+def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
+    """The spherical harmonic, of the polar angle and the azimuth."""
+    if diff_n:
+        raise lost("scipy.special.sph_harm_y", "take its derivatives by viewgrad instead of diff_n")
+    degree, order = _one("sph_harm_y", n), _one("sph_harm_y", m)
+    theta, phi = numbers(theta) * 1.0, numbers(phi) * 1.0
+    lower, upper = (math.factorial(max(each, 0)) for each in (degree - order, degree + order))
+    scale = math.sqrt((2 * degree + 1) / (4 * math.pi) * lower / upper)
+    return scale * associated(degree, order, np.cos(theta), np.sin(theta)) * np.exp(1j * order * phi)
+
+
+def sph_harm(m: Any, n: Any, theta: Any, phi: Any) -> Any:
+    """The spherical harmonic, of the azimuth and the polar angle: an old name."""
+    return MADE["sph_harm_y"](n, m, phi, theta)
+
+
+if hasattr(scipy.special, "sph_harm"):
+    MADE["sph_harm"] = sph_harm
