@@ -174,6 +174,30 @@ def test_margins_of_every_mode(options, widths):
     check(lambda a: np.pad(a, widths, **options), array)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap", "symmetric", "mean", "linear_ramp", "empty"])
+def test_a_number_has_no_margin(mode):
+    for widths in (0, (1, 2), ((1, 2),)):
+        check(lambda a: np.pad(a, widths, mode), np.array(1.3))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+@pytest.mark.parametrize("widths", [(5, 0), (4, 9), ((3, 7), (1, 4))])
+def test_margins_that_are_reflected_again_and_again(mode, widths):
+    check(lambda a: np.pad(a, widths, mode, reflect_type="odd"), MATRIX)
+    check(lambda a: np.pad(a, widths, mode, reflect_type="even"), MATRIX)
+
+
+def test_margins_written_by_a_function():
+    def written(line, widths, dim, options):
+        line[: widths[0]] = line[widths[0]] * (dim + options["scale"])
+        line[len(line) - widths[1] :] = line[widths[0]] ** 2
+
+    check(lambda a: np.pad(a, ((1, 2), (2, 0)), written, scale=0.7), MATRIX)
+    check(lambda a: np.pad(a, 0, "empty"), MATRIX)
+    inside = (slice(1, -1), slice(1, -1))
+    check(lambda a: np.pad(a, 1, "empty")[inside] * 1.0, MATRIX)
+
+
 def test_gradients_flow_to_the_constants_of_a_margin():
     check(lambda a, c: np.pad(a, 1, constant_values=c), MATRIX, np.array(0.3))
     check(lambda a, c: np.pad(a, 2, "linear_ramp", end_values=c), MATRIX, np.array([0.3, 0.7]))

@@ -42,10 +42,13 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     """As `numpy.pad`; gradients flow to the constants and to the ends of ramps as well."""
     array = as_operand(array)
     widths = [(int(before), int(after)) for before, after in _pairs(pad_width, array.ndim)]
+    if not array.ndim:
+        return with_memory(array.clone())
     if callable(mode):
-        raise TypeError("pad of tensors takes the name of a mode, and no function")
+        return _by_function(array, widths, mode, options)
     if array.dtype.kind not in "fc":
-        return as_operand(np.asarray(np.pad(array._array, widths or 0, mode, **options)))
+        return as_operand(np.asarray(np.pad(array._array, widths, mode, **options)))
+    mode = "constant" if mode == "empty" else mode  # no value is promised
     odd, followed = options.get("reflect_type") == "odd", holds_tensor(list(options.values()))
     if not (mode in MARGINS or odd or followed):
         options.pop("reflect_type", None)
@@ -60,6 +63,15 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
         parts = [margin(array, dim, width, given, mode, last) for last in (False, True)]
         array = concatenate([parts[0], array, parts[1]], dim)
     return with_memory(array)
+
+
+def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[..., Any], options: Any) -> Any:
+    """Each line along each dimension, given to a function that writes its margin in place."""
+    padded = OPERATORS["pad"].function(array, widths).clone()
+    for dim, width in enumerate(widths):
+        for place in np.ndindex(*padded.shape[:dim], *padded.shape[dim + 1 :]):
+            function(padded[(*place[:dim], slice(None), *place[dim:])], width, dim, options)
+    return with_memory(padded)
 
 
 def _slices(array: Any, dim: int, start: int | None, stop: int | None) -> Any:
@@ -98,8 +110,11 @@ def _statistic(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: 
 def _odd(array: Any, dim: int, widths: tuple[int, int], given: Any, mode: str, last: bool) -> Any:
     """What is reflected at an edge and turned round at its value."""
     width, extent, own = widths[last], array.shape[dim], int(mode == "symmetric")
-    if width > extent - 1 + own:
-        raise ValueError(f"pad with reflect_type='odd' of a tensor takes a margin of at most {extent - 1 + own} here")
+    if width > extent - 1 + own:  # reflected again and again: NumPy says what is added up for each element
+        rows = np.pad(np.eye(extent), (widths, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
+        rows = rows[len(rows) - width :] if last else rows[:width]
+        elements = [_slices(array, dim, i, i + 1) for i in range(extent)]
+        return concatenate([sum(share * elements[i] for i, share in enumerate(row) if share) for row in rows], dim)
     first = 1 - own
     if last:
         edge, part = _slices(array, dim, -1, None), _slices(array, dim, extent - first - width, extent - first)
