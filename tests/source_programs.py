@@ -169,6 +169,11 @@ class SourceProgram:
         except Exception:  # NumPy refuses it
             self.lines.pop()
             return
+        # Of the diagonal of an empty array with a length of 1, NumPy's einsum reads and writes what is beside it.
+        empty = any(isinstance(value, NUMBERS) and not value.size for value in arrays.values())
+        if empty and "einsum('ii" in line:
+            self.lines.pop()
+            return
         if all(is_tame(value) for name, value in arrays.items() if name[0] in "xv"):
             self.arrays = arrays
         else:

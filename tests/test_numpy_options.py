@@ -177,7 +177,7 @@ def test_margins_of_every_mode(options, widths):
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap", "symmetric", "mean", "linear_ramp", "empty"])
 def test_a_number_has_no_margin(mode):
     for widths in (0, (1, 2), ((1, 2),)):
-        check(lambda a: np.pad(a, widths, mode), np.array(1.3))
+        check(lambda a, widths=widths: np.pad(a, widths, mode), np.array(1.3))
 
 
 @pytest.mark.parametrize("mode", ["reflect", "symmetric"])
@@ -201,6 +201,83 @@ def test_margins_written_by_a_function():
 def test_gradients_flow_to_the_constants_of_a_margin():
     check(lambda a, c: np.pad(a, 1, constant_values=c), MATRIX, np.array(0.3))
     check(lambda a, c: np.pad(a, 2, "linear_ramp", end_values=c), MATRIX, np.array([0.3, 0.7]))
+
+
+# -- what drawn calls found --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.add.outer(a, a[0], out=np.zeros_like(a, shape=(2, 3, 3)) * 1.0),
+        lambda a: np.multiply.outer(a[0], a, dtype=complex),
+        lambda a: np.clip(a, -0.5, 0.8, where=a > 0, out=a * 1.0),
+        lambda a: np.clip(a[0, 0], None, 0.1, where=np.True_),
+        lambda a: np.fft.fftn(a[0], axes=(-1, 0)), lambda a: np.fft.ifftn(a, axes=(0, 1, 0), norm="ortho"),
+        lambda a: np.fft.fftn(a[0, 0, ...]) * (1 + 2j),
+        lambda a: np.quantile(a, [0.2, 0.7], axis=1, weights=a * a + 0.1, method="inverted_cdf"),
+        lambda a: np.nanquantile(a, 0.4, axis=-1, keepdims=True, weights=a * a + 0.1, method="inverted_cdf"),
+        lambda a: np.percentile(a, [[20], [90]], weights=np.ones_like(a), method="inverted_cdf"),
+        lambda a: np.quantile(a[0, 0, ...], 0.3, keepdims=True),
+    ],
+)  # fmt: skip
+def test_options_that_drawn_calls_found_refused_or_wrong(function):
+    check(function, MATRIX)
+
+
+@pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="NumPy 2.1")
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3,)])
+def test_running_sums_begin_with_what_they_are_told_to(shape):
+    axis = -1 if len(shape) > 1 else None
+    for run in ("cumulative_sum", "cumulative_prod"):
+        check(lambda a, run=run: getattr(np, run)(a, axis=axis, include_initial=True), np.full(shape, 0.7))
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("q", [0.3, [0.2, 0.9], [[0.2], [0.9]]])
+@pytest.mark.filterwarnings("ignore:Mean of empty slice")
+def test_quantiles_of_nothing(shape, q):
+    for axis in (None, 0, -1):
+        for dtype in (np.float64, np.float32):
+            x, a = leaf(np.zeros(shape, dtype)), np.zeros(shape, dtype)
+            found, expected = np.nanquantile(x, q, axis=axis), np.nanquantile(a, q, axis=axis)
+            assert found.shape == np.shape(expected) and found.dtype == expected.dtype
+            assert grad(found.sum(), x)[0].shape == shape
+
+
+def test_norms_of_nothing_have_a_gradient():
+    x = leaf(np.zeros((2, 0)))
+    assert grad(np.linalg.vector_norm(x, ord=np.inf), x)[0].shape == (2, 0)
+
+
+def test_functions_of_other_dtypes():
+    assert np.i0(leaf(np.array([0.3], np.longdouble))).dtype == np.longdouble
+    assert np.poly(leaf(np.array([0.5, 0.25], np.float16))).dtype == np.poly(np.array([0.5, 0.25], np.float16)).dtype
+    assert np.linalg.cond(leaf([[np.inf, 1.0], [2.0, 3.0]])).item() == np.inf
+    z = leaf([0.3 - 1.2j, -2 + 0.5j, 40j])
+    step = 1e-6
+    found = grad(vg.silu(z).real.sum(), z)[0].numpy()
+    value = z.detach().numpy()
+    for direction in (1, 1j):
+        above, below = (moved / (1 + np.exp(-moved)) for moved in (value + step * direction, value - step * direction))
+        slopes = (above - below).real / (2 * step)
+        np.testing.assert_allclose((found.conj() * direction).real, slopes, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.rot90(a, axes=(1, 1)), lambda a: np.rot90(a, axes=(1, -1)), lambda a: np.rot90(a[0]),
+        lambda a: np.var(a, ddof=1, correction=1), lambda a: np.nanstd(a, ddof=1, correction=0),
+        lambda a: np.add.accumulate(a[0, 0, ...]), lambda a: np.fft.fftn(a, s=(2, 3, 4)),
+        lambda a: np.subtract.reduce(a, axis=(0, 1)), lambda a: np.linalg.matrix_norm(a[0], ord=np.inf),
+        lambda a: np.linalg.norm(a[0], 1, axis=(0, 1)), lambda a: np.linalg.norm(a, axis=()),
+    ],
+)  # fmt: skip
+def test_what_numpy_refuses_is_refused(function):
+    for array in (MATRIX, leaf(MATRIX)):
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            function(array)
 
 
 # -- other options -----------------------------------------------------------------------------------------------------

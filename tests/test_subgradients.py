@@ -138,3 +138,17 @@ def test_second_derivatives_of_a_power_of_0_by_the_exponent():
 
     _, pull = vg.func.vjp(tangent, vg.Tensor(0.14), vg.Tensor(0.3))
     assert [each.item() for each in pull(vg.Tensor(1.0))] == [0.0, 0.0]
+
+
+def test_bent_lines_at_what_is_no_number_have_the_gradient_of_pytorch():
+    expected = dict.fromkeys(["hardtanh", "relu6", "hardsigmoid", "softshrink", "hardshrink"], 0.0)
+    expected |= dict.fromkeys(["relu", "leaky_relu", "hardswish", "elu", "celu"], 1.0) | {"leaky_relu": 0.01}
+    with np.errstate(invalid="ignore"):
+        for name, slope in expected.items():
+            x = vg.Tensor([np.nan], requires_grad=True)
+            assert grad(getattr(vg, name)(x), x)[0].tolist() == [slope], name
+
+
+def test_a_closed_relu_lets_no_gradient_through_whatever_it_is():
+    x = vg.Tensor([-1.0, 2.0], requires_grad=True)
+    assert grad(vg.relu(x), x, vg.Tensor([np.inf, 3.0]))[0].tolist() == [0, 3]

@@ -276,7 +276,9 @@ def _cumulative(name: str) -> Callable[..., Any]:
             axis = 0
         x = x if dtype is None else x.astype(dtype)
         if include_initial:
-            x = concatenate([from_array(np.full_like(x._array.take([0], axis), start)), x], axis)
+            x = x if x.ndim else x.reshape((1,))
+            shape = tuple(1 if dim == axis % x.ndim else extent for dim, extent in enumerate(x.shape))
+            x = concatenate([from_array(np.full(shape, start, x.dtype)), x], axis)
         result = getattr(x, name)(axis, dtype)
         return result if out is None else out.copy_(result)
 

@@ -39,7 +39,7 @@ def register(numpy: Any, function: Callable[..., Any]) -> None:
     elif isinstance(numpy, np.ufunc):
         UFUNCS[numpy, "__call__"] = ufunc_call(function, numpy)
         if numpy.nin == 2 and numpy.signature is None:
-            UFUNCS[numpy, "outer"] = ufunc_outer(function)
+            UFUNCS[numpy, "outer"] = ufunc_outer(UFUNCS[numpy, "__call__"])
     else:
         FUNCTIONS[numpy] = array_function(function, numpy)
 
@@ -142,9 +142,9 @@ def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
 def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
     """An operator on every pair of elements of two tensors."""
 
-    def outer(first: Any, second: Any) -> Any:
+    def outer(first: Any, second: Any, **options: Any) -> Any:
         first, second = as_operand(first), as_operand(second)
-        return function(first.reshape(first.shape + (1,) * second.ndim), second)
+        return function(first.reshape(first.shape + (1,) * second.ndim), second, **options)
 
     return outer
 
@@ -154,6 +154,8 @@ def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Ca
 
     def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         array = as_operand(array)
+        if kind == "accumulate" and not array.ndim:
+            raise TypeError("cannot accumulate on a scalar")
         if kind == "accumulate" and axis is None:
             if array.ndim != 1:
                 raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")

@@ -43,6 +43,8 @@ def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -
             raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; give axis=")
         axis = (0, 1) if self.ndim == 2 else 0
     dims = axis if isinstance(axis, tuple) else None if axis is None else (axis,)
+    if dims is not None and len(dims) not in (1, 2):
+        raise ValueError(f"norm takes one dimension or two, not {dims}")
     if dims is None or len(dims) == 1 or ord in (None, "fro"):
         if isinstance(ord, str) and (dims is None or len(dims) == 1):
             raise ValueError(f"norm of order {ord!r} is for matrices")
@@ -51,7 +53,7 @@ def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -
 
 
 def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    rows, columns = (dim % self.ndim for dim in axis)
+    rows, columns = np.lib.array_utils.normalize_axis_tuple(axis, self.ndim)
     if ord in (1, -1, math.inf, -math.inf):
         inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = self.abs().sum(inner, True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, with_memory
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, is_scalar, with_memory
 from . import OPERATORS
 from .derivatives.formulas import plain
 from .numpy_dispatch import converted, write_out
@@ -44,6 +44,21 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, n
     if copy:
         return OPERATORS["nan_to_num"].function(x, nan, posinf, neginf)
     return x.copy_(OPERATORS["nan_to_num"].function(x, nan, posinf, neginf))
+
+
+clip_everywhere = FUNCTIONS[np.clip]
+
+
+def _clip(a: Any, *bounds: Any, where: Any = True, out: Any = None, **options: Any) -> Any:
+    """As `numpy.clip`, where a mask is true; elsewhere `out` stays as it is."""
+    if len(bounds) > 2:
+        *bounds, out = bounds  # type: ignore[assignment]
+    if where is True or where is np._NoValue:
+        return clip_everywhere(a, *bounds, out=out, **options)
+    found = clip_everywhere(a, *bounds, **options)
+    written = with_memory(np.zeros_like(found)) if out is None else out
+    np.copyto(written, found, where=plain(where))
+    return written[()] if out is None and is_scalar(found) else written
 
 
 def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
@@ -112,6 +127,7 @@ def _of_infinity(name: str, edge: float) -> Any:
 FUNCTIONS.update(
     {
         np.angle: _angle,
+        np.clip: _clip,
         np.cross: _cross,
         np.ediff1d: _ediff1d,
         np.isin: _isin,

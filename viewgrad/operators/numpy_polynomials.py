@@ -96,6 +96,7 @@ def poly(seq_of_zeros: Any) -> Any:
     zeros = _vector(seq_of_zeros)
     if zeros.ndim == 2:
         zeros = np.linalg.eigvals(zeros)
+    zeros = zeros.astype(np.result_type(zeros.dtype, np.mintypecode(zeros.dtype.char)), copy=False)
     coefficients = from_array(np.ones(1, zeros.dtype))
     for zero in zeros:
         coefficients = concatenate([coefficients, _zeros(1, zeros)]) - concatenate(

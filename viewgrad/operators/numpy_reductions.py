@@ -69,6 +69,15 @@ def _whole(dtype: Any) -> bool:
     return dtype is not None and np.dtype(dtype).kind not in "fc"
 
 
+def _degrees(ddof: Any, correction: Any) -> Any:
+    """The degrees of freedom that a variance loses, by NumPy's name or by that of the array API standard."""
+    if not _given(correction):
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction are two names of one option: give one of them")
+    return correction
+
+
 def _counted(self: Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
     """How many elements are chosen, in a dtype that leaves that of the sum as it is."""
     mask = np.broadcast_to(np.asarray(plain(where), bool), self.shape)
@@ -131,8 +140,7 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
             dtype, ddof = None, dtype
         elif isinstance(dtype, bool):
             dtype, keepdims = None, dtype
-        if _given(correction):
-            ddof = correction
+        ddof = _degrees(ddof, correction)
         axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
         if _whole(dtype):
             chosen = True if not _given(where) else plain(where)
@@ -307,7 +315,7 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
     ) -> Any:  # fmt: skip
         if type(dtype) is int:
             dtype, ddof = None, dtype
-        ddof, self = correction if _given(correction) else ddof, as_operand(self)
+        ddof, self = _degrees(ddof, correction), as_operand(self)
         partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # of the mean alone
         self = self if partly else _inexact(self, dtype)
         if self.dtype.kind not in "fc":

@@ -83,7 +83,8 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
 def i0_vector(x: Any) -> Any:
     """The modified Bessel function of order 0."""
     x = as_operand(x)
-    return with_memory(OPERATORS["i0"].function(x).astype(np.result_type(x.dtype, np.float16), copy=False))
+    known = x.astype(float) if x.dtype == np.longdouble else x
+    return with_memory(OPERATORS["i0"].function(known).astype(np.result_type(x.dtype, np.float16), copy=False))
 
 
 if "i0" in OPERATORS:  # with SciPy
@@ -102,6 +103,8 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
     ) -> Any:  # fmt: skip
         array = _computed_in(array, dtype)
         axes = _reduced(axis, array.ndim)
+        if len(axes) > 1:  # which NumPy refuses where the order matters
+            ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
         kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
         shape = tuple(array.shape[dim] for dim in kept)
         count = math.prod(array.shape[dim] for dim in axes)

@@ -172,8 +172,8 @@ def sigmoid_forward(a: Array) -> Any:
 
 
 unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).")
-unary("relu", lambda a: np.maximum(a, 0), "grad * (result > 0)", "The value, or 0 for a negative one; gradient 0 at 0.",
-      kinds="f")
+unary("relu", lambda a: np.maximum(a, 0), "masked_fill(grad, result <= 0, 0)",
+      "The value, or 0 for a negative one; gradient 0 at 0.", kinds="f")
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
       "log(1 + exp(beta * self)) / beta.", kinds="f")
 

@@ -81,6 +81,8 @@ def irfft_gradient(grad: Any, shape: Sequence[int], dtype: Any, axis: int, norm:
 def transformed_axes(ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[int]:
     """The dimensions that a transform of several dimensions goes over."""
     if axes is None:
+        if s is not None and len(s) > ndim:
+            raise ValueError(f"a transform of {ndim} dimensions takes no {len(s)} lengths")
         return list(range(ndim)) if s is None else list(range(ndim - len(s), ndim))
     return [axis % ndim for axis in axes]
 
@@ -151,8 +153,10 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             axes: Any = None if ending == "n" else (-2, -1),
             norm: Any = None,
             function: Any = function,
+            complex_both: bool = name in ("fft", "ifft"),
         ) -> Any:
-            _require_distinct(a.ndim, s, axes)
+            if s is not None or not complex_both:
+                _require_distinct(a.ndim, s, axes)
             return function(a, s, transformed_axes(a.ndim, s, axes) if axes is None else axes, norm)
 
         row(
@@ -163,6 +167,7 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             numpy=[function],
             kinds=kinds,
             method=False,
+            gives_arrays=True,
             doc=doc if ending == "n" else f"{doc[:-1]}, by default of the last two.",
         )
 

@@ -33,7 +33,7 @@ row(
 )
 row(
     "tile(self, reps)", lambda self, reps: np.tile(self, reps), {"self": "tile_gradient(grad, self.shape, reps)"},
-    forward_derivative=LINEAR, kinds="fc", numpy=[np.tile],
+    forward_derivative=LINEAR, kinds="fc", numpy=[np.tile], gives_arrays=True,
     doc="The whole tensor repeated `reps` times along each dimension.",
 )
 row(
@@ -92,6 +92,8 @@ def flipud(self: Any) -> Any:
 def rot90(self: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """A view turned by `k` quarters in the plane of two dimensions, from the first to the second."""
     first, second = axes
+    if self.ndim < 2 or first == second or abs(first - second) == self.ndim:
+        raise ValueError(f"rot90 takes two different axes, not {tuple(axes)} of {self.ndim} dimensions")
     k %= 4
     if k == 2:
         return flip(flip(self, first), second)

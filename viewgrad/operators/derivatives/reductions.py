@@ -293,6 +293,8 @@ def norm_direction(value: Any, result: Any, order: Any, axis: Any, keepdims: boo
     if abs(order) == math.inf:
         # Of the same magnitudes, since those of complex numbers are rounded in one layout otherwise than in another.
         magnitude = np.abs(value)
+        if not magnitude.size:
+            return np.zeros_like(value)
         extremum = (magnitude.max if order > 0 else magnitude.min)(axis=axis, keepdims=True)
         return np.sign(value) * shares_of(magnitude == extremum, magnitude, axis)
     length = expand_reduced(result, value.shape, axis, keepdims)

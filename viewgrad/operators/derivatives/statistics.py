@@ -104,6 +104,8 @@ def quantile_weights_forward(
 def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any) -> Any:
     """The gradient of what a weighted sum was taken of."""
     shape = weights.shape[q_ndim:]
+    if not weights.size:  # where NumPy's quantiles that pass over NaN have not the shape of the fractions
+        return weights.sum(axis=tuple(range(q_ndim))) if q_ndim else weights
     axes = reduced_axes(axis, len(shape))
     kept = tuple(1 if dim in axes else extent for dim, extent in enumerate(shape))
     product = grad.reshape(weights.shape[:q_ndim] + kept) * weights
@@ -204,8 +206,14 @@ def _following(function: Callable[..., Any], whole: float, counted: bool) -> Cal
 
     def call(
         a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, **options: Any,
+        keepdims: bool = False, weights: Any = None, **options: Any,
     ) -> Any:  # fmt: skip
+        if weights is not None:
+            fractions = np.true_divide(plain(q), whole)
+            found = _weighted(np.nanquantile if counted else np.quantile, a, fractions, axis, weights, method)
+            if not keepdims:
+                found = found.squeeze(tuple(np.ndim(q) + dim for dim in reduced_axes(axis, np.ndim(a))))
+            return found if out is None else write_out(found, out, f"np.{function.__name__}")
         if not _is_followed(q) or method not in {*STEPS, "linear"}:
             return function(a, q, axis, out=out, method=method, keepdims=keepdims, **options)
         a, plain_q = as_operand(a), np.array(plain(q))
@@ -221,11 +229,27 @@ def _following(function: Callable[..., Any], whole: float, counted: bool) -> Cal
     return call
 
 
-def _as_precise(function: Callable[..., Any]) -> Callable[..., Any]:
+def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: str) -> Any:
+    """The quantiles of values of which each counts as much as its weight says: each is one of the values."""
+    a = as_operand(a)
+    found = np.asarray(function(plain(a), q, axis, keepdims=True, weights=plain(weights), method=method))
+    axes = reduced_axes(axis, a.ndim)
+    kept = tuple(dim for dim in range(a.ndim) if dim not in axes)
+    shape = tuple(a.shape[dim] for dim in kept)
+    lines = a.transpose(kept + axes).reshape((*shape, -1))
+    wanted = found.reshape((*np.shape(q), *shape, 1))
+    values = plain(lines)
+    places = np.argmax((values == wanted) | ((values != values) & (wanted != wanted)), axis=-1)
+    return lines[(*np.indices(shape, sparse=True), places)].reshape(found.shape).astype(found.dtype)
+
+
+def _as_precise(function: Callable[..., Any], counted: bool) -> Callable[..., Any]:
     """The function as NumPy has it: of single precision beside fractions in double precision it is in double."""
 
     def call(a: Any, q: Any, *args: Any, **options: Any) -> Any:
         a = as_operand(a)
+        if counted and not a.size:
+            return function(a, q, *args, **options)
         if type(q) not in (int, float) and a.dtype.kind == "f" and options.get("method", "linear") not in PICKING:
             wanted = np.result_type(a.dtype, np.true_divide(plain(q), a.dtype.type(1)).dtype)
             a = a if a.dtype == wanted else a.astype(wanted)
@@ -248,7 +272,7 @@ for _middle in (np.median, np.nanmedian):
     FUNCTIONS[_middle] = _keeping_arrays(FUNCTIONS[_middle])
 for _numpy in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
     _whole, _counted = 100.0 if "percent" in _numpy.__name__ else 1.0, "nan" in _numpy.__name__
-    FUNCTIONS[_numpy] = _following(_as_precise(FUNCTIONS[_numpy]), _whole, _counted)
+    FUNCTIONS[_numpy] = _keeping_arrays(_following(_as_precise(FUNCTIONS[_numpy], _counted), _whole, _counted))
 
 
 def extremum_weights_forward(a: Any, axis: Any = None) -> Array:

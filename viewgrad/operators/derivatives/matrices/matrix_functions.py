@@ -6,6 +6,7 @@ Higham, "The scaling and squaring method for the matrix exponential revisited" (
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..formulas import call, eye_like, real_dtype
+from ..formulas import call, eye_like, plain, real_dtype
 
 __all__ = ["cond", "multi_dot"]
 
@@ -150,8 +151,11 @@ def cond(self: Any, p: Any = None) -> Any:
     if p in (None, 2, -2):
         values = self.svdvals()
         largest, smallest = values[..., 0], values[..., -1]
-        return smallest / largest if p == -2 else largest / smallest
-    return np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
+        found = smallest / largest if p == -2 else largest / smallest
+    else:
+        found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
+    endless = np.isnan(plain(found)) & ~np.isnan(plain(self)).any((-2, -1))
+    return found.masked_fill(endless, math.inf) if endless.any() else found
 
 
 FUNCTIONS[np.linalg.diagonal] = lambda x, /, *, offset=0: x.diagonal(offset, -2, -1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...codegen.compile import formula_function
 from ...define import row
+from ..elementwise import sigmoid_forward
 from ..formulas import call, conjugated
 from ..scattering import in_precision_of
 from ..special_functions import ndtr_forward, unary
@@ -41,46 +42,41 @@ unary(
 unary(
     "hardtanh(self, min_val=-1.0, max_val=1.0)",
     lambda a, min_val=-1.0, max_val=1.0: np.clip(a, min_val, max_val),
-    "masked_fill(grad, (self <= min_val) | (self >= max_val), 0)",
+    "where((self > min_val) & (self < max_val), grad, 0)",
     "The value, but not less than `min_val` and not more than `max_val`; gradient 0 at the bounds.",
 )
 unary(
     "relu6",
     lambda a: np.clip(a, 0, 6),
-    "masked_fill(grad, (self <= 0) | (self >= 6), 0)",
+    "where((self > 0) & (self < 6), grad, 0)",
     "The value, but not less than 0 and not more than 6; gradient 0 at the bounds.",
 )
 unary(
     "hardsigmoid",
     lambda a: np.clip(a + 3, 0, 6) / 6,
-    "masked_fill(grad / 6, (self <= -3) | (self >= 3), 0)",
+    "where((self > -3) & (self < 3), grad / 6, 0)",
     "The line from 0 at -3 to 1 at 3, and constant outside; gradient 0 at the bends.",
 )
 unary(
     "hardswish",
     lambda a: a * np.clip(a + 3, 0, 6) / 6,
-    "where(self >= 3, grad, masked_fill(grad * (self / 3 + 0.5), self <= -3, 0))",
+    "where((self > -3) & (self < 3), grad * (self / 3 + 0.5), masked_fill(grad, self <= -3, 0))",
     "The value times hardsigmoid(value); at the bends the gradients from outside.",
 )
 unary(
     "softshrink(self, lambd=0.5)",
     lambda a, lambd=0.5: np.where(a > lambd, a - lambd, np.where(a < -lambd, a + lambd, 0 * a)),
-    "masked_fill(grad, (self >= -lambd) & (self <= lambd), 0)",
+    "where((self < -lambd) | (self > lambd), grad, 0)",
     "The value moved towards 0 by `lambd`, and 0 where that would go further; gradient 0 at the bends.",
 )
 unary(
     "hardshrink(self, lambd=0.5)",
     lambda a, lambd=0.5: np.where((a >= -lambd) & (a <= lambd), 0 * a, a),
-    "masked_fill(grad, (self >= -lambd) & (self <= lambd), 0)",
+    "where((self < -lambd) | (self > lambd), grad, 0)",
     "The value, and 0 where it is not further from 0 than `lambd`; gradient 0 at the jumps.",
 )
 
 # -- smooth ones -------------------------------------------------------------------------------------------------------
-
-
-def sigmoid_of(a: Array) -> Any:
-    """1 / (1 + exp(-a)) without overflow."""
-    return np.exp(-np.logaddexp(0, -a))
 
 
 @formula_function
@@ -113,9 +109,10 @@ unary(
 )
 unary(
     "silu",
-    lambda a: a * sigmoid_of(a),
-    "grad * sigmoid(self) * (1 + self * (1 - sigmoid(self)))",
+    lambda a: a * sigmoid_forward(a),
+    "grad * conj(sigmoid(self) * (1 + self * (1 - sigmoid(self))))",
     "The value times sigmoid(value).",
+    kinds="fc",
 )
 unary(
     "mish",
@@ -126,19 +123,19 @@ unary(
 unary(
     "elu(self, alpha=1.0)",
     lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0))),
-    "where(self > 0, grad, grad * (result + alpha))",
+    "where(self <= 0, grad * (result + alpha), grad)",
     "The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below.",
 )
 unary(
     "celu(self, alpha=1.0)",
     lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0) / alpha)),
-    "where(self > 0, grad, grad * (result / alpha + 1))",
+    "where(self <= 0, grad * (result / alpha + 1), grad)",
     "The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere.",
 )
 unary(
     "selu",
     lambda a: SELU_SCALE * np.where(a > 0, a, SELU_ALPHA * np.expm1(np.minimum(a, 0))),
-    f"where(self > 0, grad * {SELU_SCALE}, grad * (result + {SELU_SCALE * SELU_ALPHA}))",
+    f"where(self <= 0, grad * (result + {SELU_SCALE * SELU_ALPHA}), grad * {SELU_SCALE})",
     "The scaled `elu` that keeps mean 0 and variance 1; at 0 the gradient from below.",
 )
 unary(
