@@ -334,3 +334,42 @@ def test_forward_mode_agrees_with_backward_where_there_is_no_number(function):
     with forward_ad.dual_level():
         duals = (forward_ad.make_dual(vg.Tensor(v), vg.Tensor([1.0, 0.0])) for v in (a, b))
         assert float(forward_ad.unpack_dual(function(*duals)).tangent.numpy()[0]) == total
+
+
+# -- what calls of several tensors found -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("points", [np.array([0.3, 1.2 + 0.4j, -0.5j, 2.0]), np.array([0.3, 1.2, -0.5, 2.0])])
+@pytest.mark.parametrize("options", [{}, {"w": np.array([1.0, 0.5, 2.0, 1.5])}, {"cov": True}, {"full": True}])
+def test_polynomials_that_fit_complex_numbers(points, options):
+    values = np.array([0.2 - 1j, 0.7, 1.1 + 0.2j, -0.4j])
+    found, expected = np.polyfit(leaf(points), leaf(values), 1, **options), np.polyfit(points, values, 1, **options)
+    for ours, theirs in zip(found[:2], expected[:2]) if options.keys() & {"cov", "full"} else [(found, expected)]:
+        np.testing.assert_allclose(ours.detach().numpy(), theirs, rtol=1e-10)
+    if not options:
+        check(lambda x, y: np.polyfit(x, y, 1), points, values)
+
+
+def test_sums_of_weights_have_the_dtype_of_numpy():
+    places = [0, 1, 1, 3]
+    for dtype in (np.float16, np.float32, np.float64, np.longdouble):
+        weights = np.array([0.5, 1, 2, 4], dtype)
+        if dtype != np.longdouble:
+            assert np.bincount(places, leaf(weights)).dtype == np.float64
+        assert np.histogram(places, 2, weights=leaf(weights))[0].dtype == dtype
+    check(lambda w: np.histogram(places, 2, weights=w)[0], np.array([0.5 + 1j, 1, 2j, 4]))
+
+
+def test_results_without_dimensions_are_scalars_where_they_are_in_numpy():
+    check(lambda a: np.modf(a[0, 0, ...])[0], MATRIX)
+    for optimize in (False, True, "greedy"):
+        check(lambda a, optimize=optimize: np.einsum("ij,ij->", a, a, optimize=optimize), MATRIX)
+        check(lambda a, optimize=optimize: np.einsum("ij->", a, optimize=optimize), MATRIX)
+    for point in (0.7, -0.7):
+        check(lambda a: np.piecewise(a, [a < 0, a >= 0], [lambda x: x**2, lambda x: 3 * x]), np.array(point))
+
+
+def test_a_diagonal_has_one_length():
+    for array in (MATRIX, leaf(MATRIX)):
+        with pytest.raises(ValueError, match=r"don't match|different lengths"):
+            np.einsum("ii->i", array)

@@ -160,7 +160,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
     x = as_operand(x)
     first = condlist[0] if isinstance(condlist, (list, tuple)) and condlist else condlist
-    if np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim and x.ndim):
+    alone = np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim)
+    if np.isscalar(condlist) or (alone and x.ndim):
         condlist = [condlist]
     conditions = [np.broadcast_to(np.asarray(plain(condition), bool), x.shape) for condition in condlist]
     if len(funclist) == len(conditions) + 1:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import as_operand, holds_tensor
-from ..tensor.tensor import Tensor, from_array
+from ..tensor.tensor import FUNCTIONS, Tensor, from_array
+from . import OPERATORS
 from .composites import composite
 from .derivatives.formulas import plain
 
@@ -28,6 +29,28 @@ def _edges(a: Tensor, bins: Any, range_: Any) -> Any:
         first, last = first - 0.5, last + 0.5
     shares = np.linspace(0.0, 1.0, int(bins) + 1)
     return first * (1 - shares) + last * shares
+
+
+def _summed(places: Any, weights: Any, count: int) -> Any:
+    """The sum of the weights at each place, in their own dtype."""
+    add_up = OPERATORS["bincount"].function
+    if weights.is_complex():
+        return (add_up(places, weights.real, count) + add_up(places, weights.imag, count) * 1j).astype(weights.dtype)
+    known = weights.astype(float) if weights.dtype == np.longdouble else weights
+    return add_up(places, known, count).astype(weights.dtype, copy=False)
+
+
+def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """As `numpy.bincount`, which sums up in double precision."""
+    if weights is not None:
+        weights = as_operand(weights)
+        if not np.can_cast(weights.dtype, float, "safe"):
+            raise TypeError(f"np.bincount sums up in float64, to which {weights.dtype} cannot be cast safely")
+        weights = weights.astype(float, copy=False)
+    return OPERATORS["bincount"].function(x, weights, minlength)
+
+
+FUNCTIONS[np.bincount] = _bincount
 
 
 @composite(np.histogram_bin_edges, method=False)
@@ -56,7 +79,7 @@ def histogram(
         places = np.searchsorted(own_edges, values, "right") - 1
         places[values == own_edges[-1]] = len(own_edges) - 2
         inside = (places >= 0) & (places < len(own_edges) - 1)
-        totals = np.bincount(places[inside], as_operand(weights).reshape(-1)[inside], len(own_edges) - 1)
+        totals = _summed(places[inside], as_operand(weights).reshape(-1)[inside], len(own_edges) - 1)
     if density:
         totals = totals / totals.sum() / np.diff(edges)
     return totals, edges
@@ -98,8 +121,8 @@ def _in_cells(columns: Sequence[Any], bins: Sequence[Any], range_: Any, density:
         places[values == edge[-1]] = length - 1
         inside &= (places >= 0) & (places < length)
         flat = flat * length + places
-    chosen = np.ones(int(inside.sum())) if weights is None else as_operand(weights)[inside]
-    totals = as_operand(np.bincount(flat[inside], chosen, int(np.prod(shape)))).reshape(shape)
+    chosen = as_operand(np.ones(int(inside.sum())) if weights is None else as_operand(weights)[inside])
+    totals = _summed(flat[inside], chosen, int(np.prod(shape))).reshape(shape)
     if density:
         totals = totals / totals.sum()
         for axis, edge in enumerate(edges):

@@ -56,7 +56,7 @@ def _clip(a: Any, *bounds: Any, where: Any = True, out: Any = None, **options: A
     if where is True or where is np._NoValue:
         return clip_everywhere(a, *bounds, out=out, **options)
     found = clip_everywhere(a, *bounds, **options)
-    written = with_memory(np.zeros_like(found)) if out is None else out
+    written: Any = with_memory(np.zeros_like(found)) if out is None else out
     np.copyto(written, found, where=plain(where))
     return written[()] if out is None and is_scalar(found) else written
 

@@ -128,6 +128,11 @@ def roots(p: Any) -> Any:
     return concatenate([found, from_array(np.zeros(trailing, found.dtype))]) if trailing else found
 
 
+def _squared(distances: Any) -> Any:
+    """The squares of magnitudes."""
+    return (distances * distances.conj()).real
+
+
 @composite(np.polyfit, method=False)
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     """The coefficients of the polynomial of degree `deg` that fits points best, in the least-squares sense.
@@ -149,10 +154,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     normal = scaled.T @ scaled
     # An orthogonal factor: as exact as NumPy's least squares, and differentiable.
     q, r = np.linalg.qr(scaled)
-    found = np.linalg.solve(r, q.T @ right)
+    found = np.linalg.solve(r, q.T.conj() @ right)
     coefficients = (found.T / scale).T
     if full:
-        residuals = ((right - left @ coefficients) ** 2).sum(0)
+        residuals = _squared(right - left @ coefficients).sum(0)
         _, values, _ = np.linalg.svd(scaled, full_matrices=False)
         rank = int(np.linalg.matrix_rank(scaled._array))
         return coefficients, residuals.reshape(-1), rank, values, rcond or x.size * np.finfo(x.dtype).eps
@@ -163,5 +168,5 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if not (isinstance(cov, str) and cov == "unscaled"):
         if x.size <= deg + 1:
             raise ValueError("the number of data points must exceed order to scale the covariance matrix")
-        factor = ((right - left @ coefficients) ** 2).sum(0) / (x.size - deg - 1)
+        factor = _squared(right - left @ coefficients).sum(0) / (x.size - deg - 1)
     return coefficients, base * factor if y.ndim == 1 else base[:, :, None] * factor

@@ -46,7 +46,7 @@ def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
     fraction = np.where(np.isinf(plain(x)), np.copysign(0.0, plain(x)), x - whole).astype(x.dtype, copy=False)
     if out is not None:
         return out[0].copy_(fraction), out[1].copy_(whole)
-    return fraction, whole
+    return (fraction if fraction.ndim else as_scalar(fraction)), whole
 
 
 UFUNCS[np.modf, "__call__"] = modf

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar
+from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar, with_memory
 from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
 from ...numpy_dispatch import converted, write_out
 from ...operands import as_operand
-from ..formulas import conjugated, real_dtype
+from ..formulas import conjugated, plain, real_dtype
 from .contractions import parsed_subscripts
 
 __all__ = ["einsum", "inner", "vdot"]
@@ -100,6 +100,9 @@ def without_sums(tensor: Any, letters: str, output: str) -> Any:
         while letters.count(letter) > 1:
             first = letters.index(letter)
             second = letters.index(letter, first + 1)
+            lengths = tensor.shape[first], tensor.shape[second]
+            if lengths[0] != lengths[1]:
+                raise ValueError(f"the dimensions of {letter!r} have different lengths: {lengths}")
             tensor = tensor.diagonal(0, first, second)
             letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
     return tensor.permute(*(letters.index(letter) for letter in output)) if letters else tensor[...]
@@ -130,6 +133,10 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = N
     if dtype is not None:
         given = tuple(as_operand(operand).astype(dtype) for operand in given)
     result = summed_products(subscripts, given)
+    if optimize and not result.ndim and isinstance(
+        np.einsum(subscripts, *map(plain, given), optimize=optimize), np.ndarray
+    ):  # what BLAS sums up is an array, and no scalar, in NumPy
+        result = with_memory(result)
     return result if out is None else write_out(result, out, "np.einsum")
 
 
