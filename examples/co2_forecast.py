@@ -17,10 +17,12 @@ The recursion: Winters, P.R., 1960. Forecasting sales by exponentially weighted 
 """
 
 import argparse
+import contextlib
 import csv
 import datetime
 import functools
 import importlib.util
+import io
 import math
 import sys
 import time
@@ -299,13 +301,30 @@ def parse_co2(text: str | None, where: str) -> float:
 # The plot
 
 
-def plot(record: Record, smoothing: Smoothing, path: Path) -> None:
-    """Write a PNG: the whole record with its forecast, and the last years from near by."""
+def figure(small: bool = False) -> Figure:
+    """The picture that `make demo` makes, after a fit of the compiled loss.
+
+    Arguments:
+        small: few years and iterations, for tests.
+    """
+    record = read_record(DATA)
+    if small:
+        shown = slice(-2 * OPENING, None)
+        record = attrs.evolve(record, dates=record.dates[shown], co2=record.co2[shown])
+    loss = functools.partial(mean_squared_error, record.co2)
+    objective = Objective(record.co2, vg.compile(loss, executor="python" if small else None))
+    with contextlib.redirect_stdout(io.StringIO()):
+        fitted = fit(objective, first_guess(record.co2), iterations=2 if small else 40).x
+    return drawn(record, smooth(record.co2, fitted, np))
+
+
+def drawn(record: Record, smoothing: Smoothing) -> Figure:
+    """The whole record with its forecast, and the last years from near by."""
     future = [record.dates[-1] + datetime.timedelta(weeks=k + 1) for k in range(FORECAST)]
     forecast = continuation(smoothing, FORECAST)
     # `Figure` without pyplot draws with Agg: no display is needed.
-    figure = Figure(figsize=(11, 9), layout="constrained")
-    whole, recent = figure.subplots(2, 1)
+    picture = Figure(figsize=(11, 9), layout="constrained")
+    whole, recent = picture.subplots(2, 1)
 
     whole.plot(record.dates, record.co2, color="0.35", linewidth=0.8, label="observed")
     whole.plot(future, forecast, color="tab:red", linewidth=1.0, label="two-year forecast")
@@ -321,8 +340,13 @@ def plot(record: Record, smoothing: Smoothing, path: Path) -> None:
         axes.set_ylabel("CO2, ppm")
         axes.grid(alpha=0.3)
         axes.legend(loc="upper left")
+    return picture
+
+
+def plot(record: Record, smoothing: Smoothing, path: Path) -> None:
+    """Write the picture as a PNG."""
     try:
-        figure.savefig(path, format="png", dpi=120)
+        drawn(record, smoothing).savefig(path, format="png", dpi=120)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 import viewgrad as vg
@@ -64,7 +65,7 @@ def mean_squared_error(parameters: Any, series: Any) -> Any:
     return total / len(series)
 
 
-def fit(batch: Sequence[Floats]) -> Fits:
+def fit_batch(batch: Sequence[Floats]) -> Fits:
     """Fit each series of a batch."""
     found = []
     for series in batch:
@@ -102,11 +103,11 @@ def panel(count: int, months: int, seed: int = 0) -> list[Floats]:
 
 def fit_in_threads(batches: Sequence[Sequence[Floats]], workers: int) -> tuple[Fits, float]:
     """Fit batches in threads of this process; return the fits and the seconds that they took."""
-    fit(batches[0][:1])  # compiles
+    fit_batch(batches[0][:1])  # compiles
     with ThreadPoolExecutor(workers) as pool:
         start = time.perf_counter()
         found, bar = [], ProgressBar()
-        for fits in pool.map(fit, batches):
+        for fits in pool.map(fit_batch, batches):
             found.append(fits)
             bar.update("batches", len(found), len(batches))
         bar.finish()
@@ -123,9 +124,9 @@ def fit_on_cluster(client: Any, batches: Sequence[Sequence[Floats]], bar: bool =
     """
     from dask.distributed import progress
 
-    client.run(fit, batches[0][:1])  # compiles, in every process
+    client.run(fit_batch, batches[0][:1])  # compiles, in every process
     start = time.perf_counter()
-    futures = client.map(fit, batches, pure=False)
+    futures = client.map(fit_batch, batches, pure=False)
     if bar:
         progress(futures, notebook=False)
         print(file=sys.stderr)
@@ -160,6 +161,46 @@ def at_address(address: str) -> Callable[[Sequence[Sequence[Floats]], int], tupl
 def joined(found: Sequence[Fits]) -> Fits:
     """One list of all batches."""
     return [each for fits in found for each in fits]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The picture
+
+
+def fit(small: bool = False) -> dict[str, Any]:
+    """Fit a panel in threads, and look at how far each fit is from where it started.
+
+    Arguments:
+        small: few and short series, for tests.
+    """
+    series = panel(4, 36) if small else panel(24, 96)
+    batches = [series[start : start + BATCH] for start in range(0, len(series), BATCH)]
+    fits, seconds = fit_in_threads(batches, 2)
+    before = [float(mean_squared_error.function(first_guess(each), each)) for each in series]
+    after = [error for _, error in fits]
+    return {
+        "series": series, "fits": fits, "seconds": seconds, "errors before": before, "errors": after,
+        "loss": float(np.mean(after)), "loss before": float(np.mean(before)),
+    }  # fmt: skip
+
+
+def figure(small: bool = False) -> Figure:
+    """Some series of the panel, and the errors of all before and after the fit."""
+    found = fit(small)
+    left, right = (picture := Figure(figsize=(8, 3.2))).subplots(1, 2)
+    for series in found["series"][:4]:
+        left.plot(series, linewidth=1)
+    left.set(title="four of the series", xlabel="month")
+    roots = np.sqrt(found["errors before"]), np.sqrt(found["errors"])
+    right.plot(*roots, "o", markersize=4)
+    limit = 1.05 * float(max(roots[0]))
+    right.plot([0, limit], [0, limit], ":", color="gray")
+    right.set(title="errors of all of them", xlabel="at the start", ylabel="fitted", xlim=(0, limit), ylim=(0, limit))
+    return picture
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

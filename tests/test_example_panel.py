@@ -55,7 +55,7 @@ def test_threads_and_a_cluster_fit_what_one_process_fits(example, monkeypatch, c
     monkeypatch.setattr(example, "BATCH", 2)
     series = example.panel(4, 24)
     batches = [series[:2], series[2:]]
-    expected = example.joined([example.fit(batch) for batch in batches])
+    expected = example.joined([example.fit_batch(batch) for batch in batches])
     assert all(error < loss_in_numpy(example.first_guess(one), one) for (_, error), one in zip(expected, series))
     found = [example.fit_in_threads(batches, 2)[0]]
     distributed = pytest.importorskip("dask.distributed")

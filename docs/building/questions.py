@@ -15,14 +15,18 @@ __all__ = ["BOOST", "EXPLAINING", "FIRST", "QUESTIONS", "found", "unanswered"]
 
 EXPLAINING, BOOST = ("guides/", "tutorials/"), 4  # what explains comes before what lists
 FIRST = 5  # of what a search finds, so many are seen without scrolling
-TITLE = 4.0  # how much more a word in a title says than one in a text
+TITLE = 3.0  # how much more a word in a title says than one in a text
+
+COMMON = set(
+    "a after an and by does from i in is it my of on or that the through to up what where which why with".split()
+)
 
 # What is searched for, and where the answer stands: a page under docs/, and a heading in it.
 QUESTIONS: Mapping[str, str] = {
     "grad is None after backward": "guides/faq.md#why-is-my-grad-none",
     "leaf that requires grad used in an in-place operation": "guides/errors.md#leafinplaceerror",
-    "backward through the graph a second time": "guides/errors.md#freedgrapherror",
-    "modified by an inplace operation": "guides/coming-from-pytorch.md#what-pytorch-refuses",
+    "backward through the graph a second time": "guides/faq.md#how-do-i-go-backward-through-a-graph-a-second-time",
+    "modified by an inplace operation": "guides/faq.md#is-a-value-modified-by-an-inplace-operation-an-error",
     "output with several elements": "guides/faq.md#how-do-i-differentiate-an-output-with-several-elements",
     "convert a tensor to a numpy array": "guides/faq.md#how-do-i-get-a-number-or-an-array-out-of-a-tensor",
     "gradients add up, set to zero": "guides/faq.md#why-do-my-gradients-add-up",
@@ -50,29 +54,24 @@ def unanswered(sections: Mapping[str, tuple[str, str]]) -> list[str]:
 def found(query: str, sections: Mapping[str, tuple[str, str]]) -> list[str]:
     """What a search finds, best first: the places of sections.
 
-    Source: Robertson and Zaragoza, "The probabilistic relevance framework: BM25 and beyond" (2009), with weights for
-    titles.
+    Source: Robertson and Zaragoza, "The probabilistic relevance framework: BM25 and beyond" (2009). As in the site's
+    own search, titles are a field by themselves.
     """
-    counts = {place: _counts(title, text) for place, (title, text) in sections.items()}
-    mean = sum(counter.total() for counter in counts.values()) / len(counts)
     scores: Counter[str] = Counter()
-    for word in set(_words(query)):
-        holders = [place for place, counter in counts.items() if word in counter]
-        rarity = math.log(1 + (len(counts) - len(holders) + 0.5) / (len(holders) + 0.5))
-        for place in holders:
-            often, length = counts[place][word], counts[place].total() / mean
-            boost = BOOST if place.startswith(EXPLAINING) else 1
-            scores[place] += boost * rarity * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length))
+    for field, weight in ((0, TITLE), (1, 1.0)):
+        counts = {place: Counter(_words(texts[field])) for place, texts in sections.items()}
+        mean = sum(counter.total() for counter in counts.values()) / len(counts)
+        for word in set(_words(query)):
+            holders = [place for place, counter in counts.items() if word in counter]
+            rarity = math.log(1 + (len(counts) - len(holders) + 0.5) / (len(holders) + 0.5))
+            for place in holders:
+                often, length = counts[place][word], counts[place].total() / mean
+                boost = weight * (BOOST if place.startswith(EXPLAINING) else 1)
+                scores[place] += boost * rarity * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length))
     return [place for place, _ in scores.most_common()]
 
 
-def _counts(title: str, text: str) -> Counter[str]:
-    counts: Counter[str] = Counter(_words(text))
-    for word in _words(title):
-        counts[word] += TITLE  # type: ignore[assignment]
-    return counts
-
-
 def _words(text: str) -> Sequence[str]:
-    """The words of a text, without endings, so that a plural finds its singular."""
-    return [re.sub(r"(?<=\w{3})(s|ed|ing|es)$", "", word) for word in re.findall(r"[a-z_]+", text.lower())]
+    """The words of a text, without endings, so that a plural finds its singular; without those that all texts have."""
+    found = re.findall(r"[a-z_]+", text.lower())
+    return [re.sub(r"(?<=\w{3})(s|ed|ing|es)$", "", word) for word in found if word not in COMMON]
