@@ -278,6 +278,8 @@ class Compiled:
         entry.checked = not self.check
         if made.graph is None:
             assert made.refusal is not None
+            if self.arguments.make_static(structure, leaves):
+                self.entries.remove(entry)
             entry.refusal = made.refusal.message
             return made.result
         if random_state(generators) != before:
@@ -335,8 +337,11 @@ class Compiled:
                     program.differentiable = differentiable_outputs(graph)
                     entry.program = program
             except NotCompiledError as error:
-                entry.refusal = error.message
                 entry.graph = None
+                if self.arguments.make_static(structure, leaves):
+                    self.entries.remove(entry)
+                    return self(*args, **keywords)
+                entry.refusal = error.message
                 return self.function(*args, **keywords)
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:

@@ -75,12 +75,25 @@ class Arguments:
         self.names = argument_names(function)
         self.static = frozenset(static)
         self._floats: list[tuple[Structure, dict[int, Any]]] = []
+        self._steering: list[tuple[Structure, frozenset[int]]] = []
 
     def static_leaves(self, structure: Structure) -> frozenset[int]:
-        """The numbers of the leaves of `(args, keywords)` that belong to arguments declared static."""
-        if not self.static:
-            return NONE
-        return leaves_of(self.static, owners(self.names, structure))
+        """The numbers of the leaves of `(args, keywords)` that are static: by declaration, or since they steer."""
+        declared = leaves_of(self.static, owners(self.names, structure)) if self.static else NONE
+        for other, steering in self._steering:
+            if other == structure:
+                return declared | steering
+        return declared
+
+    def make_static(self, structure: Structure, leaves: list[Any]) -> bool:
+        """From now on take the integers and bools among the arrays for parts of the program; whether that is new."""
+        steering = frozenset([
+            number for number, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iub"
+        ])
+        if steering <= self.static_leaves(structure):
+            return False
+        self._steering.append((structure, steering))
+        return True
 
     def with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
         """The leaves, with tensors for those floats that were others in an earlier call.

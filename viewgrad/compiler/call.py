@@ -52,7 +52,7 @@ class CompiledBackward(Node):
         for base, array in zip(self.program.wanted, found, strict=True):
             number = base.initial
             if array is not None and edges[number] is not None:
-                gradients[number] = array.reshape(saved[number].array.shape)
+                gradients[number] = array
         return tuple(gradients)
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import attrs
 import numpy as np
 
 from ..symbolic.graph import Graph
@@ -17,7 +16,9 @@ from .lowering import lowered
 from .passes.carrying import carry_in_variables
 from .passes.rereading import without_rereads
 from .passes.tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
+from .passes.zeros import begins_unset, without_zeros
 from .program import Base, Write, steps_of
+from .rooms import Room
 from .writing.executors import Executor, careful_executor, chosen_executor
 from .writing.kernels import RAISED, Kernel
 from .writing.native import KernelError
@@ -28,11 +29,25 @@ Array = np.ndarray[Any, Any]
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
 
 
-@attrs.define(eq=False)
 class Run:
-    """One run of a program: the buffers that its gradient needs."""
+    """One run of a program.
 
-    buffers: dict[str, Any]
+    Attributes:
+        buffers: what its gradient needs, by name.
+        arrays: those that the buffers are parts of, which go back to their rooms with the run.
+    """
+
+    __slots__ = ("arrays", "buffers", "rooms")
+
+    def __init__(self, buffers: dict[str, Any], rooms: list[Room], arrays: list[Array]) -> None:
+        self.buffers = buffers
+        self.rooms = rooms
+        self.arrays = arrays
+
+    def __del__(self) -> None:
+        self.buffers.clear()
+        for room in reversed(self.rooms):
+            room.take_back(self.arrays)
 
 
 def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) -> CompiledProgram:
@@ -77,9 +92,15 @@ class CompiledProgram:
         )
         self.wanted = [self.inputs[number] for number in wanted]
         self.adjoint: Adjoint | None = None
+        backward: Executions | None = None
+        unset: set[str] = set()
         if wanted:
             self.adjoint = differentiated(self.program, [base.name for base in self.wanted], executions)
             without_round_trips(self.adjoint.backward)
+            without_copies(self.adjoint.backward)
+            tidied(self.adjoint.backward)
+            backward = Executions(self.adjoint.backward)
+            unset = without_zeros(self.adjoint.backward, backward, {f"d{base.name}" for base in self.wanted})
             without_copies(self.adjoint.backward)
             tidied(self.adjoint.backward)
             without_rereads(self.adjoint.backward, executions)
@@ -92,7 +113,8 @@ class CompiledProgram:
         self.written = {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
         self.executions = executions
         self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
-        self._lay_out()
+        self._shapes = [value.type.shape for value in graph.inputs]  # type: ignore[attr-defined]
+        self._lay_out(unset | self._begin_unset(backward))
         self._write_down()
         kernels = [kernel for kernel in (self.forward_kernel, self.backward_kernel) if kernel is not None]
         self.arrays = {name for kernel in kernels for name in kernel.arrays}
@@ -106,45 +128,67 @@ class CompiledProgram:
             read = self.backward_kernel.parameters
             self._read_again = [base for base in self.inputs if base.name in read and base.name not in self.written]
 
-    def _lay_out(self) -> None:
-        """Where everything is: what is made by itself, and what is a part of one array."""
+    def _lay_out(self, unset: set[str]) -> None:
+        """Where everything is: what is made by itself, and what is a part of one array.
+
+        Arguments:
+            unset: the names of the bases that need no zeros at the start.
+        """
         carved = self.executor.carves
         bases = self.program.bases
         self._made: list[Base] = []
         self._loose_tapes: list[Tape] = []
-        self._parts: list[tuple[str, int, int]] = []
-        self._gradient_parts: list[tuple[str, int, int]] = []
-        self._room = self._gradients_room = 0
+        rooms = [Room(unset=False), Room(unset=True)]
         for base in bases.values():
             if base.kind != "made":
                 continue
-            if carved and base.dtype == float and not isinstance(base.initial, np.ndarray) and not base.initial:
-                self._parts.append((base.name, self._room, self._room + base.size))
-                self._room += base.size
+            plain = carved and base.dtype == float and not isinstance(base.initial, np.ndarray)
+            if plain and (base.name in unset or not base.initial):
+                rooms[base.name in unset].add(base.name, base.size)
             else:
                 self._made.append(base)
         for tape in self.tapes.values():
             if carved:
-                self._parts.append((tape.name, self._room, self._room + tape.entries))
-                self._room += tape.entries
+                rooms[True].add(tape.name, tape.entries)
             else:
                 self._loose_tapes.append(tape)
+        gradient_rooms = [Room(unset=False), Room(unset=True)]
         self._gradients_apart: list[Base] = []
-        self._wanted_gradients: list[Base | None] = []
+        self._wanted_gradients: list[tuple[Base, tuple[int, ...], bool] | None] = []
         if self.adjoint is not None:
-            self._wanted_gradients = [self.adjoint.gradients.get(base.name) for base in self.wanted]
+            used = bases_of(self.adjoint.backward)
+            wanted = [self.adjoint.gradients.get(base.name) for base in self.wanted]
+            shapes = [self._shapes[base.initial] for base in self.wanted]
+            self._wanted_gradients = [
+                None if base is None else (base, shape, base.name in unset) for base, shape in zip(wanted, shapes)
+            ]
             for base in self.adjoint.gradients.values():
-                if base.kind == "register":
+                if base.kind == "register" or base in wanted or base.name not in used:
                     continue
-                if carved and base not in self._wanted_gradients:
-                    self._gradient_parts.append((base.name, self._gradients_room, self._gradients_room + base.size))
-                    self._gradients_room += base.size
+                if carved:
+                    gradient_rooms[base.name in unset].add(base.name, base.size)
                 else:
                     self._gradients_apart.append(base)
+        self._rooms = [room for room in rooms if room.size]
+        self._gradient_rooms = [room for room in gradient_rooms if room.size]
         self._results = []
         for result in self.program.results:
             stop = result.offset + int(np.prod(result.shape, dtype=int))
             self._results.append((result.base, result.shape, result.offset, stop, bases[result.base].dtype))
+
+    def _begin_unset(self, backward: Executions | None) -> set[str]:
+        """The names of the bases that are written before they are looked at."""
+        results: dict[str, list[Array]] = {}
+        for result in self.program.results:
+            count = int(np.prod(result.shape, dtype=int))
+            results.setdefault(result.base, []).append(np.arange(result.offset, result.offset + count))
+        found = set()
+        for base in self.program.bases.values():
+            if base.kind == "made" and base.dtype == float and not isinstance(base.initial, np.ndarray):
+                looked_at = np.concatenate(results.get(base.name, [np.arange(0)]))
+                if begins_unset(base, self.executions, backward, looked_at):
+                    found.add(base.name)
+        return found
 
     def _write_down(self) -> None:
         executor, executions = self.executor, self.executions
@@ -202,17 +246,14 @@ class CompiledProgram:
             buffers[base.name] = executor.buffer(filled(base), base.name in kept)
         for tape in self._loose_tapes:
             buffers[tape.name] = executor.buffer(np.empty(tape.entries), bool(tape.sizes))
-        if self._room:
-            room = np.zeros(self._room)
-            for name, start, stop in self._parts:
-                buffers[name] = room[start:stop]
+        arrays_of = [room.put(buffers) for room in self._rooms]
         failed = self._call(self.forward, self.forward_kernel, buffers)
         results: list[Array] = []
         if failed < 0:
             for name, shape, start, stop, dtype in self._results:
                 part = executor.array(buffers[name][start:stop], dtype)
                 results.append(part.reshape(shape).copy())
-        return failed, results, Run(buffers)
+        return failed, results, Run(buffers, self._rooms, arrays_of)
 
     def gradients(
         self, run: Run, seeds: Sequence[Array | None], inputs: Sequence[Array] = ()
@@ -223,6 +264,9 @@ class CompiledProgram:
             run: a run of the program.
             seeds: the gradients of its results; None for zeros.
             inputs: the inputs as they were then, where their memory may have been written to since.
+
+        Returns:
+            A new array for each, shaped like the input; None where the results do not depend on it.
         """
         try:
             return self._gradients(run, seeds, inputs)
@@ -240,19 +284,29 @@ class CompiledProgram:
                 buffers[base.name] = self._flat(inputs[base.initial], base)
         for base in self._gradients_apart:
             buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
-        if self._gradients_room:
-            room = np.zeros(self._gradients_room)
-            for name, start, stop in self._gradient_parts:
-                buffers[name] = room[start:stop]
+        arrays_of = [room.put(buffers) for room in self._gradient_rooms]
+        made: list[Array | None] = []
+        for wanted in self._wanted_gradients:
+            if wanted is None:
+                made.append(None)
+                continue
+            base, shape, unset = wanted
+            array = np.empty(shape) if unset else np.zeros(shape)
+            buffers[base.name] = executor.buffer(array.reshape(-1), base.name in self.arrays)
+            made.append(array)
         for seed, given in zip(adjoint.seeds, seeds):
             if seed is not None:
-                flat = np.zeros(seed.size) if given is None else np.array(given, float).reshape(-1)
+                flat = np.zeros(seed.size) if given is None else np.ascontiguousarray(given, float).reshape(-1)
                 buffers[seed.name] = executor.buffer(flat, seed.name in self.arrays)
         self._call(self.backward, self.backward_kernel, buffers)
-        return [
-            None if gradient is None else executor.array(buffers[gradient.name], gradient.dtype)
-            for gradient in self._wanted_gradients
-        ]
+        if not executor.carves:
+            for found, wanted in zip(made, self._wanted_gradients):
+                if found is not None and wanted is not None and type(buffers[wanted[0].name]) is list:
+                    found.reshape(-1)[:] = buffers[wanted[0].name]
+        buffers.clear()
+        for room in reversed(self._gradient_rooms):
+            room.take_back(arrays_of)
+        return made
 
     def _call(self, function: Any, kernel: Kernel, buffers: dict[str, Any]) -> int:
         tables = self.tables

@@ -111,9 +111,8 @@ class Direct:
         gradients: list[Any] = [None] * len(args)
         for base, gradient in zip(program.wanted, program.gradients(run, seeds)):
             gradients[base.initial] = gradient
-        found = [gradients[number] for number in numbers]
-        shapes = [self.kinds[number][1] for number in numbers]
-        return value, [np.zeros(s) if each is None else each.reshape(s) for each, s in zip(found, shapes)]
+        found = [(gradients[number], self.kinds[number][1]) for number in numbers]
+        return value, [np.zeros(shape) if each is None else each for each, shape in found]
 
     def _arrays(self, args: Sequence[Any]) -> list[Array] | None:
         """The arrays of arguments; None where one is of another kind, or where two may share memory."""

@@ -20,7 +20,7 @@ class Executions:
     """When each step of a program is executed, and what it touches.
 
     Arguments:
-        program: the program.
+        program: the program, or its gradient, in which loops run down.
     """
 
     def __init__(self, program: Program) -> None:
@@ -126,8 +126,16 @@ class Executions:
         self._last[base.name] = last
         return last
 
-    def _touched(self, step: Read | Write) -> tuple[Array, Array]:
+    def touches(self, step: Read | Write) -> int:
+        """How many elements the executions of a step touch."""
+        return self.elements(self._block_of[step], step.sizes)
+
+    def touched(self, step: Read | Write) -> tuple[Array, Array]:
         """The elements that the executions of a step touch, and when."""
+        return self._computed(step)
+
+    def _touched(self, step: Read | Write) -> tuple[Array, Array]:
+        """The same, kept for those who ask again."""
         found = self._offsets.get(step)
         if found is None:
             found = self._offsets[step] = self._computed(step)
@@ -182,16 +190,18 @@ class Executions:
                 total = np.cumsum(repeats)
                 number = int(total[-1]) if count else 0
                 inner = {name: np.repeat(values, repeats) for name, values in variables.items()}
-                inner[item.variable] = np.arange(number) - np.repeat(total - repeats, repeats)
+                first, last = np.repeat(total - repeats, repeats), np.repeat(total, repeats) - 1
+                inner[item.variable] = last - np.arange(number) if item.down else np.arange(number) - first
                 self._enter(item.body, inner, number)
             elif isinstance(item, Choose):
                 assert count == 1
                 for number, body in enumerate(item.bodies):
-                    iterations = np.flatnonzero(item.kinds == number)
+                    turn = slice(None, None, -1 if item.down else None)
+                    iterations = np.flatnonzero(item.kinds == number)[turn]
                     inner = {name: np.repeat(values, len(iterations)) for name, values in variables.items()}
                     inner[item.variable] = iterations
                     for table, values in body.tables.items():
-                        inner[f"{table}[{body.name}]"] = values
+                        inner[f"{table}[{body.name}]"] = values[turn]
                     self._enter(body, inner, len(iterations))
 
     def _measure(self, block: Block) -> None:
@@ -229,11 +239,12 @@ class Executions:
                 time = time + self._lengths(item)
             elif isinstance(item, Choose):
                 durations = np.zeros(len(item.kinds), int)
+                kinds = item.kinds[::-1] if item.down else item.kinds
                 for number, body in enumerate(item.bodies):
-                    durations[item.kinds == number] = self._durations[body]
+                    durations[kinds == number] = self._durations[body]
                 starts = time[0] + np.cumsum(durations) - durations
                 for number, body in enumerate(item.bodies):
-                    self._place(body, starts[item.kinds == number])
+                    self._place(body, starts[kinds == number])
                 time = time + int(durations.sum())
             else:
                 time = time + 1

@@ -149,7 +149,7 @@ def power_log(base: float, exponent: float) -> float:
 
 
 def block_sum(values: Any, start: int, count: int) -> Any:
-    if count <= 8:
+    if count < 8:
         total = 0.0
         for i in range(start, start + count):
             total += values[i]
