@@ -1,12 +1,14 @@
 """A traced function in eager code: one step of the graph, which behaves as the function itself does."""
 
+import copy
+
 import numpy as np
 import pytest
 from symbolic_checks import assert_close
 
 import viewgrad as vg
 from viewgrad.autograd import forward_ad, grad
-from viewgrad.errors import GraphError, GuardError
+from viewgrad.errors import ForwardModeError, GraphError, GuardError
 from viewgrad.symbolic import function_of
 
 
@@ -74,6 +76,45 @@ def test_tangents_pass_through():
         assert_close(ours.tangent.numpy(), other.tangent.numpy(), "tangent")
 
 
+def under_no_grad(a, b):
+    with vg.no_grad():
+        c = a * b
+        part = c[1:]
+    a = a * 1
+    with vg.no_grad():
+        a.mul_(0.5)
+        a[1:] *= b[1:]
+        a[[0, 2]] = b[:2] * b[:2]
+        np.add.at(a, [0, 0], b[1:])
+        whole = (a * b).sum()
+    return a * c, part * whole
+
+
+def copies(a, b):
+    return copy.copy(a) * copy.deepcopy(b * 1) + (a.sum().detach() * b + b[0].detach())
+
+
+@pytest.mark.parametrize("function", [under_no_grad, copies])
+def test_tangents_of_what_no_history_knows_are_those_of_the_function(function):
+    a, b = vg.Tensor([1.0, 0.2, 0.3]), vg.Tensor([0.5, 0.25, 2.0])
+    traced = function_of(function, a.clone().requires_grad_() * 1, b.clone().requires_grad_() * 1)
+    results = [vg.func.jvp(each, (a, b), (b, a)) for each in (traced, function)]
+    for ours, other in zip(*[vg.func.tree.flatten(each)[0] for each in results], strict=True):
+        assert_close(ours.numpy(), other.numpy(), "result")
+
+
+def test_tangents_of_memory_that_a_detached_tensor_was_written_through_are_refused():
+    def f(a):
+        b = a * 1
+        b.detach()[0] = 3.0
+        return b * a
+
+    traced = function_of(f, vg.ones(2, requires_grad=True))
+    assert traced(vg.ones(2)).tolist() == [3.0, 1.0]
+    with pytest.raises(ForwardModeError, match=r"the write at .*test_symbolic_function\.py:\d+ .* clone\(\)"):
+        vg.func.jvp(traced, (vg.ones(2),), (vg.ones(2),))
+
+
 def test_views_are_given_and_results_are_written_to():
     def f(x):
         return x * x[::-1]
@@ -135,6 +176,22 @@ def test_results_share_memory_that_is_laid_out_in_another_way():
         assert each.shape == other.shape
         assert np.shares_memory(each._array, whole._array)
         assert 9.0 in each.detach().numpy()
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_writes_to_results_that_are_constant_do_not_reach_the_graph(requires_grad):
+    def f(x):
+        numbers = vg.Tensor([1.0, 2.0])
+        return numbers, numbers.detach(), vg.Tensor([3.0, 4.0]).detach(), x * numbers
+
+    x = vg.ones(2, requires_grad=requires_grad)
+    traced = function_of(f, x)
+    for _ in range(2):
+        results = traced(x)
+        assert [each.detach().numpy().tolist() for each in results] == [[1, 2], [1, 2], [3, 4], [1, 2]]
+        for each in results:
+            with vg.no_grad():
+                each.mul_(0.5)
 
 
 def test_gradients_that_are_undefined_cost_nothing():

@@ -309,9 +309,8 @@ class BackwardWriter:
         (grad,) = grads
         source, shape = tensor_type(node.inputs[0]).shape, tensor_type(grad).shape
         leading = len(source) - len(shape)
-        if leading < 0:
-            return [self.read(grad, whole(source))]
-        steps = (0,) * leading + row_strides(shape)
+        # Of a shape with more dimensions, the first have length 1.
+        steps = (0,) * leading + row_strides(shape) if leading >= 0 else row_strides(shape)[-leading:]
         strides = tuple([t if n != 1 else 0 for n, t in zip(source, steps, strict=True)])
         return [self.read(grad, Window(source, strides, 0))]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function.api import Function
-from ..errors import GraphError
+from ..errors import ForwardModeError, GraphError
 from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
 from ..tensor.creation import from_numpy
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, is_scalar
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent, is_scalar
 from ..tensor.windows import address_of
 from .differentiate import differentiate
 from .gradient import Gradient
@@ -89,14 +89,14 @@ class GraphFunction:
         """The outputs of a program as tensors of their own, without history."""
         given = [None if each is None else np.asarray(each._array) for each in inputs]
         outputs: list[Any] = []
-        held = [array for array in given if array is not None]
+        held = {id(array) for array in given} | program.constants  # which results share no memory with
         for array in program(given):
             if array is None:
                 outputs.append(None)
                 continue
-            if array.base is not None or not array.flags.writeable or any(array is other for other in held):
+            if array.base is not None or not array.flags.writeable or id(array) in held:
                 array = array.copy()
-            held.append(array)
+            held.add(id(array))
             outputs.append(from_array(array))
         return outputs
 
@@ -174,8 +174,14 @@ class TracedFunction:
         Raises:
             GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
             GuardError: where a value that steered the function is another.
+            ForwardModeError: for tangents of memory that a detached tensor shares and that was written to.
         """
         inputs = self.bound(args, keywords)
+        if self.signature.aliased is not None and current_mode() & FORWARD and any(map(has_tangent, inputs)):
+            raise ForwardModeError(
+                f"the write at {self.signature.aliased} is to memory that a detached tensor shares with one to which "
+                "gradients flow, and the graph does not say which tangent is left there; clone() what detach() gives"
+            )
         outputs = self.function(inputs)
         for mutation in self.signature.mutations:
             with ModeSwitch(off=0 if mutation.recorded else GRAD):

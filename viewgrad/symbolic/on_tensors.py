@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import GraphError
 from ..operators.define import OPERATORS
+from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tensor import Tensor, from_array
 from ..views.gather import last_writers
 from .attributes import thawed
@@ -73,6 +74,9 @@ def _operator(node: Node, given: list[Any]) -> tuple[Any, ...]:
     return tuple(result) if isinstance(result, tuple) else (result,)
 
 
+UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
+
+
 def _places(base: Tensor, window: Window) -> tuple[Tensor, Any]:
     """A base in one dimension, of the elements that a window counts in, and their numbers."""
     flat = base.reshape(-1)
@@ -102,9 +106,20 @@ def _row_order(base: Tensor, in_place: bool) -> Any:
 def _write(node: Node, given: list[Any], in_place: bool) -> Any:
     window: Window = node.attributes
     base = _row_order(given[0], in_place)
-    value = given[1] if node.kind == "write" else given[1].detach()
+    value = given[1]
     if 0 in window.sizes:
         return base
+    with _mode_of(node):
+        _put_window(base, window, value)
+    return base
+
+
+def _mode_of(node: Node) -> ModeSwitch:
+    """The mode in which a write happens: one that the history does not know of has tangents all the same."""
+    return ModeSwitch(off=GRAD if node.kind in UNRECORDED else 0)
+
+
+def _put_window(base: Tensor, window: Window, value: Tensor) -> None:
     flat, places = _places(base, window)
     if window.dtype is not None and window.dtype.kind == "c":
         value = (value + flat[places] * 0j).view_as_real()
@@ -112,7 +127,6 @@ def _write(node: Node, given: list[Any], in_place: bool) -> Any:
         flat[places + 1] = value[..., 1]
     else:
         flat[places] = value
-    return base
 
 
 def _accumulate(node: Node, given: list[Any], in_place: bool) -> Any:
@@ -142,27 +156,32 @@ def _gather_at(node: Node, given: list[Any], in_place: bool) -> Any:
 def _put_at(node: Node, given: list[Any], in_place: bool) -> Any:
     window, pattern = node.attributes
     base = _row_order(given[0], in_place)
-    value = given[1] if node.kind == "put_at" else given[1].detach()
+    value = given[1]
     index = _index(node, given[2:], pattern)
-    part = base if window == whole(base.shape) else None
-    if part is not None:
-        part[index] = value
-        return base
+    with _mode_of(node):
+        _put_items(base, window, index, value)
+    return base
+
+
+def _put_items(base: Tensor, window: Window, index: Any, value: Tensor) -> None:
+    if window == whole(base.shape):
+        base[index] = value
+        return
     flat, places = _places(base, window)
     chosen = places[index]
     last = last_writers(places, index)
     if last is not None:
         value = value.broadcast_to(chosen.shape).reshape(-1)[last]
     flat[chosen] = value
-    return base
 
 
 def _add_at(node: Node, given: list[Any], in_place: bool) -> Any:
     window, pattern = node.attributes
     base = _row_order(given[0], in_place)
-    value = given[1] if node.kind == "add_at" else given[1].detach()
-    flat, places = _places(base, window)
-    flat.index_accumulate_(places[_index(node, given[2:], pattern)], value)
+    index = _index(node, given[2:], pattern)
+    with _mode_of(node):
+        flat, places = _places(base, window)
+        flat.index_accumulate_(places[index], given[1])
     return base
 
 
@@ -178,6 +197,14 @@ def _sum_to_size(node: Node, given: list[Any], in_place: bool) -> Any:
         value = value.sum(axis=tuple(range(leading)))
     axes = tuple([i for i, n in enumerate(shape) if n == 1 and value.shape[i] != 1]) if leading >= 0 else ()
     return (value.sum(axis=axes, keepdims=True) if axes else value).reshape(shape)
+
+
+def _detach(node: Node, given: list[Any], in_place: bool) -> Any:
+    """A value without its history; of what was done under no_grad it has the tangent."""
+    if node.attributes is None:
+        return given[0].detach().clone()
+    with ModeSwitch(off=GRAD):
+        return given[0].clone()
 
 
 def _made(node: Node, given: list[Any], in_place: bool) -> Any:
@@ -207,7 +234,7 @@ RULES: Final[dict[str, Callable[[Node, list[Any], bool], Any]]] = {
     "add_at_unrecorded": _add_at,
     "winners_at": _winners_at,
     "sum_to_size": _sum_to_size,
-    "detach": lambda node, given, in_place: given[0].detach().clone(),
+    "detach": _detach,
     "AutogradZero": _zero,
     "AutogradAdd": lambda node, given, in_place: given[0] + given[1],
 }

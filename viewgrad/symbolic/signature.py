@@ -86,6 +86,8 @@ class Signature:
         result: the structure of the result.
         results: of each of its leaves, what it is.
         mutations: the inputs that are written to.
+        aliased: where memory that a gradient flows to was written to by a tensor of another history, which
+            forward mode has no answer to; None for nowhere.
         fixed: the leaves of the arguments that are part of the program, by number: its values are not looked at again.
     """
 
@@ -95,3 +97,4 @@ class Signature:
     results: tuple[ResultSpec | Any, ...]
     mutations: tuple[MutationSpec, ...] = ()
     fixed: dict[int, Any] = attrs.field(factory=dict)
+    aliased: str | None = None

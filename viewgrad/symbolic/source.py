@@ -47,11 +47,13 @@ class Program:
         graph: the graph.
         function: takes a list of arrays and gives a tuple of arrays: new ones, inputs, constants and windows of these.
         parts: the source of each of its functions; empty for a great program.
+        constants: the ids of the arrays that are constants, which nobody may write to.
     """
 
     graph: Graph
     function: Callable[[Sequence[Any]], tuple[Any, ...]]
     parts: list[str]
+    constants: frozenset[int]
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run it; see `interpreter.run`."""
@@ -129,7 +131,7 @@ class Writer:
         def run(given: Sequence[Any]) -> tuple[Any, ...]:
             return arrays(function(*given), wanted)
 
-        return Program(self.graph, run, [source.rstrip("\n")])
+        return Program(self.graph, run, [source.rstrip("\n")], self._constants())
 
     def _in_parts(self, nodes: list[Node]) -> Program:
         """A program of several functions, which hand values on in a list."""
@@ -179,7 +181,10 @@ class Writer:
                 function(held)
             return arrays([each if type(each) is not int else held[each] for each in outputs], wanted)
 
-        return Program(self.graph, run, parts)
+        return Program(self.graph, run, parts, self._constants())
+
+    def _constants(self) -> frozenset[int]:
+        return frozenset([id(node.attributes[0].array) for node in self.graph.block if node.kind == "constant"])
 
     def _output(self, value: Value | None, slots: dict[Value, int]) -> Any:
         """Where an output is found: a slot, or the array of a constant."""

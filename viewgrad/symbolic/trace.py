@@ -48,7 +48,7 @@ def trace(
     The function runs as ever: what it writes to is written to. The graph is that of this run. It holds for arguments of
     the same shapes and dtypes, of which the same require grad and share memory. Python's control flow is unrolled; the
     values that steered it are guards, which each run of the graph checks. Tensors that the function finds elsewhere are
-    inputs, after those for its arguments.
+    inputs, after those for its arguments. NumPy arrays and numbers found elsewhere are constants, as they were.
 
     Arguments:
         f: any function of tensors, in trees of any nesting.
@@ -235,7 +235,7 @@ class Binder:
             )
         fixed = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, Tensor)}
         return Signature(
-            structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed
+            structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed, tracer.aliased
         )
 
     def _results(self, leaves: list[Any]) -> list[Any]:

@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
 STEERING: Final = frozenset({"bool()", "int()", "a mask", "where=", "an index", "in"})
 CONSTANTS: Final = frozenset({"constant", "full"})
+UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode does not look through it, and forward mode does
 MANY: Final = 4096  # numbers that are remembered before those that are gone are forgotten
 LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
 
@@ -40,6 +41,7 @@ class Tracer:
     Attributes:
         graph: what has been written down.
         closures: the tensors that were found outside, each with its input.
+        aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
     """
 
     def __init__(self, escapes: str = "error", *, lenient: bool = False, limit: int | None = None) -> None:
@@ -54,6 +56,7 @@ class Tracer:
         self.block = self.graph.block
         self.memories = Memories(self._emit_here)
         self.closures: list[tuple[Tensor, Value]] = []
+        self.aliased: str | None = None
         self._attributes: dict[Any, Any] = {}
         self._constants: dict[Any, Value] = {}
         self._numbers: dict[int, weakref.ref[Any]] = {}
@@ -98,8 +101,8 @@ class Tracer:
         value = self._read(tensor, part)
         if value.type.requires_grad:
             edge = tensor._edge if tensor._view is None else current_edge(tensor)
-            if edge is None:  # its memory has a history, but the tensor is none of that
-                return self.node("detach", (value,), None, (value.type.with_grad(False),)).output
+            if edge is None:  # its memory has a history, but the tensor is none of that: a view taken under no_grad
+                return self.node("detach", (value,), UNDER_NO_GRAD, (value.type.with_grad(False),)).output
         return value
 
     def _read(self, tensor: Tensor, part: Any = None) -> Value:
@@ -203,6 +206,8 @@ class Tracer:
                     continue
             grad = of.requires_grad or (known and new.requires_grad)
             unrecorded = differs and not known
+            if unrecorded and each is not chain and self.aliased is None:
+                self.aliased = self.locations.told(location)
             made = TensorType.of(of.dtype, of.shape, grad)
             if items is None:
                 each.value = self.node(

@@ -500,7 +500,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:  # it goes on having its history
+        if not self.is_leaf or (current_mode() & FORWARD and has_tangent(self)):  # it goes on having its history
             memo[id(self)] = clone = self.clone()
             return clone
         if is_scalar(self):
@@ -518,8 +518,10 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     def _without_history(self) -> Tensor:
         """A scalar of the same value."""
-        out = from_array(self._array)
+        out = from_array(self._array[()])
         out._storage = self._storage
+        if current_mode() & TRACE:
+            OBSERVER.get().made(out, self)
         return out
 
     def _warn_of_lost_history(self, by: str) -> None:

@@ -117,7 +117,7 @@ LOOKED_AT: Final = {"b": "a mask", "i": "an index", "u": "an index"}
 
 def pattern_of(value: Any) -> Any:
     """An array of the shape, dtype and layout of a tensor or an array, whose elements nobody is to look at."""
-    return value._array if isinstance(value, Tensor) else np.asarray(value)
+    return np.asarray(value._array if isinstance(value, Tensor) else value)
 
 
 def call(name: str, value: Any, *args: Any) -> Any:
