@@ -235,7 +235,7 @@ def test_every_note_that_the_code_names_exists():
     assert written
     named = {}
     for path in (*SOURCES, *PAGES):
-        for title in re.findall(r"Note\s+\[([^\]]+)\]", path.read_text()):
+        for title in re.findall(r"Note\s+\\?\[([^\\\]]+)\\?\]", path.read_text()):
             title = " ".join(title.replace("#", " ").split())
             if path != Path(__file__):
                 named.setdefault(title, page_id(path))
