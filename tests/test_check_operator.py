@@ -159,6 +159,31 @@ def test_the_call_of_a_failure_is_small_and_its_message_short():
     assert len(str(failure)) < 3000
 
 
+def test_what_is_computed_for_nobody_is_noted():
+    class Product(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+    class OnlyWhatIsNeeded(Product):
+        @staticmethod
+        def backward(ctx, grad):
+            wanted = zip(ctx.needs_input_grad, ctx.saved_tensors[::-1], strict=True)
+            return tuple(grad * other if needed else None for needed, other in wanted)
+
+    name = "not computed where not needed"
+    (notice,) = check_operator(Product, A, A + 1.0, only=name).notices
+    assert "argument 0, 1 also where nobody needs it" in notice
+    report = check_operator(OnlyWhatIsNeeded, A, A + 1.0, only=name)
+    assert report.examples[name] == 2 and not report.notices
+
+
 def test_a_second_derivative_where_a_formula_cancels_is_found():
     """Differences of the first derivative vanish at tiny steps there: they are not exact."""
     sinc = vg.autograd.define_op(

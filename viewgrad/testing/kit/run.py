@@ -18,6 +18,7 @@ from .failure import Failure
 from .forms import against_reference, inplace_form
 from .gradients import check_gradients
 from .higher import Absent, forward_mode, second_order
+from .needless import NEEDLESS, computed_in_vain
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
 from .plain import Plain, plain_results
 from .points import at_special_points, in_double_precision, with_other_indices
@@ -41,6 +42,7 @@ PROPERTIES: Final[tuple[str, ...]] = (
     "gradients",
     "values",
     *(name for name in CIRCUMSTANCES if name not in FIRST),
+    NEEDLESS,
     "special points",
     "ties",
     "indices",
@@ -159,6 +161,8 @@ class Check:
             if self.wanted(name):
                 for results in circumstances[name in FIRST :]:
                     self._count(name, check, results)
+        if self.wanted(NEEDLESS):
+            computed_in_vain(plain, self.report)
         self._forms(circumstances)
         pointed = self._family("special points", at_special_points(self.subject, self.base))
         self._at_zero()

@@ -1,0 +1,53 @@
+"""What a backward pass computes though nobody asked for it: no fault, but work for nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ...autograd.function.node import FunctionNode
+from ...tensor.modes import no_grad
+from ...tensor.node import node_of
+from ...tensor.tensor import Tensor, current_edge
+from .plain import Plain
+from .report import Report
+from .subject import Refused, quiet
+
+__all__ = ["NEEDLESS", "computed_in_vain"]
+
+NEEDLESS: Final = "not computed where not needed"
+
+
+def computed_in_vain(plain: Plain, report: Report) -> None:
+    """Look at calls in which one argument alone requires grad, and note which others get a gradient there.
+
+    The steps of operators compute what is asked for by construction. A `Function` is told by `ctx.needs_input_grad`.
+    """
+    places: set[int] = set()
+    for k in plain.example.wanted if plain.subject.custom is not None and plain.outputs else ():
+        try:
+            with quiet():
+                edges = [current_edge(output) for output in plain.subject.record(plain.example, (k,)).outputs]
+            node = next((node for edge in edges if isinstance(node := node_of(edge), FunctionNode)), None)
+            if node is None or len(node.positions) < 2:
+                continue
+            places |= _given_in_vain(node)
+        except (Refused, RuntimeError, ValueError, TypeError):
+            continue
+        report.add(NEEDLESS, 1)
+    if places:
+        report.notices.append(
+            f"its backward computes the gradient with respect to argument {', '.join(map(str, sorted(places)))} also "
+            "where nobody needs it: ctx.needs_input_grad says which gradients are asked for"
+        )
+
+
+def _given_in_vain(node: FunctionNode) -> set[int]:
+    """The places of the arguments of a custom function for which its backward returns what nobody needs."""
+    starts = [None if like is None else Tensor(np.ones(*like)) for like in node.output_specs]
+    with quiet(), no_grad():
+        returned = node.ctx._call_backward(starts)
+    gradients = returned if isinstance(returned, tuple | list) else (returned,)
+    needed = node.ctx.needs_input_grad
+    return {place for place in node.positions if gradients[place] is not None and not needed[place]}
