@@ -137,6 +137,24 @@ class ContextWithinItself(Function):
         return 2.0 * grad * ctx.saved_tensors[0]
 
 
+@wrong(V, by="state between calls")
+def make_another_factor_at_first():
+    class AnotherFactorAtFirst:
+        factor = 2.0
+
+        def __call__(self, x):
+            y, self.factor = x * self.factor, 2.00002
+            return y
+
+    return AnotherFactorAtFirst()
+
+
+@wrong({"x": M, "options": {"power": 2.0}}, by="options")
+def no_gradient_for_other_options_in_a_dict(given):
+    x, power = given["x"], given["options"]["power"]
+    return x * x if power == 2.0 else x.detach() ** power * x
+
+
 # -- correct ones ------------------------------------------------------------------------------------------------------
 
 
@@ -296,3 +314,19 @@ class FastSineFarFromZero(Function):
     @staticmethod
     def backward(ctx, grad):
         return grad * 1e6 * vg.cos(1e6 * ctx.saved_tensors[0])
+
+
+@right(np.array([[2.2, 0.4, -0.3], [0.4, 1.7, 0.2], [-0.3, 0.2, 1.3]]))
+class EigenvaluesOfTheSymmetricPart(Function):
+    """Where some are equal, as those of zeros, each has many slopes."""
+
+    @staticmethod
+    def forward(ctx, a):
+        matrix = a.detach().numpy()
+        values, ctx.vectors = np.linalg.eigh(0.5 * (matrix + matrix.swapaxes(-1, -2)))
+        return vg.Tensor(values)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        return vg.Tensor((ctx.vectors * grad.numpy()[..., None, :]) @ ctx.vectors.swapaxes(-1, -2))

@@ -19,7 +19,10 @@ def lifetime(plain: Plain) -> int:
     body += [f"y = {script.expression()}", plain.gradient_line("g", options="") if plain.outputs else "g = None"]
     body += [f"return [weakref.ref(tensor) for tensor in [{', '.join(names)}]]"]
     script.do("import gc, sys, weakref", _function("once", body), GROWTH)
-    was = gc.isenabled()
+    was, frozen = gc.isenabled(), gc.get_freeze_count() == 0
+    if frozen:
+        gc.collect()
+        gc.freeze()  # all that was there before need not be gone through again and again
     try:
         script.do("once(); once(); gc.collect(); gc.disable()", "alive = [ref() is not None for ref in once()]")
         script.require(
@@ -42,6 +45,8 @@ def lifetime(plain: Plain) -> int:
     finally:
         if was:
             gc.enable()
+        if frozen:
+            gc.unfreeze()
     return 1
 
 

@@ -144,7 +144,10 @@ def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
 
 
 def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
-    """Other values of an option, judged by its name, its value and its annotation."""
+    """Other values of an option, judged by its name, its value and its annotation; of a dict, one entry changed."""
+    if type(value) is dict:
+        others = {key: _alternatives(subject, str(key), item, ndim, None) for key, item in value.items()}
+        return [value | {key: other} for key in value for other in others[key][:6]]
     if _has_slot(value):
         return []
     told = _in_annotation(annotation)

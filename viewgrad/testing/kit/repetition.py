@@ -22,6 +22,7 @@ def repeatable(plain: Plain) -> int:
     """A call gives the same again, also after calls with other values."""
     title = "state between calls"
     example = plain.example
+    _first_like_others(plain, title)
     script = plain.script(title)
     script.do(plain.gradient_line())
     script.call(f"again = {script.expression()}")
@@ -67,6 +68,21 @@ def repeatable(plain: Plain) -> int:
         script.do(plain.gradient_line("of_alone", "alone", leaf="z{}"))
         plain.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
     return 2 + sum(_as_if_first(plain, other) for other in OTHERS)
+
+
+def _first_like_others(plain: Plain, title: str) -> None:
+    """The very first call has given what later ones give."""
+    first, values = plain.subject.first, plain.values
+    kinds = [[(value.shape, value.dtype) for value in several] for several in (first, values)]
+    if plain.example.label or plain.subject.written or kinds[0] != kinds[1]:
+        return
+    for i, (path, one, other) in enumerate(zip(plain.paths, first, values, strict=True)):
+        if not np.allclose(one, other, rtol=plain.loose(1e-12), atol=plain.loose(1e-12), equal_nan=True):
+            script = plain.script(title, ())
+            script.do(f"again = {script.expression()}")
+            arrays = f"y{path}.numpy(), again{path}.numpy()"
+            script.lines.append(f"assert np.allclose({arrays}, rtol=1e-12, atol=1e-12, equal_nan=True)")
+            script.fail(f"result {i} of the first of all calls is not that of later ones")
 
 
 def _as_if_first(plain: Plain, change: Callable[[Array], Array]) -> int:

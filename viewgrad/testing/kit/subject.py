@@ -64,6 +64,7 @@ class Subject:
         strings: the words in its own code.
         written: the slots that it writes to; such an operator is called on clones.
         outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
+        first: the results of the first of all calls, which is the one that the user gave.
         source: Python that defines it as `operator`, as it was before it was called; "" where none is known.
     """
 
@@ -78,6 +79,7 @@ class Subject:
     strings: Sequence[str] = ()
     written: tuple[int, ...] = ()
     outputs: tuple[int, tuple[int, ...]] = (0, ())
+    first: Sequence[Array] = ()
     source: str = ""
 
     def fresh(self) -> Callable[..., Any] | None:
