@@ -24,6 +24,7 @@ from .calls import Operation
 from .composites import COMPOSITES, broadcast_labels, options_of
 from .expressions import FORWARD, LOGICAL, MORE, OF_BOOLS
 from .replay import index_of
+from .small_matrices import SMALL_MATRICES
 from .stream import Named, Result, Stream
 from .windows import completed_windows
 
@@ -118,7 +119,7 @@ class Lowering:
         if handler is not None:
             handler(self, node)
         elif not (kind in FORWARD and self._elementwise(node)):
-            composite = COMPOSITES.get(kind)
+            composite = COMPOSITES.get(kind) or SMALL_MATRICES.get(kind)
             if composite is None or not composite(self, node):
                 self._call(node)
 

@@ -130,7 +130,7 @@ class Writer:
         names = set(re.findall(r"[A-Za-z_]\w*", used))
         parameters = []
         for name, base in self.program.bases.items():
-            if base.kind == "register" and base.size == 1:
+            if self.is_variable(base):
                 if name in names:
                     head.append(f"    {name} = {'False' if base.dtype.kind == 'b' else '0.0'}")
             elif base.kind == "register":
@@ -340,9 +340,13 @@ class Writer:
             self.buffers[name] = self.executions.largest_named(self.owner[step].name, dims)
         return f"{name}[{flat(places, _row(dims))}]"
 
+    def is_variable(self, base: Base) -> bool:
+        """Whether a base of one number is a variable of the source, rather than an array."""
+        return base.kind == "register" and base.size == 1 and base.name not in self.arrays
+
     def _element(self, step: Read | Write, places: Sequence[str]) -> str:
         base = step.base
-        if base.kind == "register" and base.size == 1 and not step.sizes:
+        if self.is_variable(base) and not step.sizes:
             return base.name
         if step.places is not None:
             self.tables[step.places.name] = step.places.array
@@ -351,7 +355,7 @@ class Writer:
 
     def _place(self, step: Read | Write, at: dict[int, str]) -> str:
         base = step.base
-        if base.kind == "register" and base.size == 1:
+        if self.is_variable(base):
             return base.name
         return self._element(step, [at[label] for label in range(len(step.sizes))])
 

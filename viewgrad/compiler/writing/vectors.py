@@ -191,7 +191,7 @@ class VectorWriter(Writer):
 
     def _place(self, step: Read | Write, at: dict[int, str]) -> str:
         base = step.base
-        if base.name in self.arrays and type(step) is Read and not (base.kind == "register" and base.size == 1):
+        if base.name in self.arrays and type(step) is Read and not self.is_variable(base):
             if step.places is None:
                 return f"{base.name}.item({flat((), (), step.offset)})"
         return super()._place(step, at)

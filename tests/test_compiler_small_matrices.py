@@ -1,0 +1,66 @@
+"""Small matrices in compiled programs: determinants, inverses, systems of equations, diagonals."""
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad.autograd import grad
+
+
+def outcome(f, *arrays):
+    leaves = [vg.Tensor(array, requires_grad=True) for array in arrays]
+    value = f(*leaves)
+    return [value.detach().numpy(), *(g.numpy() for g in grad(value, leaves))]
+
+
+def kalman(y, q):
+    x, spread, step = vg.zeros(2), np.eye(2), np.array([[1.0, 0.1], [0.0, 1.0]])
+    total = 0.0
+    for t in range(len(y)):
+        x, spread = step @ x, step @ spread @ step.T + np.diag(q[:2] ** 2 + 0.1)
+        seen = spread + np.diag(q[2:] ** 2 + 0.1)
+        error, gain = y[t] - x, spread @ np.linalg.inv(seen)
+        x, spread = x + gain @ error, (np.eye(2) - gain) @ spread
+        total = total + np.log(np.linalg.det(seen)) + error @ np.linalg.solve(seen, error)
+    return total
+
+
+def in_steps(a, b):
+    x, total = b * 1.0, 0.0
+    for _ in range(6):
+        matrix = a + np.diag(x[:, 0])
+        x = np.linalg.solve(matrix, x) + np.linalg.inv(a) @ b * 0.1
+        total = total + np.linalg.slogdet(matrix)[1] * np.linalg.slogdet(matrix)[0] + np.linalg.solve(a, x[0]).sum()
+    return total + (x * x).sum() + np.linalg.det(a)
+
+
+@pytest.mark.parametrize(
+    ("size", "executor"), [*((size, "python") for size in (0, 1, 2, 3, 4)), (0, "numba"), (3, "numba")]
+)
+def test_small_matrices_are_those_of_eager_runs(size, executor):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    program = in_steps if size else kalman
+    compiled = vg.compile(program, executor=executor)
+    rng = np.random.default_rng(size)
+    for _ in range(4):
+        if size:
+            given = rng.normal(size=(size, size)) + 4 * np.eye(size), rng.normal(size=(size, size))
+        else:
+            given = rng.normal(size=(9, 2)), rng.normal(size=4)
+        for found, wanted in zip(outcome(compiled, *given), outcome(program, *given), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+    source = compiled.source()
+    assert ("call_" in source) == (size > 3) or executor == "numba"
+
+
+def test_singular_matrices_are_refused_as_ever():
+    compiled = vg.compile(lambda a, b: np.linalg.solve(a, b).sum() + np.linalg.inv(a)[0, 0], executor="python")
+    regular, b = np.array([[2.0, 1.0], [1.0, 3.0]]), np.ones(2)
+    for _ in range(3):
+        outcome(compiled, regular, b)
+    with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular"):
+        outcome(compiled, np.ones((2, 2)), b)
+    close = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9]])
+    for found, wanted in zip(outcome(compiled, close, b), outcome(compiled.function, close, b), strict=True):
+        np.testing.assert_array_equal(found, wanted)
