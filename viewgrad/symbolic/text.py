@@ -287,7 +287,10 @@ class Parser:
         if found is None:
             raise self._error(f"{text!r} is no type")
         shape = tuple([int(part) for part in found[2].split(",") if part.strip()])
-        return TensorType.of(np.dtype(found[1]), shape, found[3] is not None)
+        try:
+            return TensorType.of(np.dtype(found[1]), shape, found[3] is not None)
+        except TypeError:
+            raise self._error(f"{text!r} is no type: there is no dtype {found[1]!r}") from None
 
     def _attributes(self, kind: str, text: str) -> Any:
         try:
@@ -295,7 +298,7 @@ class Parser:
             assert isinstance(call, ast.Call)
             values = [self._literal(node) for node in call.args]
             values += [self._literal(keyword.value) for keyword in call.keywords]
-        except (SyntaxError, ValueError, TypeError, IndexError, AssertionError) as error:
+        except (SyntaxError, ValueError, TypeError, LookupError, AssertionError) as error:
             raise self._error(f"the attributes {text!r} cannot be read: {error}") from None
         if len(values) == 1 and type(values[0]) is Window:
             return values[0]

@@ -1,15 +1,19 @@
-"""The verifier: whether a graph is one."""
+"""The verifier: whether a graph is one, and each of its nodes one of its kind."""
 
 from __future__ import annotations
 
 from ..errors import GraphError
 from .graph import Block, Graph, Node, Value
+from .node_types import fault_of
 
 __all__ = ["verify"]
 
 
 def verify(graph: Graph) -> None:
-    """Check that a graph is one: every value is given before it is taken, lists are linked, and users are known.
+    """Check that a graph is one.
+
+    Every value is given before it is taken, lists are linked, and users are known. Each node takes and gives what nodes
+    of its kind do: so many values, of such shapes and dtypes, with options that fit.
 
     Arguments:
         graph: the graph.
@@ -21,6 +25,10 @@ def verify(graph: Graph) -> None:
     known = set(graph.inputs)
     seen: set[int] = set()
     _verify_block(graph, graph.block, known, uses, seen)
+    for node in graph.nodes():
+        fault = fault_of(node)
+        if fault is not None:
+            raise _error(graph, node, fault)
 
 
 def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Value, int], seen: set[int]) -> None:
@@ -41,8 +49,6 @@ def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Valu
         for each in node.blocks:
             if each.owner is not node:
                 raise _error(graph, node, "does not own its block")
-            if len(each.outputs) != len(node.outputs):
-                raise _error(graph, node, "has other outputs than its block")
             known.update(each.inputs)
             _verify_block(graph, each, known, uses, seen)
         given.extend(node.outputs)
