@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,7 +37,13 @@ from ..tensor.tensor import Tensor, from_array
 from .hooked_run import HookedRun, RunHook
 from .restriction import ExecInfo, exec_info
 
-__all__ = ["GraphTask"]
+__all__ = ["Gradient", "GraphTask", "ViewNode"]
+
+# An array or a number of NumPy's, a tensor where the run is recorded, and None where nothing has arrived. Which it is,
+# follows from the run, so that a checker cannot know it.
+Gradient: TypeAlias = Any
+# A node that reads a window: it has `layout` and `add_to`, which are those of its own class.
+ViewNode: TypeAlias = Any
 
 
 class GraphTask(HookedRun):
@@ -58,7 +64,7 @@ class GraphTask(HookedRun):
         self.retain = retain
         self.recorded = recorded
         self.exec_info: ExecInfo | None = None
-        self.captures: dict[tuple[Node, int], Any] = {}
+        self.captures: dict[tuple[Node, int], Gradient] = {}
         self.captured: set[Node] = set()
         self.buffers: dict[Any, Any] = {}
         self.ready: list[tuple[int, Node]] = []
@@ -78,12 +84,12 @@ class GraphTask(HookedRun):
                     if edge is not None and grad is not None:
                         self.deliver(edge, grad)
 
-    def propagate(self, node: Node, grads: list[Any], edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+    def propagate(self, node: Node, grads: list[Gradient], edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
         """The gradients of a node's inputs, as the hooks that come after it leave them."""
         made = self.gradients(node, grads[0] if node.outputs == 1 else grads, edges)
         return self.run_posthooks(node, node.hooks, made) if node.hooks is not None and node.hooks.after else made
 
-    def gradients(self, node: Any, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+    def gradients(self, node: Any, grad: Gradient, edges: tuple[OptionalEdge, ...]) -> tuple[Gradient, ...]:
         """The gradients of a node's inputs; see Note [Kinds of nodes] in docs/notes/engine.md."""
         if node.kind in (SCATTER, GATHER):  # a view: zeros like its base, with the gradient added in its window
             zeros = self.zeros(node)
@@ -101,7 +107,7 @@ class GraphTask(HookedRun):
             made = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
         return (made,) if node.kind == ONE else made
 
-    def deliver(self, edge: Node | Edge, grad: Any) -> None:
+    def deliver(self, edge: Node | Edge, grad: Gradient) -> None:
         """Add `grad` to what has arrived along `edge`."""
         node, number = node_of(edge), input_nr_of(edge)
         if node not in self.buffers:
@@ -111,12 +117,12 @@ class GraphTask(HookedRun):
         held = self.buffers[node][number]
         self.buffers[node][number] = grad if held is None else held + grad
 
-    def zeros(self, node: Any) -> Any:
+    def zeros(self, node: ViewNode) -> Gradient:
         """Zeros like what the view `node` was taken from."""
         zeros = np.zeros(*node.layout)
         return from_number(zeros) if self.recorded else zeros
 
-    def add_to_window(self, node: Any, accumulator: Any, grad: Any) -> None:
+    def add_to_window(self, node: ViewNode, accumulator: Gradient, grad: Gradient) -> None:
         """Let the view `node` add its gradient to its window of `accumulator`."""
         if self.recorded:
             node.add_to_recorded(accumulator, grad)
@@ -125,7 +131,7 @@ class GraphTask(HookedRun):
 
     # -- where it begins and ends --------------------------------------------------------------------------------------
 
-    def restrict(self, roots: Sequence[Any], inputs: Sequence[Any], capture: bool) -> None:
+    def restrict(self, roots: Sequence[OptionalEdge], inputs: Sequence[Node | Edge], capture: bool) -> None:
         """Run only the nodes that lie on a way from `roots` to `inputs`, all of them edges.
 
         Arguments:
@@ -143,7 +149,7 @@ class GraphTask(HookedRun):
         """Whether a gradient that arrives at `node` is of any interest to this run."""
         return self.exec_info is None or node in self.exec_info or node in self.captured
 
-    def before(self, node: Node, grads: list[Any]) -> list[Any] | None:
+    def before(self, node: Node, grads: list[Gradient]) -> list[Gradient] | None:
         """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
         hooks = finished_hooks(node)
         if hooks is not None:

@@ -10,6 +10,8 @@ without it, divided by the time with it. Measured on
 
 The gains in hundreds grow with the number of rows: without these the engine is quadratic. See also Note [Who owns a
 gradient] in docs/notes/engine.md.
+
+It is long because `run` is one loop, and what each shortcut gains stands beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,19 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..tensor.node import GATHER, ONE, OVERWRITE, PAIR, SCATTER, AccumulateGrad, Edge, Node, input_nr_of, node_of
+from ..tensor.node import (
+    GATHER,
+    ONE,
+    OVERWRITE,
+    PAIR,
+    SCATTER,
+    AccumulateGrad,
+    Edge,
+    Node,
+    OptionalEdge,
+    input_nr_of,
+    node_of,
+)
 from ..tensor.ownership import (
     ALONE_AS_ARGUMENT,
     ALONE_AS_GRAD,
@@ -34,12 +48,13 @@ from ..tensor.tensor import Tensor, from_array, held_grad, is_scalar, with_memor
 from ..tensor.windows import address_of
 from ..views.copy_slices import CopySlicesOfCopy
 from ..views.nodes import ViewBackward
-from .engine import GraphTask
+from .engine import Gradient, GraphTask, ViewNode
 from .hooked_run import accumulating
 from .scalar_run import run_scalars
 
 __all__ = ["FastTask"]
 
+Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final = np.float64
 np_add: Final = np.add
@@ -50,15 +65,15 @@ DEEP: Final = 8  # views of views, from where on it pays to remember where they 
 class Place:
     """Where a view lies in the accumulator of `root`, which is laid out as `outermost` says."""
 
-    root: Any
-    outermost: Any
+    root: Node
+    outermost: ViewNode
     root_strides: tuple[int, ...]
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
 
     @staticmethod
-    def of(window: Any, root: Any, outermost: Any, accumulator: Any) -> Place:
+    def of(window: Array, root: Node, outermost: ViewNode, accumulator: Array) -> Place:
         """The place of a window of an accumulator."""
         offset = address_of(window) - address_of(accumulator)
         return Place(root, outermost, accumulator.strides, window.shape, window.strides, offset)
@@ -87,7 +102,7 @@ class FastTask(GraphTask):
         self.seen = {}
         self.watched = {}
         self.owned: set[Node] = set()
-        self.places: dict[Any, Place] = {}
+        self.places: dict[Node, Place] = {}
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
@@ -193,7 +208,46 @@ class FastTask(GraphTask):
                     break
             grad = None
 
-    def _deliver_all(self, edges: Sequence[Any], grads: Sequence[Any], overwritten: bool) -> tuple[Any, Any]:
+    def run_node(self, node: Any) -> None:
+        """Run one node, whose gradient then waits for its turn: `run` without shortcuts (1), (4), (10) and (11).
+
+        A profile times each node by it.
+        """
+        grad = self.buffers.pop(node)
+        if node.hooks is not None or node in self.captured:
+            grad = self._before(node, grad)
+            if grad is None:
+                return
+        hooks = node.hooks
+        edges = node.edges if self.exec_info is None else self.exec_info[node]
+        if node.kind in (SCATTER, GATHER):
+            self._gather(node, grad, edges[0])
+            return
+        overwrites = node.kind == OVERWRITE
+        if overwrites and edges[0] is not None:
+            if self.recorded:
+                if node not in self.owned:
+                    grad = grad.clone()
+            elif grad.base is not None or getrefcount(grad) > ALONE_IN_LOCAL or type(grad) is not ndarray:
+                grad = np.array(grad, order=node.layout[2])
+        if self.recorded:
+            grads = node.apply_recorded(grad, edges)
+            if not self.retain:
+                node.release()
+        else:
+            grads = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
+        del grad
+        if hooks is not None and hooks.after:
+            grads = self._after(node, grads)
+        if type(grads) is not tuple:
+            grads = (grads,)
+        for number, (edge, found) in enumerate(zip(edges, grads, strict=True)):
+            if edge is not None and found is not None:
+                self.deliver(edge, found, owned=overwrites and not number)
+
+    def _deliver_all(
+        self, edges: Sequence[OptionalEdge], grads: Sequence[Gradient], overwritten: bool
+    ) -> tuple[OptionalEdge, Gradient]:
         """Deliver what a node has made, but for the gradient of the newest node; return that node and its gradient."""
         node = grad = None
         if overwritten:
@@ -215,7 +269,7 @@ class FastTask(GraphTask):
                 self.deliver(edge, g)
         return node, grad
 
-    def deliver(self, edge: Any, grad: Any, owned: bool = False) -> None:
+    def deliver(self, edge: Node | Edge, grad: Gradient, owned: bool = False) -> None:
         """Add `grad` to what has arrived along `edge`; `owned` says that nobody else holds it."""
         buffers = self.buffers
         if type(edge) is Edge:
@@ -250,7 +304,7 @@ class FastTask(GraphTask):
         else:
             buffers[edge] = held + grad
 
-    def _deliver_to_output(self, edge: Edge, grad: Any) -> None:
+    def _deliver_to_output(self, edge: Edge, grad: Gradient) -> None:
         node = edge.node
         grads = self.buffers.get(node)
         if grads is None:
@@ -261,7 +315,7 @@ class FastTask(GraphTask):
 
     # -- views ---------------------------------------------------------------------------------------------------------
 
-    def add_to_base(self, node: Any, grad: Any, edge: Any) -> None:
+    def add_to_base(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
         """Let a view add its gradient to its window of the accumulator that `edge` leads to."""
         if type(edge) is Edge:
             accumulator = self.zeros(node)
@@ -270,7 +324,7 @@ class FastTask(GraphTask):
         else:
             self.add_to_window(node, self._accumulator(edge, node), grad)
 
-    def _gather(self, node: Any, grad: Any, edge: Any) -> None:
+    def _gather(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
         """Let a read by arrays add its gradient to the places that it read, and let go of the arrays."""
         if node.hooks is not None and node.hooks.after:
             self._scatter_alone(node, grad, edge)
@@ -279,7 +333,7 @@ class FastTask(GraphTask):
         if not self.retain:
             node.release()
 
-    def _scatter_alone(self, node: Any, grad: Any, edge: Any) -> None:
+    def _scatter_alone(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
         """Let a view add its gradient to an accumulator of its own, for the sake of hooks that are to be shown it."""
         accumulator = self.zeros(node)
         self.add_to_window(node, accumulator, grad)
@@ -287,7 +341,7 @@ class FastTask(GraphTask):
         if grads[0] is not None:
             self.deliver(edge, grads[0])
 
-    def _accumulator(self, edge: Any, node: Any) -> Any:
+    def _accumulator(self, edge: ViewNode, node: ViewNode) -> Gradient:
         """A gradient for `edge`, whose forward value `node` is a view of, that may be written to in place."""
         # (7) the views that a view was taken from get windows of the outermost one's accumulator, and none of their own
         # sizes: 280 for S with `x[1:][i]` in place of `x[i]`
@@ -318,14 +372,14 @@ class FastTask(GraphTask):
                     self.places[edge] = Place.of(window, *root)
         return accumulator
 
-    def _placed(self, place: Place) -> Any:
+    def _placed(self, place: Place) -> Array | None:
         """A window of the accumulator of `place.root`; None where that is laid out otherwise than it was."""
         held = self._owned(place.root, place.outermost)
         if held.strides != place.root_strides or not held.flags.c_contiguous:
             return None
         return ndarray(place.shape, held.dtype, held, place.offset, place.strides)
 
-    def _owned(self, edge: Node, node: Any) -> Any:
+    def _owned(self, edge: Node, node: ViewNode) -> Gradient:
         """The gradient held for `edge` itself, made where there is none, or copied where others hold it too."""
         buffers = self.buffers
         held = buffers.get(edge)
@@ -345,7 +399,7 @@ class FastTask(GraphTask):
 
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------
 
-    def _before(self, node: Node, grad: Any) -> Any:
+    def _before(self, node: Node, grad: Gradient) -> Gradient:
         """Run the hooks that come before `node`, and capture what was asked for; None where the node need not run."""
         self.owned.discard(node)  # hooks and captures have seen it
         single = node.outputs == 1
@@ -359,7 +413,7 @@ class FastTask(GraphTask):
             return self.run_posthooks(node, node.hooks, grads)
         return self.run_posthooks(node, node.hooks, (grads,))[0]
 
-    def captured_gradient(self, edge: Any) -> Tensor | None:
+    def captured_gradient(self, edge: Node | Edge) -> Tensor | None:
         """The gradient captured for `edge`, as a tensor whose memory nobody else holds."""
         grad = self.captures[node_of(edge), input_nr_of(edge)]
         if grad is None:
@@ -390,12 +444,12 @@ class FastTask(GraphTask):
         if reached or self.watched:
             self.finish_hooks(reached)
 
-    def accumulate(self, tensor: Tensor, grad: Any) -> None:
+    def accumulate(self, tensor: Tensor, grad: Gradient) -> None:
         """Add `grad` to the `grad` of `tensor`, which shares memory with nothing else afterwards."""
         _add_to_grad(tensor, grad, self.recorded, alone=False)
 
 
-def _accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
+def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
     """Add `grad` to the `grad` of the leaf of `node`."""
     tensor = node.variable
     if tensor is None:
@@ -408,7 +462,7 @@ def _accumulate(node: AccumulateGrad, grad: Any, recorded: bool) -> None:
     _add_to_grad(tensor, grad, recorded, alone)
 
 
-def _add_to_grad(tensor: Tensor, grad: Any, recorded: bool, alone: bool) -> None:
+def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) -> None:
     """Add `grad`, which `alone` says that nobody else holds, to the `grad` of `tensor`."""
     with accumulating:
         held = held_grad(tensor)

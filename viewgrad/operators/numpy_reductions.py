@@ -50,6 +50,10 @@ def _axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
+def _keeps(keepdims: Any) -> bool:
+    return bool(keepdims) if _given(keepdims) else False
+
+
 def _chosen(self: Tensor, where: Any, neutral: Any) -> Any:
     """The elements where `where` is true, and what changes nothing elsewhere."""
     mask = np.asarray(plain(where), bool)
@@ -104,7 +108,7 @@ def _summing(
             self = self.astype(dtype)
         if where is not True and _given(where):
             self = _chosen(self, where, neutral)
-        keeps = bool(keepdims) if _given(keepdims) else False
+        keeps = _keeps(keepdims)
         result = of_dtype(reduce(self, _axis(axis), keeps), dtype)
         return _written(_begun_with(initial, result, join), out, name)
 
@@ -120,7 +124,7 @@ def _mean_of(
         return _mean(self, axis) if type(axis) is not list else _mean(self, tuple(axis))
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
-    axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+    axis, keeps = _axis(axis), _keeps(keepdims)
     if _whole(dtype):
         found = np.mean(plain(as_operand(self)), axis, dtype, keepdims=keeps, where=plain(where))
         return _written(_made(found), out, "mean")
@@ -131,17 +135,26 @@ def _mean_of(
     return _written(_sum(_chosen(self, where, 0), axis, keeps) / count, out, "mean")
 
 
+def _spread_options(
+    axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction: Any
+) -> tuple[Any, Any, Any, bool]:
+    """The axis, the dtype, the divisor's `ddof` and whether dimensions stay, from the arguments of a variance.
+
+    Those who write `x.var(0, 1)` mean `ddof`, and those who write `x.var(0, True)` mean `keepdims`.
+    """
+    if type(dtype) is int:
+        dtype, ddof = None, dtype
+    elif isinstance(dtype, bool):
+        dtype, keepdims = None, dtype
+    return _axis(axis), dtype, _degrees(ddof, correction), _keeps(keepdims)
+
+
 def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable[..., Any]:
     def spread(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
         where: Any = True, mean: Any = None, correction: Any = None,
     ) -> Any:  # fmt: skip
-        if type(dtype) is int:
-            dtype, ddof = None, dtype
-        elif isinstance(dtype, bool):
-            dtype, keepdims = None, dtype
-        ddof = _degrees(ddof, correction)
-        axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+        axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
         if _whole(dtype):
             chosen = True if not _given(where) else plain(where)
             found = getattr(np, name)(plain(as_operand(self)), axis, dtype, None, ddof, keeps, where=chosen)
@@ -185,7 +198,7 @@ def _extreme(
         if isinstance(out, bool):
             out, keepdims = None, out
         self, axis = as_operand(self), _axis(axis)
-        keeps = bool(keepdims) if _given(keepdims) else False
+        keeps = _keeps(keepdims)
         if where is not True and _given(where):
             if not _given(initial):
                 raise ValueError(f"reduction operation '{numpy.__name__}' does not have an identity, so to use a where "
@@ -221,7 +234,7 @@ def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> 
         self = as_operand(self)
         if where is not True and _given(where):
             self = _chosen(self != 0, where, neutral)
-        return _written(reduce(self, _axis(axis), bool(keepdims) if _given(keepdims) else False), out, name)
+        return _written(reduce(self, _axis(axis), _keeps(keepdims)), out, name)
 
     logical.__name__, logical.__doc__ = name, doc
     return logical
@@ -240,7 +253,7 @@ def _placing(find: Callable[..., Any], name: str, doc: str) -> Callable[..., Any
     def placing(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         if isinstance(out, bool):
             out, keepdims = None, out
-        return _written(find(as_operand(self), axis, bool(keepdims) if _given(keepdims) else False), out, name)
+        return _written(find(as_operand(self), axis, _keeps(keepdims)), out, name)
 
     placing.__name__, placing.__doc__ = name, doc
     return placing
@@ -287,7 +300,7 @@ def _skipping_sum(of: Callable[..., Any], reduced: Callable[..., Any], neutral: 
         if isinstance(dtype, bool):
             dtype, keepdims = None, dtype
         if dtype is None and out is None and not _given(initial) and where is True:
-            return of(self, _axis(axis), bool(keepdims) if _given(keepdims) else False)
+            return of(self, _axis(axis), _keeps(keepdims))
         return reduced(filled(as_operand(self), neutral), axis, dtype, out, keepdims, initial, where)
 
     skipping.__name__, skipping.__doc__ = of.__name__, doc
@@ -304,7 +317,7 @@ def _skipping_mean(
     if self.dtype.kind not in "fc":
         return _mean_of(self, axis, dtype, out, keepdims, where=where)
     if where is True or not _given(where):
-        return _written(_nanmean(self, _axis(axis), bool(keepdims) if _given(keepdims) else False), out, "nanmean")
+        return _written(_nanmean(self, _axis(axis), _keeps(keepdims)), out, "nanmean")
     return _mean_of(self, axis, None, out, keepdims, where=_present(self, where))
 
 
@@ -313,14 +326,12 @@ def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: st
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
         where: Any = True, mean: Any = None, correction: Any = None,
     ) -> Any:  # fmt: skip
-        if type(dtype) is int:
-            dtype, ddof = None, dtype
-        ddof, self = _degrees(ddof, correction), as_operand(self)
+        axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
+        self = as_operand(self)
         partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # of the mean alone
         self = self if partly else _inexact(self, dtype)
         if self.dtype.kind not in "fc":
-            return spread(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-        axis, keeps = _axis(axis), bool(keepdims) if _given(keepdims) else False
+            return spread(self, axis, dtype, out, ddof, keeps, where=where, mean=mean)
         if (where is True or not _given(where)) and not _given(mean) and not partly:
             return _written(of_dtype(of(self, axis, ddof, keeps), dtype), out, of.__name__)
         present = _present(self, where)
@@ -345,7 +356,7 @@ def _skipping_extreme(
             return reduced(self, axis, out, keepdims, initial, where)
         if _given(initial) or (where is not True and _given(where)):
             return reduced(filled(self, least), axis, out, keepdims, initial, where)
-        return _written(of(self, _axis(axis), bool(keepdims) if _given(keepdims) else False), out, of.__name__)
+        return _written(of(self, _axis(axis), _keeps(keepdims)), out, of.__name__)
 
     skipping.__name__, skipping.__doc__ = of.__name__, doc
     return skipping

@@ -16,15 +16,13 @@ from types import TracebackType
 from typing import Any, Literal
 
 import attrs
-import numpy as np
 
 from ...tensor.features import Call, feature
 from ...tensor.interruption import isolated
 from ...tensor.modes import PROFILE, ModeSwitch
-from ...tensor.node import GATHER, OVERWRITE, SCATTER, Node, node_of
+from ...tensor.node import Node, node_of
 from ...tensor.observers import PROFILER
 from ...tensor.origins import Line, line_here, line_of, note, step_name
-from ...tensor.ownership import ALONE_IN_LOCAL, getrefcount
 from ...tensor.tensor import Tensor
 from ...views.copy_slices import CopySlices
 from ..fast_engine import FastTask
@@ -273,40 +271,6 @@ class ProfiledTask(FastTask):
     def finish(self) -> None:
         """Let the leaves that were reached accumulate their gradients."""
         PROFILER.get().step("accumulate_grad", line_here(), super().finish)
-
-    def run_node(self, node: Any) -> None:
-        """Run one node as `FastTask.run` does, but that what comes next waits for its turn."""
-        grad = self.buffers.pop(node)
-        if node.hooks is not None or node in self.captured:
-            grad = self._before(node, grad)
-            if grad is None:
-                return
-        hooks = node.hooks
-        edges = node.edges if self.exec_info is None else self.exec_info[node]
-        if node.kind in (SCATTER, GATHER):
-            self._gather(node, grad, edges[0])
-            return
-        overwrites = node.kind == OVERWRITE
-        if overwrites and edges[0] is not None:
-            if self.recorded:
-                if node not in self.owned:
-                    grad = grad.clone()
-            elif grad.base is not None or getrefcount(grad) > ALONE_IN_LOCAL or type(grad) is not np.ndarray:
-                grad = np.array(grad, order=node.layout[2])
-        if self.recorded:
-            grads = node.apply_recorded(grad, edges)
-            if not self.retain:
-                node.release()
-        else:
-            grads = node.apply(grad, edges) if self.retain else node.consume(grad, edges)
-        del grad
-        if hooks is not None and hooks.after:
-            grads = self._after(node, grads)
-        if type(grads) is not tuple:
-            grads = (grads,)
-        for number, (edge, found) in enumerate(zip(edges, grads, strict=True)):
-            if edge is not None and found is not None:
-                self.deliver(edge, found, owned=overwrites and not number)
 
 
 def _operator_of(node: Node) -> str:
