@@ -187,7 +187,7 @@ def fit(small: bool = False) -> dict[str, Any]:
 def figure(small: bool = False) -> Figure:
     """Some series of the panel, and the errors of all before and after the fit."""
     found = fit(small)
-    left, right = (picture := Figure(figsize=(8, 3.2))).subplots(1, 2)
+    left, right = (picture := Figure(figsize=(8, 3.2), layout="constrained")).subplots(1, 2)
     for series in found["series"][:4]:
         left.plot(series, linewidth=1)
     left.set(title="four of the series", xlabel="month")

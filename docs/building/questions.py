@@ -24,7 +24,7 @@ COMMON = set(
 # What is searched for, and where the answer stands: a page under docs/, and a heading in it.
 QUESTIONS: Mapping[str, str] = {
     "grad is None after backward": "guides/faq.md#why-is-my-grad-none",
-    "leaf that requires grad used in an in-place operation": "guides/errors.md#leafinplaceerror",
+    "leaf that requires grad, in-place operation": "guides/faq.md#why-can-i-not-write-to-a-leaf-that-requires-grad",
     "backward through the graph a second time": "guides/faq.md#how-do-i-go-backward-through-a-graph-a-second-time",
     "modified by an inplace operation": "guides/faq.md#is-a-value-modified-by-an-inplace-operation-an-error",
     "output with several elements": "guides/faq.md#how-do-i-differentiate-an-output-with-several-elements",

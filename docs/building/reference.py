@@ -10,6 +10,7 @@ import ast
 import functools
 import importlib
 import inspect
+import posixpath
 import re
 import types
 from collections.abc import Callable, Iterable
@@ -223,7 +224,11 @@ def _section(path: str, value: Any) -> list[str]:
         options = [f"      heading: {name}", f"      toc_label: {name}"]
         if inspect.isclass(value):
             options += ["      members: null", '      filters: ["!^_"]', "      merge_init_into_class: true"]
-        return [f"[](){{ #{path} }}", "", f"::: {written}", "    options:", *options, "", *_example(path, value)]
+        section = [f"[](){{ #{path} }}", "", f"::: {written}", "    options:", *options, "", *_example(path, value)]
+        if hasattr(value, "page"):  # an error
+            target = posixpath.join("..", posixpath.relpath(value.page, "docs"))
+            section += [f"[The smallest program that raises it, and the ways out]({target}).", ""]
+        return section
     lines = [f"## {name} {{ #{path} }}", ""]
     if callable(value) and not inspect.isclass(value):
         lines += ["```python", f"{name}{_signature(value)}", "```", ""]
