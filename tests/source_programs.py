@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 import viewgrad as vg
+from viewgrad.autograd import forward_ad
 from viewgrad.tensor.tensor import is_scalar
 
 UFUNCS = "sin cos tanh arctan square negative positive conjugate exp sinh abs exp2 expm1 cbrt arcsinh".split()
@@ -373,12 +374,28 @@ def compare_gradients(program, tensors, found) -> bool:
     single = [value for value in program.arrays.values() if getattr(value, "dtype", None) in SINGLE]
     if single:  # too coarse for differences
         return False
+    compare_forward_mode(program, directions, along)
     slopes = [slope(program, directions, step) for step in (1e-5, 3e-6, 4e-5)]
     if max(slopes) - min(slopes) > 1e-5 * (1 + abs(slopes[0])):  # at a kink
         return False
     if not abs(along - slopes[0]) <= 3e-5 * (1 + abs(slopes[0])):
         raise Wrong(f"the gradient along a direction is {along}, not {slopes[0]}\n{program}")
     return True
+
+
+def compare_forward_mode(program, directions, along) -> None:
+    """In forward mode a program has the derivative that it has backwards, whatever it is at a kink."""
+    with forward_ad.dual_level():
+        duals = {
+            name: forward_ad.make_dual(vg.Tensor(leaf.copy(order="K")), vg.Tensor(directions[name]))
+            for name, leaf in program.leaves.items()
+        }
+        found = program.run(duals)
+        total = total_of({name: value for name, value in found.items() if isinstance(value, vg.Tensor)})
+        tangent = forward_ad.unpack_dual(total).tangent if isinstance(total, vg.Tensor) else None
+        number = 0.0 if tangent is None else float(tangent.numpy())
+    if np.isfinite(along) and not abs(number - along) <= 1e-8 * (1 + abs(along)):
+        raise Wrong(f"the tangent is {number}, and not {along}, as backwards\n{program}")
 
 
 SINGLE = (np.float16, np.float32, np.complex64)

@@ -213,7 +213,10 @@ def test_gradients_flow_to_the_constants_of_a_margin():
         lambda a: np.multiply.outer(a[0], a, dtype=complex),
         lambda a: np.clip(a, -0.5, 0.8, where=a > 0, out=a * 1.0),
         lambda a: np.clip(a[0, 0], None, 0.1, where=np.True_),
-        lambda a: np.fft.fftn(a[0], axes=(-1, 0)), lambda a: np.fft.ifftn(a, axes=(0, 1, 0), norm="ortho"),
+        lambda a: np.fft.fftn(a[0], axes=(-1, 0)), lambda a: np.fft.fft2(a, s=(4, 2, 5), axes=(0, 1, 0)),
+        lambda a: np.fft.rfftn(a, axes=(0, 1, 1)), lambda a: np.fft.irfftn(a + 1j, axes=(1, 0, 1)),
+        lambda a: np.polyfit(a[0, :1], a[1, :1], 1), lambda a: np.polymul(a[0], []),
+        lambda a: np.fft.ifftn(a, axes=(0, 1, 0), norm="ortho"),
         lambda a: np.fft.fftn(a[0, 0, ...]) * (1 + 2j),
         lambda a: np.quantile(a, [0.2, 0.7], axis=1, weights=a * a + 0.1, method="inverted_cdf"),
         lambda a: np.nanquantile(a, 0.4, axis=-1, keepdims=True, weights=a * a + 0.1, method="inverted_cdf"),
@@ -243,6 +246,12 @@ def test_quantiles_of_nothing(shape, q):
             found, expected = np.nanquantile(x, q, axis=axis), np.nanquantile(a, q, axis=axis)
             assert found.shape == np.shape(expected) and found.dtype == expected.dtype
             assert grad(found.sum(), x)[0].shape == shape
+
+
+@pytest.mark.parametrize("function", [np.quantile, np.nanquantile, np.percentile])
+@pytest.mark.parametrize("q", [0.3, [0.2, 0.9], [[0.2], [0.9]]])
+def test_quantiles_of_single_values(function, q):
+    check(lambda a: function(a, q, axis=()), MATRIX)
 
 
 def test_norms_of_nothing_have_a_gradient():

@@ -48,7 +48,9 @@ def polysub(a1: Any, a2: Any) -> Any:
 @composite(np.polymul, method=False)
 def polymul(a1: Any, a2: Any) -> Any:
     """The product of two polynomials."""
-    return np.convolve(_vector(a1), _vector(a2))
+    factors = [_vector(factor) for factor in (a1, a2)]
+    first, second = (factor if factor.size else _zeros(1, factor) for factor in factors)
+    return np.convolve(first, second)
 
 
 @composite(np.polydiv, method=False)
@@ -153,8 +155,11 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     scaled = left / scale
     normal = scaled.T @ scaled
     # An orthogonal factor: as exact as NumPy's least squares, and differentiable.
-    q, r = np.linalg.qr(scaled)
-    found = np.linalg.solve(r, q.T.conj() @ right)
+    if x.size > deg:
+        q, r = np.linalg.qr(scaled)
+        found = np.linalg.solve(r, q.T.conj() @ right)
+    else:  # of all that fit, the least
+        found = np.linalg.lstsq(scaled, right, rcond)[0]
     coefficients = (found.T / scale).T
     if full:
         residuals = _squared(right - left @ coefficients).sum(0)

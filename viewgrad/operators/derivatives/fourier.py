@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.tensor import FUNCTIONS
 from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
+from ..numpy_dispatch import write_out
 from ..operands import as_operand
 from .formulas import real_dtype
 from .scattering import zeros_beside
@@ -153,10 +155,8 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             axes: Any = None if ending == "n" else (-2, -1),
             norm: Any = None,
             function: Any = function,
-            complex_both: bool = name in ("fft", "ifft"),
         ) -> Any:
-            if s is not None or not complex_both:
-                _require_distinct(a.ndim, s, axes)
+            _require_distinct(a.ndim, s, axes)
             return function(a, s, transformed_axes(a.ndim, s, axes) if axes is None else axes, norm)
 
         row(
@@ -202,6 +202,37 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
         doc="The dimensions rolled so that the lowest frequency comes "
         + ("to the middle." if _name == "fftshift" else "back to the front."),
     )
+
+
+def _one_after_another(numpy: Any) -> Any:
+    """A transform of several dimensions, which takes one of them more than once as well: the last one first."""
+    distinct, name = FUNCTIONS[numpy], numpy.__name__
+    each: Any = np.fft.ifft if name.startswith("i") else np.fft.fft
+
+    def transformed(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
+        a = as_operand(a)
+        axes = (-2, -1) if axes is None and name.endswith("2") else axes
+        if axes is None or not a.ndim or len({axis % a.ndim for axis in axes}) == len(axes):
+            return distinct(a, s, axes, norm, out)
+        given = [None] * len(axes) if s is None else s
+        lengths = [a.shape[axis] if length in (None, -1) else length for length, axis in zip(given, axes, strict=True)]
+        *others, last = zip(lengths, axes)
+        if name.startswith("irfft"):
+            for length, axis in others:
+                a = each(a, length, axis, norm)
+            a = np.fft.irfft(a, 2 * (last[0] - 1) if s is None else last[0], last[1], norm)
+        else:
+            a = (np.fft.rfft if name.startswith("rfft") else each)(a, *last, norm)
+            for length, axis in reversed(others):
+                a = each(a, length, axis, norm)
+        return a if out is None else write_out(a, out, f"np.fft.{name}")
+
+    return transformed
+
+
+for _name in ("fft", "ifft", "rfft", "irfft"):
+    for _ending in ("n", "2"):
+        FUNCTIONS[getattr(np.fft, _name + _ending)] = _one_after_another(getattr(np.fft, _name + _ending))
 
 
 @composite(np.fft.hfft, method=False)

@@ -134,7 +134,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
             f"gradient over {len(axes)} dimensions with {len(varargs)} spacings and edge_order {edge_order}"
         )
     order = memory_order(f._array)
-    if order != sorted(order):  # so that the result is laid out as NumPy's
+    if axes and order != sorted(order):  # so that the result is laid out as NumPy's
         found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim % f.ndim) for dim in axes),
                          edge_order=edge_order)  # fmt: skip
         back = [order.index(dim) for dim in range(f.ndim)]
@@ -341,10 +341,12 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     if not values_of(period):
         raise ValueError("period must be a non-zero value")
     knots = as_operand(xp) % period
+    x = as_operand(x) * 1.0
+    x = x.astype(float) if x.dtype == np.longdouble else x
     order = np.argsort(values_of(knots))
     knots, values = knots[order], as_operand(fp)[order]
     knots = np.concatenate([knots[-1:] - period, knots, knots[:1] + period])
-    return interpolated(as_operand(x) % period, knots, np.concatenate([values[-1:], values, values[:1]]))
+    return interpolated(x % period, knots, np.concatenate([values[-1:], values, values[:1]]))
 
 
 FUNCTIONS[np.interp] = _interp

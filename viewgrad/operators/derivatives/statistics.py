@@ -195,11 +195,12 @@ PICKING = frozenset({"lower", "higher", "nearest", "inverted_cdf", "closest_obse
 STEPS = PICKING | {"midpoint", "averaged_inverted_cdf"}  # of which a small change of the fraction changes nothing
 
 
-def _following(function: Callable[..., Any], whole: float, counted: bool) -> Callable[..., Any]:
+def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: bool) -> Callable[..., Any]:
     """The function as one of the fractions, too: linear between those at which it is one of the values.
 
     Arguments:
         function: the function of values and plain fractions.
+        numpy: that of NumPy.
         whole: what stands for all: 1, or 100 per cent.
         counted: whether values that are no numbers are passed over.
     """
@@ -208,15 +209,19 @@ def _following(function: Callable[..., Any], whole: float, counted: bool) -> Cal
         a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
         keepdims: bool = False, weights: Any = None, **options: Any,
     ) -> Any:  # fmt: skip
+        a = as_operand(a)
+        if a.ndim and axis == ():
+            found = _of_single_values(numpy, a, q, keepdims, method)
+            return found if out is None else write_out(found, out, f"np.{numpy.__name__}")
         if weights is not None:
             fractions = np.true_divide(plain(q), whole)
             found = _weighted(np.nanquantile if counted else np.quantile, a, fractions, axis, weights, method)
             if not keepdims:
                 found = found.squeeze(tuple(np.ndim(q) + dim for dim in reduced_axes(axis, np.ndim(a))))
-            return found if out is None else write_out(found, out, f"np.{function.__name__}")
+            return found if out is None else write_out(found, out, f"np.{numpy.__name__}")
         if not _is_followed(q) or method not in {*STEPS, "linear"}:
             return function(a, q, axis, out=out, method=method, keepdims=keepdims, **options)
-        a, plain_q = as_operand(a), np.array(plain(q))
+        plain_q = np.array(plain(q))
         found = function(a, plain_q, axis, method=method, keepdims=keepdims, **options)
         if method == "linear" and a.size:
             lower, upper = (function(a, plain_q, axis, method=m, keepdims=keepdims) for m in ("lower", "higher"))
@@ -224,9 +229,19 @@ def _following(function: Callable[..., Any], whole: float, counted: bool) -> Cal
             steps = np.count_nonzero(numbers, axis=axis, keepdims=keepdims) - 1
             away = (q - q.detach()).reshape(q.shape + (1,) * (found.ndim - q.ndim))
             found = found + (away * ((upper - lower) * (steps / whole))).astype(found.dtype)
-        return found if out is None else write_out(found, out, f"np.{function.__name__}")
+        return found if out is None else write_out(found, out, f"np.{numpy.__name__}")
 
     return call
+
+
+def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str) -> Any:
+    """The quantiles of each value alone, which are that value, where NumPy puts them."""
+    options = {"axis": (), "keepdims": keepdims, "method": method}
+    q = q if type(q) in (int, float) else plain(q)
+    places = function(np.arange(float(a.size)).reshape(a.shape), q, **options)
+    values = np.asarray(function(plain(a), q, **options))
+    found = a.reshape(-1)[np.rint(places).astype(int)].astype(values.dtype, copy=False)
+    return found.masked_fill(np.isnan(values), math.nan)  # between two infinite ones, NumPy says
 
 
 def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: str) -> Any:
@@ -236,7 +251,7 @@ def _weighted(function: Any, a: Any, q: Any, axis: Any, weights: Any, method: st
     axes = reduced_axes(axis, a.ndim)
     kept = tuple(dim for dim in range(a.ndim) if dim not in axes)
     shape = tuple(a.shape[dim] for dim in kept)
-    lines = a.transpose(kept + axes).reshape((*shape, -1))
+    lines = a.transpose(kept + axes).reshape((*shape, math.prod(a.shape[dim] for dim in axes)))
     wanted = found.reshape((*np.shape(q), *shape, 1))
     values = plain(lines)
     places = np.argmax((values == wanted) | ((values != values) & (wanted != wanted)), axis=-1)
@@ -272,7 +287,8 @@ for _middle in (np.median, np.nanmedian):
     FUNCTIONS[_middle] = _keeping_arrays(FUNCTIONS[_middle])
 for _numpy in (np.quantile, np.nanquantile, np.percentile, np.nanpercentile):
     _whole, _counted = 100.0 if "percent" in _numpy.__name__ else 1.0, "nan" in _numpy.__name__
-    FUNCTIONS[_numpy] = _keeping_arrays(_following(_as_precise(FUNCTIONS[_numpy], _counted), _whole, _counted))
+    _precise = _as_precise(FUNCTIONS[_numpy], _counted)
+    FUNCTIONS[_numpy] = _keeping_arrays(_following(_precise, _numpy, _whole, _counted))
 
 
 def extremum_weights_forward(a: Any, axis: Any = None) -> Array:

@@ -1,0 +1,16 @@
+"""Calls of NumPy's functions with any option: tensors give what arrays give, with all derivatives of it."""
+
+import collections
+
+import pytest
+from drawn_calls import DrawnCall, check
+
+BATCHES = 4
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_calls_give_what_numpy_gives(request, batch):
+    number = request.config.getoption("--programs")
+    first = request.config.getoption("--programs-seed") * 1_000_000 + batch * number
+    compared = collections.Counter(check(DrawnCall(seed)) for seed in range(first, first + number))
+    assert compared["second derivatives"] > number // 10 and compared["values"] > number // 10
