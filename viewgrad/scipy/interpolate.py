@@ -1,5 +1,8 @@
-"""`scipy.interpolate` for tensors: splines and interpolation in one dimension. They are differentiable in the values
-and in the places where they are evaluated; the knots have no gradient."""
+"""`scipy.interpolate` for tensors: splines and interpolation in one dimension.
+
+They are differentiable in the values and in the places where they are evaluated. Others are in `pieces.py` and
+`grids.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, carries_history, plain_values
 from ..tensor.creation import as_operand
+from .grids import GRIDS
+from .pieces import PIECES
 
 if TYPE_CHECKING:
 
@@ -200,6 +205,8 @@ class interp1d:
 
 
 MADE: dict[str, Any] = {
+    **PIECES,
+    **GRIDS,
     "CubicSpline": CubicSpline,
     "interp1d": interp1d,
     "make_interp_spline": make_interp_spline,

@@ -20,13 +20,14 @@ from ..operators.define import OPERATORS
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import from_array
 from .implicit import STEPS
+from .matrix_equations import EQUATIONS
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
 
-MADE: dict[str, Any] = {}
+MADE: dict[str, Any] = dict(EQUATIONS)
 
 
 def made(function: Any) -> Any:

@@ -22,13 +22,14 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit import least_place, root_by_elements, root_place
+from .older_searches import OLDER
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
 
-MADE: dict[str, Any] = {}
+MADE: dict[str, Any] = dict(OLDER)
 
 
 def made(function: Any) -> Any:

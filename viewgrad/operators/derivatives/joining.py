@@ -71,7 +71,7 @@ def padded(array: Array, pad_width: Any, mode: Any, constant_values: Any) -> Arr
 def flip(self: Any, axis: int | tuple[int, ...] | None = None) -> Any:
     """A view with the elements along `axis` (along every dimension, where left out) in reverse order."""
     reverse = [slice(None)] * self.ndim
-    for dim in range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,):
+    for dim in range(self.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,):
         reverse[dim] = slice(None, None, -1)
     return self[tuple(reverse)]
 

@@ -1,0 +1,122 @@
+"""Splines and interpolation of `viewgrad.scipy.interpolate`: SciPy's values, with gradients to values and places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import interpolate as theirs
+
+import viewgrad as vg
+from viewgrad.autograd import gradcheck
+from viewgrad.errors import UnknownFunctionError
+from viewgrad.scipy import interpolate as ours
+
+RNG = np.random.default_rng(5)
+X = np.array([0.0, 0.7, 1.5, 2.1, 3.0, 4.2, 5.0])
+Y = np.array([0.3, 1.2, 0.7, 0.9, 2.5, 2.4, 1.1])
+SLOPES = RNG.normal(size=7)
+PLACES = np.array([[0.2, 0.9, 1.7], [2.4, 3.3, 4.6]])
+BEYOND = np.array([-0.4, 0.5, 5.6])
+GRID = (np.array([0.0, 1.0, 2.5, 3.0, 4.5]), np.array([0.0, 0.4, 1.0, 1.7]))
+Z = RNG.normal(size=(5, 4))
+
+# what is made of a module's function, values and places
+THROUGH = {
+    "pchip": lambda m, y, x: m.PchipInterpolator(X, y)(x),
+    "akima": lambda m, y, x: m.Akima1DInterpolator(X, y)(x),
+    "makima": lambda m, y, x: m.Akima1DInterpolator(X, y, method="makima")(x),
+    "hermite": lambda m, y, x: m.CubicHermiteSpline(X, y, SLOPES)(x),
+    "hermite slope": lambda m, y, x: m.CubicHermiteSpline(X, y, SLOPES).derivative()(x),
+    "hermite area": lambda m, y, x: m.CubicHermiteSpline(X, y, SLOPES).antiderivative()(x),
+    "univariate": lambda m, y, x: m.UnivariateSpline(X, y, s=0)(x),
+    "interpolated": lambda m, y, x: m.InterpolatedUnivariateSpline(X, y, k=2)(x, 1),
+    "splrep": lambda m, y, x: m.splev(x, m.splrep(X, y)),
+    "splev slope": lambda m, y, x: m.splev(x, m.splrep(X, y, k=2), der=1),
+    "bspline": lambda m, y, x: m.BSpline(np.r_[[0.0] * 3, X[1:-2:1], [5.0] * 3], y, 2)(x),
+    "ppoly": lambda m, y, x: m.PPoly(y[:6].reshape(2, 3), X[:4])(x),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_splines(name):
+    function = THROUGH[name]
+    for places in (PLACES, np.array(1.3), BEYOND):
+        found = function(ours, vg.Tensor(Y), places)
+        np.testing.assert_allclose(found.numpy(), function(theirs, Y, places), rtol=1e-10, atol=1e-12)
+    leaves = [vg.Tensor(Y, requires_grad=True), vg.Tensor(PLACES, requires_grad=True)]
+    assert gradcheck(lambda y, x: function(ours, y, x), leaves)
+
+
+def test_knots_of_local_splines_have_gradients():
+    x = vg.Tensor(X, requires_grad=True)
+    for make in (ours.PchipInterpolator, ours.Akima1DInterpolator):
+        assert gradcheck(lambda x, make=make: make(x, Y)(PLACES), x)
+
+
+def test_further_dimensions_and_areas():
+    y = np.stack([Y, Y[::-1] ** 2])
+    leaf = vg.Tensor(y, requires_grad=True)
+    for name in ("PchipInterpolator", "Akima1DInterpolator"):
+        found = getattr(ours, name)(X, leaf, axis=1)(PLACES)
+        np.testing.assert_allclose(found.detach().numpy(), getattr(theirs, name)(X, y, axis=1)(PLACES), rtol=1e-10)
+    spline = ours.UnivariateSpline(X, vg.Tensor(Y, requires_grad=True), s=0)
+    right = theirs.UnivariateSpline(X, Y, s=0)
+    assert spline.integral(0.3, 4.0).detach().item() == pytest.approx(right.integral(0.3, 4.0))
+    np.testing.assert_allclose(spline.derivatives(1.3).detach().numpy(), right.derivatives(1.3), rtol=1e-9)
+    np.testing.assert_allclose(spline.get_coeffs().detach().numpy(), right.get_coeffs(), rtol=1e-9)
+
+
+def test_smoothing_splines_have_gradients_to_places_alone():
+    x = vg.Tensor(PLACES, requires_grad=True)
+    np.testing.assert_allclose(
+        ours.UnivariateSpline(X, Y, s=0.5)(x).detach().numpy(), theirs.UnivariateSpline(X, Y, s=0.5)(PLACES)
+    )
+    assert gradcheck(ours.UnivariateSpline(X, Y, s=0.5), x)
+    assert gradcheck(lambda x: ours.splev(x, theirs.splrep(X, Y, s=0.5)), x)
+    with pytest.raises(UnknownFunctionError, match="s=0"):
+        ours.UnivariateSpline(X, vg.Tensor(Y, requires_grad=True))
+
+
+def test_what_lies_beyond_the_ends():
+    tck = theirs.splrep(X, Y)
+    places = vg.Tensor(BEYOND, requires_grad=True)
+    for ext in (0, 1, 3):
+        np.testing.assert_allclose(
+            ours.splev(places, tck, ext=ext).detach().numpy(), theirs.splev(BEYOND, tck, ext=ext)
+        )
+    with pytest.raises(ValueError, match="outside"):
+        ours.splev(places, tck, ext=2)
+
+
+def test_splines_of_two_variables():
+    z, x, y = (vg.Tensor(each, requires_grad=True) for each in (Z, [0.3, 2.0, 4.4], [0.2, 0.9, 1.6]))
+    right = theirs.RectBivariateSpline(*GRID, Z)
+    for options in ({}, {"grid": False}, {"dx": 1}, {"grid": False, "dy": 2}):
+        found = ours.RectBivariateSpline(*GRID, z)(x, y, **options)
+        np.testing.assert_allclose(
+            found.detach().numpy(), right([0.3, 2.0, 4.4], [0.2, 0.9, 1.6], **options), atol=1e-9
+        )
+        assert gradcheck(lambda z, x, y, o=options: ours.RectBivariateSpline(*GRID, z)(x, y, **o), [z, x, y])
+    tck = (*right.tck, 3, 3)
+    for given in ((0.3, 0.7), ([0.3, 1.0], 0.7), ([0.3, 1.0], [0.2, 0.9, 9.0])):
+        leaves = [vg.Tensor(each, requires_grad=True) for each in given]
+        np.testing.assert_allclose(ours.bisplev(*leaves, tck).detach().numpy(), theirs.bisplev(*given, tck), atol=1e-12)
+    assert gradcheck(lambda x: ours.bisplev(x, 0.7, tck), vg.Tensor(0.3, requires_grad=True))
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_interpolation_on_grids(method):
+    points = RNG.uniform((0.1, 0.1), (4.4, 1.6), (3, 2))
+    z, places = vg.Tensor(Z, requires_grad=True), vg.Tensor(points, requires_grad=True)
+    right = theirs.interpn(GRID, Z, points, method)
+    np.testing.assert_allclose(ours.interpn(GRID, z, places, method).detach().numpy(), right, rtol=1e-12)
+    assert gradcheck(lambda z, x: ours.interpn(GRID, z, x, method), [z, places])
+    turned = np.flip(vg.Tensor(Z), [0, 1])  # a list of dimensions, as NumPy takes it
+    np.testing.assert_array_equal(turned.numpy(), Z[::-1, ::-1])
+    wide = {"bounds_error": False, "fill_value": None}
+    for options in (wide, wide | {"fill_value": -1.0}):
+        found = ours.RegularGridInterpolator((GRID[0][::-1], GRID[1]), z, method, **options)((points[:, 0] + 2, 0.5))
+        right = theirs.RegularGridInterpolator((GRID[0][::-1], GRID[1]), Z, method, **options)((points[:, 0] + 2, 0.5))
+        np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-12)
+    with pytest.raises(ValueError, match="out of bounds"):
+        ours.interpn(GRID, z, points + 5.0)

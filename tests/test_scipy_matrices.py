@@ -1,0 +1,68 @@
+"""Equations of Riccati, functions of matrices and bands of `viewgrad.scipy.linalg`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import linalg as theirs
+
+import viewgrad as vg
+from viewgrad.autograd import gradcheck
+from viewgrad.scipy import linalg as ours
+
+RNG = np.random.default_rng(3)
+A, B = RNG.normal(size=(3, 3)) * 0.5, RNG.normal(size=(3, 2))
+Q, R = np.diag([1.0, 2.0, 0.5]), np.array([[1.0, 0.2], [0.2, 0.7]])
+SYMMETRIC = Q + 0.1
+BANDS = np.array([[0.0, 0.3, 0.2, 0.1], [2.0, 2.1, 2.2, 2.3]])
+
+
+@pytest.mark.parametrize("name", ["solve_discrete_are", "solve_continuous_are"])
+def test_riccati(name):
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (A, B)]
+    found = getattr(ours, name)(*leaves, Q, R)
+    np.testing.assert_allclose(found.detach().numpy(), getattr(theirs, name)(A, B, Q, R), rtol=1e-10)
+    assert gradcheck(lambda a, b: getattr(ours, name)(a, b, Q, R), leaves)
+    weights = vg.Tensor(R, requires_grad=True)
+    cross = RNG.normal(size=(3, 2)) * 0.1
+    np.testing.assert_allclose(
+        getattr(ours, name)(A, B, Q, weights, s=cross).detach().numpy(), getattr(theirs, name)(A, B, Q, R, s=cross)
+    )
+    assert gradcheck(lambda r: getattr(ours, name)(A, B, Q, r @ r.T, s=cross), weights)
+
+
+FUNCTIONS = {
+    "cosm": (A,), "sinm": (A,), "tanm": (A,), "coshm": (A,), "sinhm": (A,), "tanhm": (A,), "pinvh": (SYMMETRIC,),
+    "polar": (A,), "eigvalsh_tridiagonal": (np.array([1.0, 2.0, 4.0]), np.array([0.3, 0.2])),
+    "cholesky_banded": (BANDS,), "convolution_matrix": (np.array([1.0, 2.0, 3.0]), 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_matrices(name):
+    first, *rest = FUNCTIONS[name]
+    function = getattr(ours, name)
+    found, right = function(vg.Tensor(first), *rest), getattr(theirs, name)(first, *rest)
+    for each, other in zip(found, right) if isinstance(found, tuple) else [(found, right)]:
+        np.testing.assert_allclose(each.numpy(), other, rtol=1e-9, atol=1e-12)
+
+    def of(x):
+        found = function((x + x.T) / 2 if name == "pinvh" else x, *rest)
+        return vg.stack(found) if isinstance(found, tuple) else found
+
+    assert gradcheck(of, vg.Tensor(first, requires_grad=True))
+
+
+def test_bands():
+    lower = np.array([[2.0, 2.1, 2.2, 2.3], [0.3, 0.2, 0.1, 0.0]])
+    b = np.array([1.0, 2.0, 3.0, 4.0])
+    for bands, side in ((BANDS, False), (lower, True)):
+        leaf = vg.Tensor(bands, requires_grad=True)
+        factor = ours.cholesky_banded(leaf, lower=side)
+        np.testing.assert_allclose(factor.detach().numpy(), theirs.cholesky_banded(bands, lower=side))
+        right = theirs.cho_solve_banded((theirs.cholesky_banded(bands, lower=side), side), b)
+        np.testing.assert_allclose(ours.cho_solve_banded((factor, side), b).detach().numpy(), right)
+        assert gradcheck(lambda x, s=side: ours.cho_solve_banded((ours.cholesky_banded(x, lower=s), s), b), leaf)
+    values, vectors = ours.eigh_tridiagonal(vg.Tensor([1.0, 2.0, 4.0], requires_grad=True), np.array([0.3, 0.2]))
+    np.testing.assert_allclose(values.detach().numpy(), theirs.eigh_tridiagonal([1.0, 2.0, 4.0], [0.3, 0.2])[0])
+    assert vectors.requires_grad

@@ -1,0 +1,133 @@
+"""Interpolation on grids, of `scipy.interpolate`, for tensors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import scipy.interpolate as theirs  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import as_tensors, carries_history, plain_values
+from .pieces import as_array, bisplev, operand, spline_basis
+
+__all__ = ["GRIDS"]
+
+
+class RectBivariateSpline:
+    """The spline of two variables through values on a grid; gradients flow to the values and to places."""
+
+    def __init__(self, x: Any, y: Any, z: Any, bbox: Any = (None,) * 4, kx: int = 3, ky: int = 3, s: float = 0) -> None:
+        plain = theirs.RectBivariateSpline(as_array(x), as_array(y), as_array(z), list(bbox), kx, ky, s)
+        tx, ty, c = plain.tck
+        c = c.reshape(len(tx) - kx - 1, len(ty) - ky - 1)
+        if carries_history((x, y)) or (s and carries_history(z)):
+            raise lost("scipy.interpolate.RectBivariateSpline", "gradients flow to values alone, of one with s=0")
+        if carries_history(z):
+            rows = np.linalg.inv(np.array(plain_values(spline_basis(as_array(x), tx, kx))))
+            columns = np.linalg.inv(np.array(plain_values(spline_basis(as_array(y), ty, ky))))
+            c = as_tensors(rows) @ operand(z) @ as_tensors(columns).T
+        self.tck = (tx, ty, c)
+        self.degrees = (kx, ky)
+
+    def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
+        if not grid:
+            return self.ev(x, y, dx, dy)
+        return bisplev(np.atleast_1d(operand(x)), np.atleast_1d(operand(y)), (*self.tck, *self.degrees), dx, dy)
+
+    def ev(self, xi: Any, yi: Any, dx: int = 0, dy: int = 0) -> Any:
+        """The values at points."""
+        places = np.broadcast_arrays(operand(xi), operand(yi))
+        rows = [
+            spline_basis(np.clip(each.reshape(-1), t[k], t[-k - 1]), t, k, nu)
+            for each, t, k, nu in zip(places, self.tck, self.degrees, (dx, dy))
+        ]
+        return (rows[0] @ operand(self.tck[2]) * rows[1]).sum(-1).reshape(places[0].shape)
+
+
+class RegularGridInterpolator:
+    """Interpolation on a grid, linear or by the nearest place; gradients flow to the values and to points.
+
+    Arguments:
+        points: the places along each dimension.
+        values: those on the grid.
+        method: "linear" or "nearest" where something has a history; any of SciPy's where nothing has.
+        bounds_error: whether a point outside is an error.
+        fill_value: the value outside; None to extrapolate.
+    """
+
+    def __init__(
+        self, points: Any, values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        if carries_history(tuple(points)):
+            raise lost("scipy.interpolate.RegularGridInterpolator", "no gradient flows to the grid; pass its detach()")
+        grid = [as_array(axis) for axis in points]
+        self.values: Any = operand(values)
+        turned = [place for place, axis in enumerate(grid) if axis[0] > axis[-1]]
+        self.values = np.flip(self.values, tuple(turned)) if turned else self.values
+        self.grid = tuple(axis[::-1] if place in turned else axis for place, axis in enumerate(grid))
+        self.method, self.bounds_error, self.fill_value, self.options = method, bounds_error, fill_value, options
+
+    def __call__(self, xi: Any, method: str | None = None, **options: Any) -> Any:
+        method = self.method if method is None else method
+        points = self._points(xi)
+        if method not in ("linear", "nearest"):
+            if carries_history((points, self.values)):
+                raise lost("scipy.interpolate.RegularGridInterpolator", 'use method="linear", or RectBivariateSpline')
+            scipys = theirs.RegularGridInterpolator(
+                self.grid, as_array(self.values), method, self.bounds_error, self.fill_value, **self.options
+            )
+            return as_tensors(scipys(as_array(points), **options))
+        flat = points.reshape(-1, len(self.grid))
+        plain = plain_values(flat.detach())
+        outside = np.zeros(len(plain), bool)
+        corners: list[list[tuple[Any, Any]]] = []
+        for place, axis in enumerate(self.grid):
+            beyond = (plain[:, place] < axis[0]) | (plain[:, place] > axis[-1])
+            if self.bounds_error and beyond.any():
+                raise ValueError(f"One of the requested xi is out of bounds in dimension {place}")
+            outside |= beyond
+            left = np.clip(np.searchsorted(axis, plain[:, place], "right") - 1, 0, len(axis) - 2)
+            share = (flat[:, place] - axis[left]) / (axis[left + 1] - axis[left])
+            if method == "nearest":
+                corners.append([(left + (plain_values(share.detach()) > 0.5), 1.0)])
+            else:
+                corners.append([(left, 1 - share), (left + 1, share)])
+        found = self._mixed(corners)
+        if self.fill_value is not None and outside.any():
+            found = np.where(outside.reshape((-1,) + (1,) * (found.ndim - 1)), self.fill_value, found)
+        return found.reshape(points.shape[:-1] + self.values.shape[len(self.grid) :])
+
+    def _points(self, xi: Any) -> Any:
+        """The points, with their coordinates along the last dimension."""
+        if isinstance(xi, tuple):
+            return np.stack(np.broadcast_arrays(*(operand(each) for each in xi)), -1)
+        points = operand(xi)
+        return points[:, None] if points.ndim == 1 and len(self.grid) == 1 else points
+
+    def _mixed(self, corners: list[list[tuple[Any, Any]]]) -> Any:
+        """The values at the corners of cells, mixed by their weights."""
+        mixed: list[tuple[tuple[Any, ...], Any]] = [((), 1.0)]
+        for choices in corners:
+            mixed = [((*index, i), weight * w) for index, weight in mixed for i, w in choices]
+        total: Any = 0.0
+        for index, weight in mixed:
+            values = self.values[index]
+            shaped = weight.reshape((-1,) + (1,) * (values.ndim - 1)) if np.ndim(weight) else weight
+            total = total + shaped * values
+        return total
+
+
+def interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
+) -> Any:
+    """Interpolation on a grid; see `RegularGridInterpolator`."""
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
+
+
+GRIDS: Final[dict[str, Any]] = {
+    "RectBivariateSpline": RectBivariateSpline,
+    "RegularGridInterpolator": RegularGridInterpolator,
+    "interpn": interpn,
+}

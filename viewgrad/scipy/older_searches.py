@@ -1,0 +1,197 @@
+"""The functions of `scipy.optimize` that are named after their methods, for functions of tensors.
+
+SciPy searches, with plain values. What it finds has the history of what the function refers to; see `implicit.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.optimize as theirs  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.modes import no_grad
+from ..tensor.tensor import Tensor
+from .implicit import least_place
+
+__all__ = ["OLDER"]
+
+OLDER: Final[dict[str, Any]] = {}
+
+
+def _plain(value: Any) -> Any:
+    """A value without history: an array of a tensor, and lists of them."""
+    if isinstance(value, (list, tuple)) and not holds_tensor(value):
+        return value
+    found = as_argument(value)
+    return np.array(plain_values(found.detach())) if isinstance(found, Tensor) else found
+
+
+def _of_arrays(function: Any, given: tuple[Any, ...]) -> Any:
+    """A function of tensors as one of arrays."""
+    if not callable(function):
+        return function
+
+    def call(x: Any) -> Any:
+        with no_grad():
+            return _plain(as_argument(function(as_tensors(np.array(x, float)), *given)))
+
+    return call
+
+
+def _number(function: Any, given: tuple[Any, ...]) -> Any:
+    plain = _of_arrays(function, given)
+    return lambda x: float(np.asarray(plain(x)).reshape(()))
+
+
+def _given(args: Any) -> tuple[Any, ...]:
+    return args if isinstance(args, tuple) else (args,)
+
+
+def _depends(function: Callable[..., Any], x: Any, given: tuple[Any, ...]) -> bool:
+    return carries_history(given) or carries_history(function(as_tensors(np.array(x, float)), *given))
+
+
+def _with_place(function: Callable[..., Any], found: Any, given: tuple[Any, ...], free: Any = None) -> Any:
+    """What SciPy found, with the history of the place: an array, a tuple with it first, or a result."""
+    place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
+    if not _depends(function, place, given):
+        return _as_tensors(found)
+    place = least_place(lambda x: as_operand(as_argument(function(x, *given))).reshape(()), place, free)
+    if hasattr(found, "x"):
+        found.x, found.fun = place, as_operand(as_argument(function(place, *given))).reshape(())
+        return found
+    return (place, *as_tensors(found[1:])) if isinstance(found, tuple) else place
+
+
+def _as_tensors(found: Any) -> Any:
+    if not hasattr(found, "x"):
+        return as_tensors(found)
+    for key in ("x", "fun", "jac"):
+        if isinstance(found.get(key), np.ndarray):
+            found[key] = as_tensors(np.array(found[key]))
+    return found
+
+
+def _free(place: Any, bounds: Any) -> Any:
+    """Which elements are not at their bounds."""
+    if bounds is None:
+        return None
+    if isinstance(bounds, theirs.Bounds):
+        low, high = bounds.lb, bounds.ub
+    else:
+        low, high = np.array([(-np.inf if a is None else a, np.inf if b is None else b) for a, b in bounds], float).T
+    x = np.atleast_1d(place)
+    least = 1e-9 * np.maximum(1, np.abs(x))
+    return (x - low > least) & (high - x > least)
+
+
+# Those whose function gives its gradient beside its value, where that is not given by itself.
+WITH_SLOPES: Final = frozenset({"fmin_l_bfgs_b", "fmin_tnc"})
+SLOPES: Final = ("fprime", "fhess", "jac")
+
+
+def _search(name: str) -> None:
+    """The counterpart of a search: SciPy's on plain values, and then the history of the place."""
+    scipys = getattr(theirs, name)
+    signature = inspect.signature(scipys)
+    first = next(iter(signature.parameters))
+
+    def search(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        values = bound.arguments
+        function, given = values[first], _given(values.pop("args", ()))
+        value = function
+        pairs = name in WITH_SLOPES and values.get("fprime") is None and not values.get("approx_grad")
+        if pairs:
+
+            def value(x: Any, *rest: Any) -> Any:
+                return function(x, *rest)[0]
+
+        values[first] = _pair(function, given) if pairs else _number(function, given)
+        for key in SLOPES:
+            if callable(values.get(key)):
+                values[key] = _of_arrays(values[key], given)
+        for key in ("x0", "x1", "x2", "bounds", "ranges", "brack"):
+            if key in values and not isinstance(values[key], theirs.Bounds):
+                values[key] = _plain(values[key])
+        found = scipys(*bound.args, **bound.kwargs)
+        place = found.x if hasattr(found, "x") else found[0] if isinstance(found, tuple) else found
+        if _depends(value, place, given) and any(values.get(key) for key in ("constraints", "eqcons", "ieqcons")):
+            raise lost(f"scipy.optimize.{name}", "with constraints nothing flows; pass detach() of what it refers to")
+        return _with_place(value, found, given, _free(place, values.get("bounds")))
+
+    search.__name__ = search.__qualname__ = name
+    search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor; the place has a history."
+    OLDER[name] = search
+
+
+def _pair(function: Any, given: tuple[Any, ...]) -> Any:
+    """A function of tensors that gives a value and a gradient, as one of arrays."""
+
+    def call(x: Any) -> Any:
+        with no_grad():
+            value, slope = function(as_tensors(np.array(x, float)), *given)
+        return float(np.asarray(_plain(value)).reshape(())), np.asarray(_plain(slope), float)
+
+    return call
+
+
+for _name in (
+    "fmin", "fmin_powell", "fmin_bfgs", "fmin_cg", "fmin_ncg", "fmin_l_bfgs_b", "fmin_tnc", "fmin_slsqp", "fminbound",
+    "brent", "golden", "differential_evolution", "dual_annealing", "shgo", "direct", "basinhopping", "brute",
+):  # fmt: skip
+    _search(_name)
+
+
+def leastsq(
+    func: Callable[..., Any], x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
+) -> Any:
+    """The place where the sum of squares of a function of a tensor is least, with its history."""
+    given = _given(args)
+    found = theirs.leastsq(_of_arrays(func, given), _plain(x0), (), _of_arrays(Dfun, given), full_output, **options)
+    if not _depends(func, found[0], given):
+        return as_tensors(found)
+    return _with_place(lambda x: (as_operand(as_argument(func(x, *given))) ** 2).sum(), found, ())
+
+
+def nnls(A: Any, b: Any, **options: Any) -> Any:
+    """The solution by least squares that is nowhere negative, and how far it is from the right-hand side."""
+    plain, rest = theirs.nnls(_plain(A), _plain(b), **options)
+    if not carries_history((A, b)):
+        return as_tensors(plain), rest
+    matrix, right = as_operand(as_argument(A)) * 1.0, as_operand(as_argument(b)) * 1.0
+    places = np.flatnonzero(plain > 0)
+    x = as_tensors(np.zeros_like(plain))
+    if places.size:
+        columns = matrix[:, places]
+        x[places] = np.linalg.solve(columns.T @ columns, columns.T @ right)
+    away = matrix @ x - right
+    return x, np.sqrt((away * away).sum())
+
+
+def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
+    """The slopes of a function, by differences."""
+    x = np.atleast_1d(as_operand(as_argument(xk)) * 1.0)
+    steps = np.broadcast_to(np.asarray(_plain(epsilon), float), x.shape)
+    start = as_operand(as_argument(f(x, *args)))
+    columns = []
+    for place in range(x.size):
+        moved = x + as_tensors(np.eye(x.size)[place] * steps)
+        columns.append((as_operand(as_argument(f(moved, *args))) - start) / float(steps[place]))
+    return np.stack(columns, -1)
+
+
+def rosen(x: Any) -> Any:
+    """Rosenbrock's function."""
+    x = as_operand(as_argument(x))
+    return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(0)
+
+
+for _function in (leastsq, nnls, approx_fprime, rosen):
+    OLDER[_function.__name__] = _function

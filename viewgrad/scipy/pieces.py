@@ -1,0 +1,376 @@
+"""Piecewise polynomials and splines of `scipy.interpolate`, for tensors: by their coefficients, and through points."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import numpy as np
+import scipy.interpolate as theirs  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.creation import as_operand, holds_tensor
+
+__all__ = ["PIECES", "as_array", "bisplev", "operand", "spline_basis"]
+
+
+def operand(value: Any) -> Any:
+    return as_operand(as_argument(value)) * 1.0
+
+
+def as_array(value: Any) -> Any:
+    return np.array(plain_values(as_operand(as_argument(value)).detach()), float)
+
+
+class Pieces:
+    """A piecewise polynomial: the coefficients of powers from the highest, for each piece, and the places between.
+
+    Gradients flow to the coefficients, to the places between the pieces, and to where it is evaluated.
+
+    Arguments:
+        c: the coefficients: powers, pieces, and further dimensions.
+        x: where the pieces begin and end.
+        extrapolate: whether the first and the last piece go on beyond the ends; NaN there, where not. Or "periodic".
+        axis: the dimension of what it interpolates along which the pieces lie.
+    """
+
+    def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
+        self.c, self.x, self.axis = operand(c), operand(x), axis
+        self.extrapolate = True if extrapolate is None else extrapolate
+
+    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+        beyond = self.extrapolate if extrapolate is None else extrapolate
+        places = operand(x)
+        ends = plain_values(self.x.detach())
+        if isinstance(beyond, str):
+            places = places - np.floor((plain_values(places.detach()) - ends[0]) / (ends[-1] - ends[0])) * (
+                self.x[-1] - self.x[0]
+            )
+        flat = places.reshape(-1)
+        plain = plain_values(flat.detach())
+        pieces = np.clip(np.searchsorted(ends, plain, "right") - 1, 0, len(ends) - 2)
+        more = (1,) * (self.c.ndim - 2)
+        away = (flat - self.x[pieces]).reshape((-1, *more))
+        count = self.c.shape[0]
+        total = self.c[0][pieces] * 0.0
+        for place in range(count - nu):
+            power = count - 1 - place
+            factor = float(np.prod(np.arange(power - nu + 1, power + 1)))
+            total = total * away + factor * self.c[place][pieces]
+        if beyond is False:
+            outside = (plain < ends[0]) | (plain > ends[-1])
+            total = np.where(outside.reshape((-1, *more)), np.nan, total)
+        total = total.reshape(places.shape + self.c.shape[2:])
+        if self.axis:
+            count = places.ndim
+            total = np.moveaxis(total, tuple(range(count)), tuple(range(self.axis, self.axis + count)))
+        return total
+
+    def derivative(self, nu: int = 1) -> Pieces:
+        """The derivative, as such a polynomial."""
+        if nu < 0:
+            return self.antiderivative(-nu)
+        c = self.c
+        for _ in range(nu):
+            degree = c.shape[0] - 1
+            factors = np.arange(degree, 0, -1.0).reshape((-1,) + (1,) * (c.ndim - 1))
+            c = c[:-1] * factors if degree else c * 0.0
+        return Pieces(c, self.x, self.extrapolate, self.axis)
+
+    def antiderivative(self, nu: int = 1) -> Pieces:
+        """The integral from the first place, as such a polynomial."""
+        c = self.c
+        for _ in range(nu):
+            count = c.shape[0]
+            raised = c / np.arange(count, 0, -1.0).reshape((-1,) + (1,) * (c.ndim - 1))
+            widths = np.diff(self.x).reshape((-1,) + (1,) * (c.ndim - 2))
+            over: Any = 0.0
+            for place in range(count):
+                over = (over + raised[place]) * widths if place else raised[place] * widths
+            start = np.concatenate([over[:1] * 0.0, np.cumsum(over, 0)[:-1]])
+            c = np.concatenate([raised, start[None]])
+        return Pieces(c, self.x, self.extrapolate, self.axis)
+
+    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        """The integral between two places."""
+        whole = self.antiderivative()
+        return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
+
+    def roots(self, *args: Any, **kwargs: Any) -> Any:
+        """Where it vanishes; for coefficients without history."""
+        return self._scipys("roots")(*args, **kwargs)
+
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        """Where it has a value; for coefficients without history."""
+        return self._scipys("solve")(*args, **kwargs)
+
+    def _scipys(self, name: str) -> Any:
+        if carries_history((self.c, self.x)):
+            raise lost(f"scipy.interpolate.PPoly.{name}", "find the place by viewgrad.scipy.optimize.brentq")
+        return getattr(theirs.PPoly(as_array(self.c), as_array(self.x)), name)
+
+
+def _leading(y: Any, axis: int) -> tuple[Any, int]:
+    """Values with the dimension of the places first, and which dimension that was."""
+    y = operand(y)
+    return (np.moveaxis(y, axis, 0), axis % y.ndim)
+
+
+def CubicHermiteSpline(x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> Pieces:
+    """The cubic spline through values with given slopes."""
+    x, (y, axis), slopes = operand(x), _leading(y, axis), _leading(dydx, axis)[0]
+    widths = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+    steep = np.diff(y, axis=0) / widths
+    bent = (slopes[:-1] + slopes[1:] - 2 * steep) / widths
+    c = np.stack([bent / widths, (steep - slopes[:-1]) / widths - bent, slopes[:-1], y[:-1]])
+    return Pieces(c, x, extrapolate, axis)
+
+
+def PchipInterpolator(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Pieces:
+    """The cubic spline through values that is monotone where they are.
+
+    Source: F. N. Fritsch, J. Butland, "A method for constructing local monotone piecewise cubic interpolants" (1984).
+    """
+    x, (y, axis) = operand(x), _leading(y, axis)
+    h = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+    steep = np.diff(y, axis=0) / h
+    if y.shape[0] == 2:
+        slopes = np.concatenate([steep, steep])
+    else:
+        before, after = steep[:-1], steep[1:]
+        flat = (np.sign(plain_values(before.detach())) * np.sign(plain_values(after.detach()))) <= 0
+        w1, w2 = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
+        one = np.where(flat, 1.0, before), np.where(flat, 1.0, after)
+        inner = np.where(flat, 0.0, (w1 + w2) / (w1 / one[0] + w2 / one[1]))
+        first = _end_slope(h[0], h[1], steep[0], steep[1])
+        last = _end_slope(h[-1], h[-2], steep[-1], steep[-2])
+        slopes = np.concatenate([first[None], inner, last[None]])
+    return CubicHermiteSpline(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, extrapolate)
+
+
+def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
+    """The slope at an end, of three points, kept monotone."""
+    slope = ((2 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
+    turned = np.sign(plain_values(slope.detach())) != np.sign(plain_values(m0.detach()))
+    steep = (np.sign(plain_values(m0.detach())) != np.sign(plain_values(m1.detach()))) & (
+        np.abs(plain_values(slope.detach())) > 3.0 * np.abs(plain_values(m0.detach()))
+    )
+    return np.where(turned, 0.0, np.where(steep, 3.0 * m0, slope))
+
+
+def Akima1DInterpolator(x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> Pieces:
+    """The cubic spline through values of H. Akima (1970), or modified as "makima"."""
+    x, (y, axis) = operand(x), _leading(y, axis)
+    steep = np.diff(y, axis=0) / np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+    left = 2 * steep[:1] - steep[1:2]
+    right = 2 * steep[-1:] - steep[-2:-1]
+    steep = np.concatenate([2 * left - steep[:1], left, steep, right, 2 * right - steep[-1:]])
+    change = np.abs(np.diff(steep, axis=0))
+    if method == "makima":
+        change = change + 0.5 * np.abs(steep[1:] + steep[:-1])
+    before, after = change[:-2], change[2:]
+    both: Any = before + after
+    plain = plain_values(both.detach())
+    uneven = plain > 1e-9 * np.max(plain, initial=-np.inf)
+    mixed = (after * steep[1:-2] + before * steep[2:-1]) / np.where(uneven, both, 1.0)
+    even = 0.0 * mixed if method == "makima" else 0.5 * (steep[3:] + steep[:-3])
+    slopes = np.where(uneven, mixed, even)
+    return CubicHermiteSpline(
+        x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, False if extrapolate is None else extrapolate
+    )
+
+
+# -- splines by their coefficients -------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(64)
+def _unit_splines(knots: bytes, degree: int) -> tuple[Any, Any]:
+    """The splines whose coefficients are the unit vectors: where their pieces meet, and powers, pieces, splines."""
+    t = np.frombuffer(knots)
+    count = len(t) - degree - 1
+    inside = np.flatnonzero(np.diff(t[degree : count + 1]) > 0) + degree
+    columns = [theirs.PPoly.from_spline((t, row, degree)).c[:, inside] for row in np.eye(count)]
+    return np.append(t[inside], t[count]), np.stack(columns, -1)
+
+
+def spline_basis(x: Any, t: Any, k: int, nu: int = 0, extrapolate: Any = True) -> Any:
+    """The values at places, one row for each, of the splines whose coefficients are the unit vectors."""
+    breaks, basis = _unit_splines(as_array(t).tobytes(), int(k))
+    return Pieces(basis, breaks, extrapolate)(x, nu)
+
+
+class BSpline:
+    """A spline by its knots and coefficients; gradients flow to the coefficients and to where it is evaluated."""
+
+    def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
+        if carries_history(t):
+            raise lost("scipy.interpolate.BSpline", "no gradient flows to the knots; pass their detach()")
+        self.t, self.c, self.k, self.extrapolate, self.axis = as_array(t), operand(c), int(k), extrapolate, axis
+
+    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+        places = operand(x)
+        beyond = self.extrapolate if extrapolate is None else extrapolate
+        c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]
+        rows = spline_basis(places.reshape(-1), self.t, self.k, nu, beyond)
+        found = np.tensordot(rows, c, ((1,), (0,))).reshape(places.shape + c.shape[1:])
+        count = places.ndim
+        return np.moveaxis(found, tuple(range(count)), tuple(range(self.axis, self.axis + count)))
+
+    @property
+    def tck(self) -> tuple[Any, Any, int]:
+        """Knots, coefficients and degree."""
+        return self.t, self.c, self.k
+
+    def derivative(self, nu: int = 1) -> Pieces:
+        """The derivative, as a piecewise polynomial."""
+        return self._pieces().derivative(nu)
+
+    def antiderivative(self, nu: int = 1) -> Pieces:
+        """The integral from the first place, as a piecewise polynomial."""
+        return self._pieces().antiderivative(nu)
+
+    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+        """The integral between two places."""
+        return self._pieces().integrate(a, b, extrapolate)
+
+    def _pieces(self) -> Pieces:
+        breaks, basis = _unit_splines(self.t.tobytes(), self.k)
+        c = np.moveaxis(self.c, self.axis, 0)[: len(self.t) - self.k - 1]
+        return Pieces(np.tensordot(as_tensors(np.array(basis)), c, ((2,), (0,))), breaks, self.extrapolate, self.axis)
+
+
+def splrep(
+    x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
+    t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
+) -> Any:  # fmt: skip
+    """The knots, coefficients and degree of a spline; gradients flow to the values of one without smoothing."""
+    if not carries_history((x, y, w)):
+        values = [None if each is None else as_array(each) for each in (x, y, w, t)]
+        return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
+    if carries_history((x, w)) or per or full_output or (s if s is not None else w is not None and task != -1):
+        raise lost("scipy.interpolate.splrep", "gradients flow to values alone, of a spline without smoothing (s=0)")
+    places, values = as_array(x), operand(y)
+    knots, _, degree = theirs.splrep(places, as_array(y), w, xb, xe, k, task, 0 if s is None else s, t)
+    columns = [theirs.splrep(places, unit, w, xb, xe, k, task, 0, t)[1] for unit in np.eye(len(places))]
+    return knots, as_tensors(np.stack(columns, -1)) @ values, degree
+
+
+def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
+    """The values of a spline, or of its derivative."""
+    if not holds_tensor((x, *tck[:2])) and isinstance(tck, tuple):
+        return as_tensors(theirs.splev(x, tck, der, ext))
+    t, c, k = tck
+    places = operand(x)
+    plain, low, high = plain_values(places.detach()), as_array(t)[k], as_array(t)[-k - 1]
+    outside = (plain < low) | (plain > high)
+    if ext == 2 and np.any(outside):
+        raise ValueError("x value outside the interval of the knots")
+    if ext == 3:
+        places = np.clip(places, low, high)
+    coefficients = list(c) if isinstance(c, (list, tuple)) else [c]
+    found = [BSpline(t, each, k)(places, der) for each in coefficients]
+    if ext == 1:
+        found = [np.where(outside, 0.0, each) for each in found]
+    return found if isinstance(c, (list, tuple)) else found[0]
+
+
+def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
+    """The values of a spline of two variables, on the grid of places in each."""
+    if not holds_tensor((x, y, *tck[:3])):
+        return as_tensors(theirs.bisplev(x, y, tck, dx, dy))
+    tx, ty, c, kx, ky = tck
+    rows = []
+    for places, t, k, nu in ((x, tx, kx, dx), (y, ty, ky, dy)):
+        t = as_array(t)
+        rows.append(spline_basis(np.clip(np.atleast_1d(operand(places)), t[k], t[-k - 1]), t, k, nu))
+    found = rows[0] @ operand(c).reshape(rows[0].shape[1], rows[1].shape[1]) @ rows[1].T
+    return found if found.shape[0] > 1 else found[0] if found.shape[1] > 1 else found[0, 0]
+
+
+class UnivariateSpline:
+    """A spline through values or near them; gradients flow to values that it goes through, and to places.
+
+    Arguments:
+        x, y, w, bbox, k, s, ext, check_finite: as of `scipy.interpolate.UnivariateSpline`.
+    """
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        self.ext = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}.get(ext, ext)
+        weights = None if w is None else as_array(w)
+        self._plain = theirs.UnivariateSpline(as_array(x), as_array(y), weights, list(bbox), k, s, ext, check_finite)
+        t, c, degree = self._plain._eval_args
+        if carries_history((x, y, w)):
+            if s != 0:
+                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to the values of one with s=0")
+            c = splrep(x, y, None, bbox[0], bbox[1], k, s=0)[1]
+        self._eval_args = (t, c, degree)
+
+    def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
+        names = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
+        return splev(operand(x), self._eval_args, nu, self.ext if ext is None else names.get(ext, ext))
+
+    def _spline(self) -> BSpline:
+        return BSpline(*self._eval_args)
+
+    def derivative(self, n: int = 1) -> Pieces:
+        """The derivative, as a piecewise polynomial."""
+        return self._spline().derivative(n)
+
+    def antiderivative(self, n: int = 1) -> Pieces:
+        """The integral from the first place, as a piecewise polynomial."""
+        return self._spline().antiderivative(n)
+
+    def derivatives(self, x: Any) -> Any:
+        """The value at a place, and all derivatives there."""
+        return np.stack([self(x, nu) for nu in range(self._eval_args[2] + 1)])
+
+    def integral(self, a: Any, b: Any) -> Any:
+        """The integral between two places; the spline is 0 beyond its ends."""
+        t, _, k = self._eval_args
+        return self._spline().integrate(np.clip(operand(a), t[k], t[-k - 1]), np.clip(operand(b), t[k], t[-k - 1]))
+
+    def get_coeffs(self) -> Any:
+        """The coefficients."""
+        t, c, k = self._eval_args
+        return as_operand(c)[: len(t) - k - 1]
+
+    def get_knots(self) -> Any:
+        """Where the pieces meet."""
+        return as_tensors(self._plain.get_knots())
+
+    def get_residual(self) -> Any:
+        """The sum of squares of what is left of the values; a plain number."""
+        return self._plain.get_residual()
+
+    def roots(self) -> Any:
+        """Where it vanishes; for values without history."""
+        if carries_history(self._eval_args[1]):
+            raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
+        return as_tensors(self._plain.roots())
+
+
+def InterpolatedUnivariateSpline(
+    x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0, check_finite: bool = False
+) -> UnivariateSpline:
+    """The spline through values."""
+    return UnivariateSpline(x, y, w, bbox, k, 0, ext, check_finite)
+
+
+PIECES: Final[dict[str, Any]] = {
+    "Akima1DInterpolator": Akima1DInterpolator,
+    "BSpline": BSpline,
+    "CubicHermiteSpline": CubicHermiteSpline,
+    "InterpolatedUnivariateSpline": InterpolatedUnivariateSpline,
+    "PPoly": Pieces,
+    "PchipInterpolator": PchipInterpolator,
+    "UnivariateSpline": UnivariateSpline,
+    "bisplev": bisplev,
+    "splev": splev,
+    "splrep": splrep,
+}
+PIECES["pchip_interpolate"] = lambda xi, yi, x, der=0, axis=0: PchipInterpolator(xi, yi, axis)(x, der)
+PIECES["pchip_interpolate"].__name__ = "pchip_interpolate"
