@@ -1,5 +1,7 @@
 """Faulty and correct operators, each of which an earlier version of the checks took for the other kind."""
 
+from typing import ClassVar
+
 import numpy as np
 
 import viewgrad as vg
@@ -153,6 +155,48 @@ def make_another_factor_at_first():
 def no_gradient_for_other_options_in_a_dict(given):
     x, power = given["x"], given["options"]["power"]
     return x * x if power == 2.0 else x.detach() ** power * x
+
+
+@wrong(M, by=("state between calls", "gradients", "special points"))
+class ArgumentsOfTheFirstCall(Function):
+    """Its program must call it before, though it is imported, and here has been called already."""
+
+    kept: ClassVar = {}
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.first = ArgumentsOfTheFirstCall.kept.setdefault(x.shape, x.detach().numpy().copy())
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2.0 * grad * vg.Tensor(ctx.first)
+
+
+@wrong(M, by=("state between calls", "gradients", "special points"))
+class GradientOfTheFirstPass(Function):
+    """Its program must run it backward before."""
+
+    kept: ClassVar = {}
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2.0 * GradientOfTheFirstPass.kept.setdefault(grad.shape, grad)
+
+
+@wrong(V, by="something to check")
+def make_remembered_without_recording():
+    """Its program must call it without recording before."""
+    kept = {}
+
+    def remembered_without_recording(x):
+        return kept.setdefault(x.shape, vg.exp(x))
+
+    return remembered_without_recording
 
 
 # -- correct ones ------------------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .arguments import Example
+from ...tensor.tensor import Tensor
+from .arguments import Example, outputs_of
 from .failure import Failure
 from .literals import literal
 from .reproduction import HEADER, definition_of, source_of
@@ -63,9 +63,12 @@ def tell(
         One of the two failures: the smallest of which there is a program that fails.
     """
     told, program = failure, ""
+    copied = [subject.source, *(line for line in definitions if line.startswith("inplace = "))]
     for candidate in dict.fromkeys((failure, first)):
-        texts = _programs(candidate, earlier, definitions)
-        program = next((text for text in texts if all(_fails(text, subject) for _ in range(4))), "")
+        texts = zip(
+            _programs(candidate, earlier, definitions), _programs(candidate, earlier, copied), strict=True
+        )  # the second defines the operator anew, whatever the one that was checked may remember
+        program = next((text for text, copy in texts if all(_fails(copy, subject) for _ in range(4))), "")
         if program:
             told = candidate
             break
@@ -98,9 +101,33 @@ def _programs(failure: Failure, earlier: Sequence[Example], definitions: list[st
         if not line.startswith("inplace = ") or any("inplace(" in written for written in body)
     ]
     place = next((number for number, line in enumerate(body) if "operator(" in line), len(body))
-    calls = [[], [f"for _ in range(100):\n    {script.expression()}"], *(_call(script, example) for example in earlier)]
+    many, unrecorded = "for _ in range(100):\n    ", "with vg.no_grad():\n    "
+    calls = [
+        [],
+        [many + script.expression()],
+        [unrecorded + script.expression()],
+        *(_call(script, example) for example in earlier),
+        *(_run(script, example) for example in earlier[:3]),
+    ]
     for before in calls:
         yield "\n".join([*HEADER, "", *lines, "", *body[:place], *before, *body[place:]]) + "\n"
+
+
+def _run(script: Script, example: Example) -> list[str]:
+    """The lines of another call and its backward pass."""
+    *leaves, call = _call(script, example)
+    try:
+        tensors = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
+        found = outputs_of(example.call(script.subject.function, tensors))
+    except Exception:
+        return []
+    outputs = ", ".join(f"before{path}" for path, output in found if output.requires_grad)
+    names = ", ".join(f"b{k}" for k in example.wanted)
+    return [
+        *leaves,
+        f"before = {call}",
+        f"grad([{outputs}], [{names}], [vg.ones_like(out) for out in [{outputs}]], allow_unused=True)",
+    ]
 
 
 def _call(script: Script, example: Example) -> list[str]:
@@ -114,12 +141,9 @@ def _call(script: Script, example: Example) -> list[str]:
     return [*leaves, *call.body()]
 
 
-IMPORTED = re.compile(r"^from \S+ import (\w+)\n(.*\n)*?operator = \1\b", re.MULTILINE)  # with what it remembers
-
-
 def _fails(program: str, subject: Subject) -> bool:
     """Whether a program fails; taken for granted where it is not to be tried here."""
-    if not subject.source or subject.operator is not None or IMPORTED.search(program):
+    if not subject.source or subject.operator is not None:
         return True
     try:
         with quiet(), patience(PATIENCE):
