@@ -288,3 +288,43 @@ def test_values_and_gradients_as_arrays_are_new_each_time():
     np.testing.assert_array_equal(seen[-2][1], [6, 16])
     assert compiled.value_and_grad([1, 2], other)[0] == 19
     np.testing.assert_array_equal(compiled.value_and_grad(np.ones(3), np.ones(3))[1], [2, 2, 2])
+
+
+def test_a_pass_of_one_step_to_leaves_does_what_the_engine_does():
+    def f(x, y, z):
+        total, path = 0.0, vg.zeros(len(x))
+        for i in range(len(x)):
+            total = total * 0.5 + x[i] * y[i] + z[i]
+            path[i] = total
+        return total, path.sum()
+
+    compiled = vg.compile(f, executor="python")
+    for call in range(5):
+        seen = []
+        for function in (compiled, f):
+            x, y, z = (vg.Tensor(np.arange(4.0) + call + k, requires_grad=k < 2) for k in range(3))
+            other = vg.Tensor([1.0], requires_grad=True)
+            total, path = function(x, y, z)
+            total.backward(retain_graph=True)
+            total.backward(vg.Tensor(0.5), retain_graph=True)
+            once = [x.grad.numpy().copy(), y.grad.numpy().copy()]
+            path.backward(retain_graph=True)
+            found = vg.autograd.grad(total, [y, other, total], retain_graph=True, allow_unused=True)
+            assert found[1] is None
+            counts = []
+            handles = [x.register_hook(lambda g: g * 3), y.register_hook(lambda g, counts=counts: counts.append(1))]
+            hooked = vg.autograd.grad(total, [x, y], retain_graph=True)
+            for handle in handles:
+                handle.remove()
+            joined = vg.autograd.grad([total, path * 2], [y, x], retain_graph=True)
+            with vg.autograd.graph.plain_engine():
+                plain = vg.autograd.grad(path, [y, x], create_graph=False, retain_graph=True)
+            (only,) = vg.autograd.grad(path, y)
+            only *= 2.0  # new memory, which nobody else holds
+            with pytest.raises(vg.errors.FreedGraphError):
+                vg.autograd.grad(path, y)
+            with pytest.raises(vg.errors.UnreachableInputError):
+                vg.autograd.grad(function(x, y, z)[0], [other])
+            seen.append([*once, x.grad, y.grad, found[0], found[2], *hooked, np.array(counts), *joined, *plain, only])
+        for one, two in zip(*seen, strict=True):
+            np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=1e-12)

@@ -52,7 +52,7 @@ from .engine import Gradient, GraphTask, ViewNode
 from .hooked_run import accumulating
 from .scalar_run import run_scalars
 
-__all__ = ["FastTask"]
+__all__ = ["FastTask", "accumulate_alone"]
 
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
@@ -460,6 +460,13 @@ def _accumulate(node: AccumulateGrad, grad: Gradient, recorded: bool) -> None:
     else:
         alone = type(grad) is ndarray and grad.base is None and getrefcount(grad) <= ALONE_AS_ARGUMENT
     _add_to_grad(tensor, grad, recorded, alone)
+
+
+def accumulate_alone(node: AccumulateGrad, grad: Array) -> None:
+    """Add an array, which nobody else holds where it owns its memory, to the `grad` of the leaf of `node`."""
+    tensor = node.variable
+    if tensor is not None:
+        _add_to_grad(tensor, grad, False, grad.base is None)
 
 
 def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) -> None:

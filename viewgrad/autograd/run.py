@@ -15,6 +15,7 @@ from .engine import GraphTask
 from .fast_engine import FastTask
 from .modes.anomaly import AnomalyTask
 from .modes.profile import ProfiledTask
+from .whole_program import MISSED, run_alone
 
 __all__ = ["plain_engine", "run_backward"]
 
@@ -47,6 +48,12 @@ def run_backward(
     # Inside a dual level gradients have tangents, and where a tracer watches it is to see what is computed: so they are
     # tensors there too.
     recorded = create_graph or bool(mode & (FORWARD | TRACE))
+    if len(edges) == 1 and (capture or inputs is None) and not recorded and not mode & OTHER_ENGINE:
+        node = node_of(edges[0])
+        if node is not None and node.whole:
+            found = run_alone(edges[0], grads[0]._array, inputs, retain_graph)
+            if found is not MISSED:
+                return found  # type: ignore[no-any-return]
     engine = _special_engine(mode) if mode & OTHER_ENGINE else FastTask
     task = engine(retain=retain_graph, recorded=recorded)
     if inputs is not None:

@@ -221,7 +221,7 @@ class Batched:
         if program.wanted:
             node = numbered(BatchedBackward)
             node.batched, node.runs = batched, runs
-        made = called(program, entry.graph, outputs, Run({}, [], []), tensors, node)
+        made = called(program, entry.graph, outputs, Run({}), tensors, node)
         results = [
             made[spec.output] if type(spec) is ResultSpec else _repeated(spec, count) for spec in signature.results
         ]

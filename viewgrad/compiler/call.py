@@ -34,6 +34,7 @@ class CompiledBackward(Node):
     __slots__ = ("edges", "graph", "outputs", "program", "run", "saved")
 
     kind: ClassVar[int] = MANY
+    whole: ClassVar[bool] = True
 
     outputs: int  # type: ignore[misc]
     program: CompiledProgram

@@ -26,6 +26,7 @@ from .writing.native import KernelError
 __all__ = ["CompiledProgram", "Run", "compiled_program"]
 
 Array = np.ndarray[Any, Any]
+PLAIN: Final = 0x401  # the flags of an array in row order that can be written to
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
 
 
@@ -34,15 +35,19 @@ class Run:
 
     Attributes:
         buffers: what its gradient needs, by name.
-        arrays: those that the buffers are parts of, which go back to their rooms with the run.
+        rooms, arrays: where they are parts of arrays: these, which go back to their rooms with the run.
+        given: the inputs, as they were handed in.
     """
 
-    __slots__ = ("arrays", "buffers", "rooms")
+    __slots__ = ("arrays", "buffers", "given", "rooms")
 
-    def __init__(self, buffers: dict[str, Any], rooms: list[Room], arrays: list[Array]) -> None:
+    def __init__(
+        self, buffers: dict[str, Any], rooms: Sequence[Room] = (), arrays: Any = (), given: Sequence[Any] = ()
+    ) -> None:
         self.buffers = buffers
         self.rooms = rooms
         self.arrays = arrays
+        self.given = given
 
     def __del__(self) -> None:
         self.buffers.clear()
@@ -253,7 +258,7 @@ class CompiledProgram:
             for name, shape, start, stop, dtype in self._results:
                 part = executor.array(buffers[name][start:stop], dtype)
                 results.append(part.reshape(shape).copy())
-        return failed, results, Run(buffers, self._rooms, arrays_of)
+        return failed, results, Run(buffers, self._rooms, arrays_of, arrays)
 
     def gradients(
         self, run: Run, seeds: Sequence[Array | None], inputs: Sequence[Array] = ()
@@ -280,8 +285,9 @@ class CompiledProgram:
         executor = self.executor
         buffers = dict(run.buffers)
         for base in self._read_again if inputs else ():
-            if isinstance(buffers[base.name], np.ndarray):
-                buffers[base.name] = self._flat(inputs[base.initial], base)
+            array = inputs[base.initial]
+            if array is not run.given[base.initial] and isinstance(buffers[base.name], np.ndarray):
+                buffers[base.name] = self._flat(array, base)
         for base in self._gradients_apart:
             buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
         arrays_of = [room.put(buffers) for room in self._gradient_rooms]
@@ -292,7 +298,8 @@ class CompiledProgram:
                 continue
             base, shape, unset = wanted
             array = np.empty(shape) if unset else np.zeros(shape)
-            buffers[base.name] = executor.buffer(array.reshape(-1), base.name in self.arrays)
+            flat = array if len(shape) == 1 else array.reshape(-1)
+            buffers[base.name] = executor.buffer(flat, base.name in self.arrays)
             made.append(array)
         for seed, given in zip(adjoint.seeds, seeds):
             if seed is not None:
@@ -309,17 +316,16 @@ class CompiledProgram:
         return made
 
     def _call(self, function: Any, kernel: Kernel, buffers: dict[str, Any]) -> int:
-        tables = self.tables
-        arguments = [tables[name] if name in tables else buffers[name] for name in kernel.parameters]
-        failed: int = function(*arguments)
+        if self.tables:
+            buffers = buffers | self.tables
+        failed: int = function(*[buffers[name] for name in kernel.parameters])
         if failed == RAISED:
             raise_failure()
         return failed
 
     def _flat(self, array: Array, base: Base) -> Array:
-        if type(array) is np.ndarray and array.flags.c_contiguous and array.flags.writeable:
-            if base.name not in self.written:
-                return array.reshape(-1)
+        if type(array) is np.ndarray and array.flags.num & PLAIN == PLAIN and base.name not in self.written:
+            return array if array.ndim == 1 else array.reshape(-1)
         flat = np.ascontiguousarray(array).reshape(-1)
         if base.name in self.written or not flat.flags.writeable:
             flat = flat.copy() if np.shares_memory(flat, array) else flat

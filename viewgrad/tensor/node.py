@@ -54,6 +54,7 @@ class Node:
     outputs: ClassVar[int] = 1
     inplace: ClassVar[bool] = False  # whether the step wrote over its first input
     saved_names: ClassVar[tuple[str, ...]] = ()
+    whole: ClassVar[bool] = False  # whether the step is a whole program, and makes new arrays that nobody else holds
 
     edges: Any  # a tuple
     hooks: NodeHooks | None
