@@ -178,6 +178,15 @@ def test_results_share_memory_that_is_laid_out_in_another_way():
         assert 9.0 in each.detach().numpy()
 
 
+def test_what_cannot_be_written_to_comes_back_as_such():
+    def f(x):
+        return np.broadcast_to(x * 2, (3, 2)), np.broadcast_to(x.sum(), (2,))
+
+    for each in function_of(f, vg.ones(2))(vg.ones(2)):
+        with pytest.raises(RuntimeError, match="overlap"):
+            each.mul_(2.0)
+
+
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_writes_to_results_that_are_constant_do_not_reach_the_graph(requires_grad):
     def f(x):

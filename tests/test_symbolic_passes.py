@@ -1,5 +1,7 @@
 """The passes over graphs: what each makes of a small one."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -299,6 +301,35 @@ def test_a_graph_is_inlined():
     verify(outer)
     assert [node.kind for node in outer.block] == ["constant", "mul", "exp", "add"]
     assert np.allclose(run(outer, [np.ones(2)])[0], np.exp(2.0) + 2.0)
+
+
+def test_the_first_backward_pass_does_nothing_for_temporaries():
+    """What remains is what would be written by hand: no zeros, no sums with them, no formula twice."""
+
+    def simple(a, b):
+        t = a + b
+        return t * b
+
+    def waves(a, b):
+        for _ in range(5):
+            a = np.sin(a) * b
+        return a
+
+    for function, expected in (
+        (simple, {"mul": 2, "AutogradAdd": 1}),
+        (waves, {"mul": 15, "cos": 5, "AutogradAdd": 4}),
+    ):
+        gradient = differentiate(trace(function, *[vg.ones(3, requires_grad=True) for _ in range(2)]))
+        assert len(gradient.df_input_vjps) > 1  # those of temporaries
+        first = passes.specialize_autograd_zero(gradient.df.clone(), range(1, len(gradient.df_input_vjps)))
+        assert Counter(node.kind for node in first.nodes()) == expected
+        everything = gradient.df.clone()
+        passes.inline_grad_of(everything.block)
+        assert len(everything) > len(first)
+        last = passes.specialize_autograd_zero(gradient.df.clone(), [0])  # nothing arrives at the result
+        assert len(last) < len(everything)
+        nothing = passes.specialize_autograd_zero(gradient.df.clone(), range(len(gradient.df_input_vjps)))
+        assert len(nothing) == 0 and set(nothing.outputs) == {None}
 
 
 # -- last uses ---------------------------------------------------------------------------------------------------------

@@ -76,8 +76,11 @@ def compare_as_one_step(program):
     expected, shared = outcome(function, leaves_of(program))
     found, shared_now = outcome(traced, leaves_of(program))
     assert shared_now == shared, str(program)
+    dtypes = {getattr(each, "dtype", None) for each in program.arrays.values()}
+    coarse = bool(dtypes & {np.dtype(np.float16), np.dtype(np.float32)})
     for number, other in enumerate(expected):
-        assert_close(found[number] if number < len(found) else None, other, f"{program}, item {number}", 1e-6)
+        ours = found[number] if number < len(found) else None
+        assert_close(ours, other, f"{program}, item {number}", 2e-2 if coarse else 1e-6)
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

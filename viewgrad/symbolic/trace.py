@@ -262,7 +262,7 @@ class Binder:
                 results.append(ResultSpec(number, kind, scalar=True))
             elif self._input_number(root) is not None:
                 results.append(ResultSpec(number, kind, self._input_number(root), None, steps))
-            elif owners.count(owners[number]) > 1 and not self._is_from_outside(root):
+            elif (owners.count(owners[number]) > 1 or is_spread(leaf)) and not self._is_from_outside(root):
                 results.append(ResultSpec(number, kind, None, self._output(root), steps))
             else:
                 results.append(ResultSpec(number, kind))
@@ -299,6 +299,11 @@ def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
 def root_of(tensor: Tensor) -> Tensor:
     """The tensor whose history a tensor's is part of."""
     return tensor if tensor._view is None else tensor._view.base
+
+
+def is_spread(tensor: Tensor) -> bool:
+    """Whether a tensor has one place for several elements, as what `np.broadcast_to` gives: it cannot be written to."""
+    return any(not step and extent > 1 for step, extent in zip(tensor._array.strides, tensor.shape, strict=True))
 
 
 def input_name(path: str, names: list[str]) -> str | None:
