@@ -1,6 +1,10 @@
 """Long programs as graphs: what they take, and that time and memory grow as the program does."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,3 +56,22 @@ def test_a_hundred_thousand_nodes():
     assert traced / count < 500  # bytes for each node, with its values, windows and source line
     found, _ = run_as_graph(x)
     assert np.allclose(found, vg.autograd.grad(recurrence(x), x)[0].numpy())
+
+
+MILLION = """
+import resource
+import numpy as np
+from test_symbolic_scale import leaf, run_as_graph
+found, count = run_as_graph(leaf(170_000))
+assert count > 1_000_000 and np.isfinite(found).all()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_nodes_fit_into_two_gigabytes():
+    """Traced, differentiated, written as source and run, in a process of their own."""
+    tests = str(Path(__file__).parent)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([tests, str(Path(tests).parent)])}
+    done = subprocess.run([sys.executable, "-c", MILLION], capture_output=True, text=True, env=environment, check=True)
+    assert int(done.stdout) * (1 if sys.platform == "darwin" else 1024) < 2 * 1024**3
