@@ -1,6 +1,7 @@
 """A traced function in eager code: one step of the graph, which behaves as the function itself does."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -249,3 +250,20 @@ def test_a_guard_is_checked_with_file_and_line():
     traced = function_of(f, vg.ones(2))
     with pytest.raises(GuardError, match=r"bool\(\) at .*test_symbolic_function\.py:\d+"):
         traced(-vg.ones(2))
+
+
+def test_a_long_traced_function_pickles():
+    def f(x):
+        y = x.clone()
+        for i in range(1, len(x)):
+            y[i] = vg.sin(y[i - 1]) * 0.5 + y[i]
+        return y[1:], y.sum(), x[np.array([0, 0])]
+
+    x = vg.Tensor(np.linspace(0.1, 1.0, 500), requires_grad=True)
+    traced = function_of(f, x)
+    for again in (pickle.loads(pickle.dumps(traced)), copy.deepcopy(traced)):
+        assert again.graph.text() == traced.graph.text()
+        assert again.signature == again.graph.signature
+        for ours, other in zip(again(x), f(x), strict=True):
+            assert_close(ours.detach().numpy(), other.detach().numpy(), "value")
+        assert_close(grad(again(x)[1], x)[0].numpy(), grad(f(x)[1], x)[0].numpy(), "gradient")

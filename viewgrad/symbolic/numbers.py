@@ -1,4 +1,7 @@
-"""Numbers among the arguments of a traced function, as inputs of its graph."""
+"""Numbers among the arguments of a traced function, as inputs of its graph.
+
+See Note [Numbers as inputs] in docs/notes/symbolic.md.
+"""
 
 from __future__ import annotations
 

@@ -324,6 +324,20 @@ class Parser:
         raise ValueError(ast.unparse(node))
 
 
+def _reduced(graph: Graph) -> tuple[Any, ...]:
+    """A graph for `pickle` and `copy`: as text, since links from node to node would be followed without end."""
+    objects: list[Any] = []
+    return _restored, (text_of(graph, objects=objects), objects, graph.signature)
+
+
+def _restored(text: str, objects: list[Any], signature: Any) -> Graph:
+    graph = parse(text, objects)
+    graph.signature = signature
+    return graph
+
+
+Graph.__reduce__ = _reduced  # type: ignore[method-assign,assignment]
+
 CALLS: Final[dict[str, Callable[..., Any]]] = {
     "window": lambda self, sizes, strides, offset, dtype=None: Window(tuple(sizes), tuple(strides), offset, dtype),
     "slice": lambda self, start, stop, step: slice(start, stop, step),
