@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import samples
+from . import comparisons, fitting, samples
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
 from .further import EXTREMES, LIFETIMES, SYMMETRIC
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *DISCRETE)
 MADE: dict[str, Any] = {
     **{distribution.name: distribution for distribution in DISTRIBUTIONS},
-    **{name: getattr(samples, name) for name in samples.__all__},
+    **samples.MADE,
+    **comparisons.MADE,
+    **fitting.MADE,
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),
 }

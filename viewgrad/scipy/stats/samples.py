@@ -1,77 +1,422 @@
-"""Statistics of samples."""
+"""Statistics of one sample: means, spreads, shapes, entropies."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
-from ...numpy.values import as_argument, plain_values
-from ...tensor.creation import as_operand
+from ...numpy.functions import lost
+from ...numpy.values import plain_values
 from .. import special
+from ..making import floating, numbers
+from .reducing import MADE, Outcome, made, statistic
 
-__all__ = ["entropy", "gmean", "hmean", "kurtosis", "moment", "sem", "skew", "zscore"]
+__all__ = ["MADE", "yeo_johnson"]
+
+HALF_PI: Final = math.pi / 2
+# The median of the absolute value, and the range between the quartiles, of a normal variable.
+QUARTILE: Final = 0.6744897501960817
 
 
+def _count(x: Any) -> int:
+    return int(x.shape[-1])
+
+
+def _central(x: Any, order: int) -> Any:
+    return ((x - x.mean(-1, keepdims=True)) ** order).mean(-1)
+
+
+# -- scores ------------------------------------------------------------------------------------------------------------
+
+
+@made
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """The distances from the mean, in standard deviations."""
-    a = as_operand(as_argument(a)) * 1.0
-    return (a - a.mean(axis, keepdims=True)) / a.std(axis, ddof=ddof, keepdims=True)
+    return MADE["zmap"](a, a, axis, ddof, nan_policy)
 
 
-def _central(a: Any, axis: Any, order: int) -> Any:
-    a = as_operand(as_argument(a)) * 1.0
-    return ((a - a.mean(axis, keepdims=True)) ** order).mean(axis)
+@made
+def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+    """The distances from the mean of other values, in their standard deviations."""
+    scores, compare = floating(scores), floating(compare)
+    if nan_policy != "propagate" and np.isnan(plain_values(compare)).any():
+        raise lost("scipy.stats.zmap", "samples of tensors must have no NaN for that nan_policy")
+    return (scores - compare.mean(axis, keepdims=True)) / compare.std(axis, ddof=ddof, keepdims=True)
 
 
-def moment(a: Any, order: int = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None) -> Any:
+@made
+def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
+    """The distances of logarithms from their mean, in their standard deviations."""
+    return MADE["zscore"](np.log(floating(a)), axis, ddof, nan_policy)
+
+
+# -- means -------------------------------------------------------------------------------------------------------------
+
+
+def _weighted(x: Any, weights: Any) -> Any:
+    if weights is None:
+        return x.mean(-1)
+    weights = floating(weights)
+    return (x * weights).sum(-1) / (weights * np.ones(x.shape)).sum(-1)
+
+
+def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> None:
+    """A mean of a function of the values, taken back."""
+
+    def mean(a: Any, *power: Any, axis: Any = 0, weights: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        if options.get("dtype") is not None or options.get("nan_policy", "propagate") != "propagate":
+            raise lost(f"scipy.stats.{name}", "of tensors with a history it takes no dtype and no nan_policy")
+        if len(power) > (name == "pmean"):
+            axis = power[-1]
+        given = power[:1] if name == "pmean" else ()
+        a = floating(a)
+        moved = np.moveaxis(a, axis, -1) if axis is not None else a.reshape(-1)
+        if weights is not None:
+            weights = floating(weights)
+            weights = np.moveaxis(weights, axis, -1) if weights.ndim == a.ndim and axis is not None else weights
+            weights = weights.reshape(-1) if axis is None else weights
+        found = back(_weighted(there(moved, *given), weights), *given)
+        return found if not keepdims else found.reshape((1,) * a.ndim) if axis is None else np.expand_dims(found, axis)
+
+    mean.__name__ = name
+    mean.__doc__ = f"The mean `scipy.stats.{name}`."
+    made(mean)
+
+
+_mean("gmean", np.log, np.exp)
+_mean("hmean", lambda x: 1.0 / x, lambda x: 1.0 / x)
+_mean("pmean", lambda x, p: x**p if p else np.log(x), lambda x, p: x ** (1.0 / p) if p else np.exp(x))
+
+
+@made
+def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
+    """The mean without the least and the greatest values."""
+    a = floating(a)
+    a = np.sort(a.reshape(-1) if axis is None else np.moveaxis(a, axis, -1), -1)
+    cut = int(proportiontocut * _count(a))
+    return a[..., cut : _count(a) - cut].mean(-1)
+
+
+@statistic(1)
+def expectile(a: Any, alpha: float = 0.5, weights: Any = None) -> Any:
+    """The value about which deviations above and below balance, with their weights."""
+    middle = plain_values(a).mean()
+    for _ in range(200):  # the weights depend on no more than which side a value is on
+        each = np.where(plain_values(a) > middle, alpha, 1 - alpha)
+        each = each if weights is None else each * floating(weights)
+        found = (a * each).sum(-1) / each.sum(-1)
+        if float(plain_values(found)) == middle:
+            break
+        middle = float(plain_values(found))
+    return found
+
+
+# -- spreads and shapes ------------------------------------------------------------------------------------------------
+
+
+@statistic(1)
+def moment(a: Any, order: Any = 1, *, center: Any = None) -> Any:
     """The mean of a power of the distances from the mean, or from a given centre."""
-    a = as_operand(as_argument(a)) * 1.0
-    return ((a - (a.mean(axis, keepdims=True) if center is None else center)) ** order).mean(axis)
+    if np.ndim(order):
+        return np.stack([((a - a.mean(-1, keepdims=True)) ** int(each)).mean(-1) for each in order])
+    return ((a - (a.mean(-1, keepdims=True) if center is None else center)) ** order).mean(-1)
 
 
-def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate") -> Any:
+@statistic(1)
+def skew(a: Any, bias: bool = True) -> Any:
     """The skewness of samples."""
-    found = _central(a, axis, 3) / _central(a, axis, 2) ** 1.5
-    if bias:
-        return found
-    n = np.shape(plain_values(as_operand(as_argument(a))))[axis]
-    return found * math.sqrt(n * (n - 1)) / (n - 2)
+    found, n = _central(a, 3) / _central(a, 2) ** 1.5, _count(a)
+    return found if bias or n < 3 else found * (math.sqrt(n * (n - 1)) / (n - 2))
 
 
-def kurtosis(a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, nan_policy: str = "propagate") -> Any:
+@statistic(1)
+def kurtosis(a: Any, fisher: bool = True, bias: bool = True) -> Any:
     """The kurtosis of samples."""
-    found = _central(a, axis, 4) / _central(a, axis, 2) ** 2
-    if not bias:
-        n = np.shape(plain_values(as_operand(as_argument(a))))[axis]
+    found, n = _central(a, 4) / _central(a, 2) ** 2, _count(a)
+    if not bias and n > 3:
         found = ((n * n - 1) * found - 3 * (n - 1) ** 2) / ((n - 2) * (n - 3)) + 3
     return found - 3 if fisher else found
 
 
-def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate") -> Any:
+@statistic(1)
+def sem(a: Any, ddof: int = 1) -> Any:
     """The standard error of the mean."""
-    a = as_operand(as_argument(a)) * 1.0
-    return a.std(axis, ddof=ddof) / math.sqrt(a.size if axis is None else a.shape[axis])
+    return a.std(-1, ddof=ddof) / math.sqrt(_count(a))
 
 
-def gmean(a: Any, axis: Any = 0, dtype: Any = None, weights: Any = None, nan_policy: str = "propagate") -> Any:
-    """The geometric mean."""
-    return np.exp(np.average(np.log(as_operand(as_argument(a))), axis, weights))
+@statistic(1)
+def gstd(a: Any, ddof: int = 1) -> Any:
+    """The geometric standard deviation."""
+    return np.exp(np.log(a).std(-1, ddof=ddof))
 
 
-def hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None, nan_policy: str = "propagate") -> Any:
-    """The harmonic mean."""
-    return 1.0 / np.average(1.0 / as_operand(as_argument(a)), axis, weights)
+@statistic(1)
+def variation(a: Any, ddof: int = 0) -> Any:
+    """The standard deviation in units of the mean."""
+    return a.std(-1, ddof=ddof) / a.mean(-1)
 
 
-def entropy(pk: Any, qk: Any = None, base: Any = None, axis: int = 0, nan_policy: str = "propagate") -> Any:
+@statistic(1)
+def iqr(x: Any, rng: Any = (25, 75), scale: Any = 1.0, interpolation: str = "linear") -> Any:
+    """The range between two percentiles."""
+    low, high = (np.percentile(x, float(each), -1, method=interpolation) for each in sorted(rng))  # type: ignore[call-overload]
+    return (high - low) / (2 * QUARTILE if scale == "normal" else scale)
+
+
+@statistic(1)
+def median_abs_deviation(x: Any, center: Any = None, scale: Any = 1.0) -> Any:
+    """The median of the distances from the median, or from another centre."""
+    middle = np.median(x, -1, keepdims=True) if center in (None, np.median) else center(x, axis=-1)[..., None]
+    return np.median(np.abs(x - middle), -1) / (QUARTILE if scale == "normal" else scale)
+
+
+@statistic(1)
+def kstat(data: Any, n: int = 2) -> Any:
+    """The unbiased estimate of a cumulant."""
+    count = _count(data)
+    first, second, third, fourth = ((data**order).sum(-1) for order in range(1, 5))
+    if n == 1:
+        return first / count
+    if n == 2:
+        return (count * second - first**2) / (count * (count - 1.0))
+    if n == 3:
+        top = 2 * first**3 - 3 * count * first * second + count * count * third
+        return top / (count * (count - 1.0) * (count - 2.0))
+    if n != 4:
+        raise ValueError("k-statistics only supported for 1<=n<=4")
+    top = -6 * first**4 + 12 * count * first**2 * second - 3 * count * (count - 1.0) * second**2
+    top = top - 4 * count * (count + 1) * first * third + count * count * (count + 1) * fourth
+    return top / (count * (count - 1.0) * (count - 2.0) * (count - 3.0))
+
+
+@statistic(1)
+def kstatvar(data: Any, n: int = 2) -> Any:
+    """The variance of the estimate of a cumulant."""
+    count, second = _count(data), MADE["kstat"](data, 2, axis=-1)
+    if n == 1:
+        return second / count
+    if n != 2:
+        raise ValueError("Only n=1 or n=2 supported.")
+    return (2 * count * second**2 + (count - 1) * MADE["kstat"](data, 4, axis=-1)) / (count * (count + 1))
+
+
+@statistic(1)
+def describe(a: Any, ddof: int = 1, bias: bool = True) -> Any:
+    """How many samples there are, their ends, their mean, their variance, their skewness and kurtosis."""
+    return Outcome(
+        {
+            "nobs": _count(a),
+            "minmax": (a.min(-1), a.max(-1)),
+            "mean": a.mean(-1),
+            "variance": a.var(-1, ddof=ddof),
+            "skewness": MADE["skew"](a, -1, bias),
+            "kurtosis": MADE["kurtosis"](a, -1, True, bias),
+        }
+    )
+
+
+# -- within limits -----------------------------------------------------------------------------------------------------
+
+
+def _within(a: Any, limits: Any, inclusive: Any) -> Any:
+    """Which values lie within limits."""
+    values = plain_values(a)
+    kept = np.ones(values.shape, bool)
+    low, high = (None, None) if limits is None else limits
+    if low is not None:
+        kept &= (values >= low) if inclusive[0] else (values > low)
+    if high is not None:
+        kept &= (values <= high) if inclusive[1] else (values < high)
+    return kept
+
+
+def _trimmed(a: Any, kept: Any, ddof: Any) -> tuple[Any, Any, Any]:
+    """How many values are kept, their mean, and their variance."""
+    count = kept.sum(-1)
+    mean = np.where(kept, a, 0.0).sum(-1) / count
+    away = np.where(kept, a - mean[..., None], 0.0)
+    return count, mean, (away * away).sum(-1) / (count - ddof)
+
+
+@statistic(1)
+def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True)) -> Any:
+    """The mean of the values within limits."""
+    return _trimmed(a, _within(a, limits, inclusive), 0)[1]
+
+
+@statistic(1)
+def tvar(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
+    """The variance of the values within limits."""
+    return _trimmed(a, _within(a, limits, inclusive), ddof)[2]
+
+
+@statistic(1)
+def tstd(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
+    """The standard deviation of the values within limits."""
+    return np.sqrt(_trimmed(a, _within(a, limits, inclusive), ddof)[2])
+
+
+@statistic(1)
+def tsem(a: Any, limits: Any = None, inclusive: Any = (True, True), ddof: int = 1) -> Any:
+    """The standard error of the mean of the values within limits."""
+    count, _, variance = _trimmed(a, _within(a, limits, inclusive), ddof)
+    return np.sqrt(variance / count)
+
+
+@statistic(1)
+def tmin(a: Any, lowerlimit: Any = None, inclusive: bool = True) -> Any:
+    """The least of the values above a limit."""
+    return np.where(_within(a, (lowerlimit, None), (inclusive, True)), a, np.inf).min(-1)
+
+
+@statistic(1)
+def tmax(a: Any, upperlimit: Any = None, inclusive: bool = True) -> Any:
+    """The greatest of the values below a limit."""
+    return np.where(_within(a, (None, upperlimit), (True, inclusive)), a, -np.inf).max(-1)
+
+
+# -- angles ------------------------------------------------------------------------------------------------------------
+
+
+def _direction(samples: Any, high: Any, low: Any) -> tuple[Any, Any, float]:
+    period = high - low
+    angles = (samples - low) * (2 * math.pi / period)
+    return np.sin(angles).mean(-1), np.cos(angles).mean(-1), period
+
+
+@statistic(1)
+def circmean(samples: Any, high: Any = 2 * math.pi, low: Any = 0) -> Any:
+    """The mean of angles."""
+    sine, cosine, period = _direction(samples, high, low)
+    angle = np.arctan2(sine, cosine)
+    angle = np.where(plain_values(angle) < 0, angle + 2 * math.pi, angle)
+    return angle * (period / (2 * math.pi)) + low
+
+
+@statistic(1)
+def circvar(samples: Any, high: Any = 2 * math.pi, low: Any = 0) -> Any:
+    """The variance of angles."""
+    sine, cosine, _ = _direction(samples, high, low)
+    return 1.0 - np.hypot(sine, cosine)
+
+
+@statistic(1)
+def circstd(samples: Any, high: Any = 2 * math.pi, low: Any = 0, *, normalize: bool = False) -> Any:
+    """The standard deviation of angles."""
+    sine, cosine, period = _direction(samples, high, low)
+    found = np.sqrt(-2 * np.log(np.hypot(sine, cosine)))
+    return found if normalize else found * (period / (2 * math.pi))
+
+
+@made
+def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) -> Any:
+    """The mean direction of vectors, and how long their mean is."""
+    samples = np.moveaxis(floating(samples), axis, 0)
+    if normalize:
+        samples = samples / samples.vector_norm(2, -1, True)
+    mean = samples.mean(0)
+    length = mean.vector_norm(2, -1, True)
+    return Outcome({}, {"mean_direction": mean / length, "mean_resultant_length": length[..., 0]})
+
+
+# -- entropies ---------------------------------------------------------------------------------------------------------
+
+
+@made
+def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_policy: str = "propagate",
+            keepdims: bool = False) -> Any:  # fmt: skip
     """The entropy of a distribution, or its divergence from another."""
-    pk = as_operand(as_argument(pk)) * 1.0
+    pk = floating(pk)
     pk = pk / pk.sum(axis, keepdims=True)
     if qk is None:
-        found = special.entr(pk).sum(axis)
+        found = special.entr(pk).sum(axis, keepdims=keepdims)
     else:
-        qk = as_operand(as_argument(qk)) * 1.0
-        found = special.rel_entr(pk, qk / qk.sum(axis, keepdims=True)).sum(axis)
+        qk = floating(qk)
+        found = special.rel_entr(pk, qk / qk.sum(axis, keepdims=True)).sum(axis, keepdims=keepdims)
     return found if base is None else found / np.log(base)
+
+
+def _padded(x: Any, m: int) -> Any:
+    """Ordered values with their ends repeated."""
+    return np.concatenate([x[..., :1]] * m + [x] + [x[..., -1:]] * m, -1)
+
+
+def _vasicek(x: Any, m: int) -> Any:
+    n, wide = _count(x), _padded(x, m)
+    return np.log(n / (2 * m) * (wide[..., 2 * m :] - wide[..., : -2 * m])).mean(-1)
+
+
+def _van_es(x: Any, m: int) -> Any:
+    n = _count(x)
+    logs = np.log((n + 1) / m * (x[..., m:] - x[..., :-m])).sum(-1) / (n - m)
+    return logs + float((1 / np.arange(m, n + 1)).sum()) + math.log(m) - math.log(n + 1)
+
+
+def _ebrahimi(x: Any, m: int) -> Any:
+    n, wide = _count(x), _padded(x, m)
+    places = np.arange(1, n + 1).astype(float)
+    scale = np.where(places <= m, 1 + (places - 1) / m, np.where(places >= n - m + 1, 1 + (n - places) / m, 2.0))
+    return np.log(n * (wide[..., 2 * m :] - wide[..., : -2 * m]) / (scale * m)).mean(-1)
+
+
+def _correa(x: Any, m: int) -> Any:
+    n, wide = _count(x), _padded(x, m)
+    steps = np.arange(-m, m + 1)[:, None]
+    windows = wide[..., np.arange(1, n + 1) + steps + m - 1]
+    away = windows - windows.mean(-2, keepdims=True)
+    return -np.log((away * steps).sum(-2) / (n * (away * away).sum(-2))).mean(-1)
+
+
+@statistic(1)
+def differential_entropy(values: Any, *, window_length: Any = None, base: Any = None, method: str = "auto") -> Any:
+    """The entropy of the distribution that samples come from, by the distances between them."""
+    n = _count(values)
+    m = math.floor(math.sqrt(n) + 0.5) if window_length is None else int(window_length)
+    chosen = ("van es" if n <= 10 else "ebrahimi" if n <= 1000 else "vasicek") if method == "auto" else method.lower()
+    estimates = {"vasicek": _vasicek, "van es": _van_es, "ebrahimi": _ebrahimi, "correa": _correa}
+    found = estimates[chosen](np.sort(values, -1), m)
+    return found if base is None else found / math.log(base)
+
+
+# -- transforms --------------------------------------------------------------------------------------------------------
+
+
+def _box_cox_likelihood(lmb: Any, data: Any) -> Any:
+    logs, n = np.log(data), data.shape[0]
+    power = numbers(lmb) * 1.0
+    if not power.requires_grad and float(plain_values(power)) == 0:
+        return -logs.sum(0) - n / 2 * np.log(logs.var(0))
+    # The variance of x^power / power, from logarithms less their mean, so that nothing overflows.
+    middle = logs.mean(0)
+    spread = np.log((np.exp(power * (logs - middle)) / power).var(0)) + 2 * power * middle
+    return (power - 1) * logs.sum(0) - n / 2 * spread
+
+
+@made
+def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
+    """The logarithm of the likelihood of a parameter of the Box-Cox transform."""
+    data = floating(data)
+    found = _box_cox_likelihood(lmb, data.reshape(-1) if axis is None else np.moveaxis(data, axis, 0))
+    return np.expand_dims(found, axis) if keepdims and axis is not None else found
+
+
+def yeo_johnson(x: Any, power: Any) -> Any:
+    """The transform of Yeo and Johnson: a power of 1 + x, and another of 1 - x below 0."""
+    above = plain_values(x) >= 0
+    logs = np.log1p(np.abs(x))
+    right = logs * special.exprel(power * logs)
+    left = -logs * special.exprel((2.0 - power) * logs)
+    return np.where(above, right, left)
+
+
+@made
+def yeojohnson_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
+    """The logarithm of the likelihood of a parameter of the transform of Yeo and Johnson."""
+    data, power = floating(data), numbers(lmb) * 1.0
+    data = data.reshape(-1) if axis is None else np.moveaxis(data, axis, 0)
+    logs = (np.sign(plain_values(data)) * np.log1p(np.abs(data))).sum(0)
+    found = -data.shape[0] / 2 * np.log(yeo_johnson(data, power).var(0)) + (power - 1) * logs
+    return np.expand_dims(found, axis) if keepdims and axis is not None else found

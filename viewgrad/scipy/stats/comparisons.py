@@ -1,0 +1,347 @@
+"""Statistics of several samples: correlation, regression, tests of hypotheses, distances between distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...numpy.functions import lost
+from ...numpy.values import as_argument, carries_history, plain_values
+from .. import special
+from ..making import floating, numbers
+from .reducing import MADE, Outcome, made, statistic
+
+__all__ = ["MADE"]
+
+TINY: Final = 1e-20
+
+
+def _tail(distribution: Callable[[Any], Any], statistic: Any, alternative: str) -> Any:
+    """The probability of what is as extreme, of a distribution that is symmetric."""
+    if alternative == "two-sided":
+        return 2 * distribution(-np.abs(statistic))
+    if alternative not in ("less", "greater"):
+        raise ValueError("`alternative` must be 'less', 'greater', or 'two-sided'.")
+    return distribution(statistic if alternative == "less" else -statistic)
+
+
+def _of_student(df: Any, statistic: Any, alternative: str) -> Any:
+    return _tail(lambda t: special.stdtr(df, t), statistic, alternative)
+
+
+def _above_chi_square(df: Any, statistic: Any) -> Any:
+    return special.gammaincc(numbers(df) / 2.0, statistic / 2.0)
+
+
+def _above_f(first: Any, second: Any, statistic: Any) -> Any:
+    return special.betainc(second / 2.0, first / 2.0, second / (second + first * statistic))
+
+
+def _tested(statistic: Any, pvalue: Any, **more: Any) -> Outcome:
+    return Outcome({"statistic": statistic, "pvalue": pvalue}, more)
+
+
+# -- correlation and regression ----------------------------------------------------------------------------------------
+
+
+def _centred(x: Any) -> Any:
+    return x - x.mean(-1, keepdims=True)
+
+
+@made
+def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
+    """The correlation of two samples, and the probability of one as large by chance."""
+    if method is not None:
+        raise lost("scipy.stats.pearsonr", "of tensors with a history it takes no method")
+    x, y = (_centred(floating(each).reshape(-1) if axis is None else np.moveaxis(floating(each), axis, -1))
+            for each in (x, y))  # fmt: skip
+    r = (x * y).sum(-1) / (x.vector_norm(2, -1) * y.vector_norm(2, -1))
+    shape = x.shape[-1] / 2 - 1
+    pvalue = _tail(lambda t: special.betainc(shape, shape, (1 + t) / 2), r, alternative)
+    return _tested(r, pvalue, correlation=r)
+
+
+@made
+def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
+    """The line that fits best: slope, intercept, correlation, probability and standard errors."""
+    x, y = floating(x), floating(y)
+    n = x.shape[0]
+    away, rise = _centred(x), _centred(y)
+    squares, other, mixed = (away * away).mean(), (rise * rise).mean(), (away * rise).mean()
+    slope, r = mixed / squares, mixed / np.sqrt(squares * other)
+    df = n - 2
+    t = r * np.sqrt(df / ((1.0 - r + TINY) * (1.0 + r + TINY)))
+    error = np.sqrt((1 - r * r) * other / squares / df)
+    return Outcome(
+        {
+            "slope": slope, "intercept": y.mean() - slope * x.mean(), "rvalue": r,
+            "pvalue": _of_student(float(df), t, alternative), "stderr": error,
+        },
+        {"intercept_stderr": error * np.sqrt(squares + x.mean() ** 2)},
+    )  # fmt: skip
+
+
+# -- tests of means ----------------------------------------------------------------------------------------------------
+
+
+@statistic(1)
+def ttest_1samp(a: Any, popmean: Any, alternative: str = "two-sided") -> Any:
+    """Student's test of the mean of a sample."""
+    n = a.shape[-1]
+    t = (a.mean(-1) - numbers(popmean)) / np.sqrt(a.var(-1, ddof=1) / n)
+    return _tested(t, _of_student(float(n - 1), t, alternative), df=n - 1)
+
+
+@statistic(2)
+def ttest_rel(a: Any, b: Any, alternative: str = "two-sided") -> Any:
+    """Student's test of the difference of paired samples."""
+    return MADE["ttest_1samp"](a - b, 0.0, axis=-1, alternative=alternative)
+
+
+def _student(first: Any, of_first: Any, n: Any, second: Any, of_second: Any, m: Any, equal: bool, way: str) -> Outcome:
+    """Student's test, or Welch's, from means, variances and counts."""
+    if equal:
+        df = n + m - 2.0
+        square = ((n - 1) * of_first + (m - 1) * of_second) / df * (1.0 / n + 1.0 / m)
+    else:
+        one, other = of_first / n, of_second / m
+        df, square = (one + other) ** 2 / (one**2 / (n - 1) + other**2 / (m - 1)), one + other
+    t = (first - second) / np.sqrt(square)
+    return _tested(t, _of_student(df, t, way), df=df)
+
+
+@statistic(2)
+def ttest_ind(a: Any, b: Any, *, equal_var: bool = True, alternative: str = "two-sided") -> Any:
+    """Student's test, or Welch's, of the means of two samples."""
+    return _student(
+        a.mean(-1), a.var(-1, ddof=1), a.shape[-1], b.mean(-1), b.var(-1, ddof=1), b.shape[-1], equal_var, alternative
+    )
+
+
+@made
+def ttest_ind_from_stats(
+    mean1: Any, std1: Any, nobs1: Any, mean2: Any, std2: Any, nobs2: Any, equal_var: bool = True,
+    alternative: str = "two-sided",
+) -> Any:  # fmt: skip
+    """Student's test, or Welch's, from means and standard deviations."""
+    mean1, std1, mean2, std2 = (numbers(each) * 1.0 for each in (mean1, std1, mean2, std2))
+    counts = [plain_values(each) for each in (nobs1, nobs2)]
+    return _student(mean1, std1**2, counts[0], mean2, std2**2, counts[1], equal_var, alternative)
+
+
+# -- tests of several samples ------------------------------------------------------------------------------------------
+
+
+@statistic(0)
+def f_oneway(samples: Any, equal_var: bool = True) -> Any:
+    """The analysis of variance."""
+    if not equal_var:
+        raise lost("scipy.stats.f_oneway", "of tensors with a history it takes no equal_var=False")
+    counts = [sample.shape[-1] for sample in samples]
+    whole = np.concatenate(samples, -1).mean(-1)
+    between = sum(n * (sample.mean(-1) - whole) ** 2 for n, sample in zip(counts, samples))
+    within = sum((_centred(sample) ** 2).sum(-1) for sample in samples)
+    first, second = float(len(samples) - 1), float(sum(counts) - len(samples))
+    f = (between / first) / (within / second)
+    return _tested(f, _above_f(first, second, f))
+
+
+@statistic(0)
+def bartlett(samples: Any) -> Any:
+    """Bartlett's test of equal variances."""
+    counts = [sample.shape[-1] for sample in samples]
+    rest, k = sum(counts) - len(samples), len(samples)
+    variances = [sample.var(-1, ddof=1) for sample in samples]
+    pooled = sum((n - 1) * variance for n, variance in zip(counts, variances)) / rest
+    top = rest * np.log(pooled) - sum((n - 1) * np.log(variance) for n, variance in zip(counts, variances))
+    found = top / (1 + (sum(1.0 / (n - 1) for n in counts) - 1.0 / rest) / (3 * (k - 1)))
+    return _tested(found, _above_chi_square(k - 1.0, found))
+
+
+@statistic(0)
+def levene(samples: Any, center: str = "median", proportiontocut: float = 0.05) -> Any:
+    """Levene's test of equal variances."""
+    if center == "trimmed":
+        raise lost("scipy.stats.levene", "of tensors with a history its center is 'mean' or 'median'")
+    middle = np.median if center == "median" else np.mean
+    away = [np.abs(sample - middle(sample, -1, keepdims=True)) for sample in samples]
+    counts, k = [sample.shape[-1] for sample in samples], len(samples)
+    total = sum(counts)
+    whole = sum(each.sum(-1) for each in away) / total
+    between = sum(n * (each.mean(-1) - whole) ** 2 for n, each in zip(counts, away))
+    within = sum((_centred(each) ** 2).sum(-1) for each in away)
+    found = (total - k) * between / ((k - 1) * within)
+    return _tested(found, _above_f(k - 1.0, float(total - k), found))
+
+
+POWERS: Final = {
+    "pearson": 1.0, "log-likelihood": 0.0, "freeman-tukey": -0.5, "mod-log-likelihood": -1.0, "neyman": -2.0,
+    "cressie-read": 2 / 3,
+}  # fmt: skip
+
+
+@made
+def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, lambda_: Any = None) -> Any:
+    """A statistic of the difference between frequencies that are observed and expected."""
+    observed = floating(f_obs)
+    observed = observed.reshape(-1) if axis is None else np.moveaxis(observed, axis, -1)
+    if f_exp is None:
+        expected = observed.mean(-1, keepdims=True)
+    else:
+        expected = floating(f_exp)
+        expected = expected.reshape(-1) if axis is None or expected.ndim < 2 else np.moveaxis(expected, axis, -1)
+    power = 1.0 if lambda_ is None else POWERS[lambda_] if isinstance(lambda_, str) else float(lambda_)
+    if power == 1.0:
+        terms = (observed - expected) ** 2 / expected
+    elif power == 0.0:
+        terms = 2.0 * special.xlogy(observed, observed / expected)
+    elif power == -1.0:
+        terms = 2.0 * special.xlogy(expected, expected / observed)
+    else:
+        terms = observed * ((observed / expected) ** power - 1) * (2.0 / (power * (power + 1)))
+    found = terms.sum(-1)
+    return _tested(found, _above_chi_square(observed.shape[-1] - 1.0 - np.asarray(plain_values(ddof)), found))
+
+
+@made
+def chisquare(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: Any = 0, *, sum_check: bool = True) -> Any:
+    """Pearson's test of the difference between frequencies that are observed and expected."""
+    return MADE["power_divergence"](f_obs, f_exp, ddof, axis)
+
+
+# -- tests of shape ----------------------------------------------------------------------------------------------------
+
+
+def _of_normal(statistic: Any, alternative: str) -> Any:
+    return _tail(special.ndtr, statistic, alternative)
+
+
+def _skewness(a: Any) -> Any:
+    n = a.shape[-1]
+    if n < 8:
+        raise ValueError(f"`skewtest` requires at least 8 observations; only {n} observations were given.")
+    y = MADE["skew"](a, -1) * math.sqrt((n + 1) * (n + 3) / (6.0 * (n - 2)))
+    fourth = 3.0 * (n**2 + 27 * n - 70) * (n + 1) * (n + 3) / ((n - 2.0) * (n + 5) * (n + 7) * (n + 9))
+    square = -1 + math.sqrt(2 * (fourth - 1))
+    return np.arcsinh(y / math.sqrt(2.0 / (square - 1))) / math.sqrt(0.5 * math.log(square))
+
+
+def _peakedness(a: Any) -> Any:
+    n = a.shape[-1]
+    mean = 3.0 * (n - 1) / (n + 1)
+    variance = 24.0 * n * (n - 2) * (n - 3) / ((n + 1) * (n + 1.0) * (n + 3) * (n + 5))
+    x = (MADE["kurtosis"](a, -1, False) - mean) / math.sqrt(variance)
+    root = 6.0 * (n * n - 5 * n + 2) / ((n + 7) * (n + 9))
+    root *= math.sqrt(6.0 * (n + 3) * (n + 5) / (n * (n - 2) * (n - 3)))
+    df = 6.0 + 8.0 / root * (2.0 / root + math.sqrt(1 + 4.0 / root**2))
+    below = 1 + x * math.sqrt(2 / (df - 4.0))
+    cube = np.sign(plain_values(below)) * ((1 - 2.0 / df) / np.abs(below)) ** (1 / 3)
+    return (1 - 2 / (9.0 * df) - cube) / math.sqrt(2 / (9.0 * df))
+
+
+@statistic(1)
+def skewtest(a: Any, alternative: str = "two-sided") -> Any:
+    """The test whether the skewness is that of a normal distribution."""
+    z = _skewness(a)
+    return _tested(z, _of_normal(z, alternative))
+
+
+@statistic(1)
+def kurtosistest(a: Any, alternative: str = "two-sided") -> Any:
+    """The test whether the kurtosis is that of a normal distribution."""
+    z = _peakedness(a)
+    return _tested(z, _of_normal(z, alternative))
+
+
+@statistic(1)
+def normaltest(a: Any) -> Any:
+    """The test of skewness and kurtosis together."""
+    found = _skewness(a) ** 2 + _peakedness(a) ** 2
+    return _tested(found, np.exp(-found / 2))
+
+
+@statistic(1)
+def jarque_bera(x: Any) -> Any:
+    """The test of Jarque and Bera of skewness and kurtosis together."""
+    found = x.shape[-1] / 6 * (MADE["skew"](x, -1) ** 2 + MADE["kurtosis"](x, -1) ** 2 / 4)
+    return _tested(found, np.exp(-found / 2))
+
+
+@statistic(1)
+def combine_pvalues(pvalues: Any, method: str = "fisher", weights: Any = None) -> Any:
+    """Probabilities of independent tests as one."""
+    n = pvalues.shape[-1]
+    if method == "fisher":
+        found = -2 * np.log(pvalues).sum(-1)
+        return _tested(found, _above_chi_square(2.0 * n, found))
+    if method == "pearson":
+        found = 2 * np.log1p(-pvalues).sum(-1)
+        return _tested(found, 1.0 - _above_chi_square(2.0 * n, -found))
+    if method == "stouffer":
+        share = np.ones(n) if weights is None else floating(weights)
+        found = (-special.ndtri(pvalues) * share).sum(-1) / np.sqrt((share * share).sum(-1))
+        return _tested(found, special.ndtr(-found))
+    raise lost("scipy.stats.combine_pvalues", "of tensors with a history its method is fisher, pearson or stouffer")
+
+
+# -- distances between distributions -----------------------------------------------------------------------------------
+
+
+def _steps(values: Any, weights: Any, at: Any) -> Any:
+    """The distribution function of samples at given places, of which it is counted how many are below."""
+    order = np.argsort(plain_values(values))
+    below = np.searchsorted(plain_values(values)[order], at, "right")
+    if weights is None:
+        return below / values.shape[0]
+    sums = np.concatenate([np.zeros(1), floating(weights)[order].cumsum(0)])
+    return sums[below] / sums[-1]
+
+
+def _between(values: Any, weights: Any) -> tuple[Any, Any]:
+    """The widths between all samples of two, and the differences of the distribution functions there."""
+    first, second = (floating(each).reshape(-1) for each in values)
+    together = np.sort(np.concatenate([first, second]))
+    places = plain_values(together)[:-1]
+    return np.diff(together), _steps(first, weights[0], places) - _steps(second, weights[1], places)
+
+
+@made
+def wasserstein_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
+    """The work that it takes to move one distribution to another."""
+    widths, difference = _between((u_values, v_values), (u_weights, v_weights))
+    return (np.abs(difference) * widths).sum()
+
+
+@made
+def energy_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None) -> Any:
+    """The energy distance between two distributions."""
+    widths, difference = _between((u_values, v_values), (u_weights, v_weights))
+    return np.sqrt(2 * (difference * difference * widths).sum())
+
+
+# -- ranks, which are whole numbers ------------------------------------------------------------------------------------
+
+
+def detached(value: Any) -> Any:
+    """A value without its history, however deep its tensors are."""
+    value = as_argument(value)
+    return value.detach() if carries_history(value) and hasattr(value, "detach") else value
+
+
+def _of_ranks(name: str) -> None:
+    """A function of ranks, which do not change with small changes of the samples."""
+
+    def of_ranks(*args: Any, **kwargs: Any) -> Any:
+        return MADE[name](*map(detached, args), **{key: detached(value) for key, value in kwargs.items()})
+
+    of_ranks.__name__ = name
+    of_ranks.__doc__ = f"`scipy.stats.{name}`: it is constant but for jumps, so that nothing flows."
+    made(of_ranks)
+
+
+for _name in ("rankdata", "spearmanr", "kendalltau", "weightedtau", "somersd", "percentileofscore", "mannwhitneyu",
+              "wilcoxon", "kruskal", "ranksums", "friedmanchisquare", "tiecorrect"):  # fmt: skip
+    _of_ranks(_name)

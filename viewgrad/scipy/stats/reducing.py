@@ -1,0 +1,103 @@
+"""How statistics of samples take their options: `axis`, `keepdims` and `nan_policy` mean what they do in SciPy."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import plain_values
+from ..making import floating, maker
+
+__all__ = ["MADE", "Outcome", "made", "statistic"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.stats, MADE)
+
+
+class Outcome(tuple[Any, ...]):
+    """Results that are unpacked and have names, and more of them by their names alone.
+
+    Arguments:
+        named: the results that are unpacked.
+        more: the others.
+    """
+
+    def __new__(cls, named: dict[str, Any], more: dict[str, Any] | None = None) -> Outcome:
+        """Keep the results in both forms."""
+        self = super().__new__(cls, tuple(named.values()))
+        self.__dict__.update(named, **(more or {}))
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"this result has no {name}, but {', '.join(self.__dict__)}")
+
+
+def _last(sample: Any, axis: Any) -> Any:
+    """A sample with the dimensions that are reduced as one, which comes last."""
+    sample = floating(sample)
+    if axis is None:
+        return sample.reshape(-1)
+    if isinstance(axis, tuple):
+        dims = sorted(dim % sample.ndim for dim in axis)
+        moved = np.moveaxis(sample, dims, range(-len(dims), 0))
+        return moved.reshape((*moved.shape[: moved.ndim - len(dims)], -1))
+    return np.moveaxis(sample, axis, -1) if sample.ndim else sample.reshape(1)
+
+
+def _kept(result: Any, axis: Any, ndim: int) -> Any:
+    """A result with the dimensions that were reduced, of length 1."""
+    if isinstance(result, Outcome):
+        names = list(result.__dict__)
+        values = {name: _kept(result.__dict__[name], axis, ndim) for name in names}
+        return Outcome(dict(list(values.items())[: len(result)]), dict(list(values.items())[len(result) :]))
+    if isinstance(result, tuple):
+        return tuple(_kept(item, axis, ndim) for item in result)
+    if not hasattr(result, "reshape"):
+        return result
+    return result.reshape((1,) * ndim) if axis is None else np.expand_dims(result, axis)
+
+
+def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for statistics of one or more samples, which are reduced along their last dimension.
+
+    Arguments:
+        count: how many samples there are; 0 for as many as are given.
+    """
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__
+        signature = inspect.signature(getattr(scipy.stats, name))
+        known = inspect.signature(function).parameters
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = bound.arguments
+            axis, keepdims = given.pop("axis", None), given.pop("keepdims", False)
+            policy = given.pop("nan_policy", "propagate")
+            samples = given.pop(next(iter(given))) if not count else [given.pop(each) for each in list(given)[:count]]
+            samples = [_last(each, axis) for each in samples]
+            if policy != "propagate" and any(np.isnan(plain_values(each)).any() for each in samples):
+                raise lost(f"scipy.stats.{name}", "samples of tensors must have no NaN for that nan_policy")
+            for option in [option for option in given if option not in known]:
+                value, default = given.pop(option), signature.parameters[option].default
+                if value is not default and value != default:
+                    raise lost(f"scipy.stats.{name}", f"of tensors with a history it takes no {option}={value!r}")
+            result = function(*samples, **given) if count else function(samples, **given)
+            ndim = samples[0].ndim if axis is not None and not isinstance(axis, tuple) else 0
+            return _kept(result, axis, ndim or _dimensions(args, kwargs)) if keepdims else result
+
+        call.__name__, call.__doc__ = name, function.__doc__
+        return made(call)
+
+    return make
+
+
+def _dimensions(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    first = args[0] if args else next(iter(kwargs.values()))
+    return int(np.ndim(plain_values(floating(first))))
