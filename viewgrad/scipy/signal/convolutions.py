@@ -1,22 +1,18 @@
-"""`scipy.signal` for tensors: convolutions and linear filters; windows and designs are SciPy's own."""
+"""Convolutions, correlations and recursive filters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors
-from ..operators.define import OPERATORS
-from ..tensor.creation import as_operand, holds_tensor
-from ..tensor.tensor import from_array
+from ...numpy.values import as_argument, as_tensors
+from ...operators.define import OPERATORS
+from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.tensor import from_array
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
+__all__ = ["MADE"]
 
 MADE: dict[str, Any] = {}
 all_pole = OPERATORS["all_pole"].function
@@ -338,6 +334,3 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     shape[axis] = count
     return np.fft.ifft(np.fft.fft(x, count, axis) * gains.reshape(shape), axis=axis)
 
-
-globals().update(filled(scipy.signal, MADE, frozenset(), {}))
-__all__ = public_names(scipy.signal)

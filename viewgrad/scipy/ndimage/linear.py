@@ -1,4 +1,4 @@
-"""`scipy.ndimage` for tensors: linear filters, and interpolation at given places."""
+"""Linear filters of images, and interpolation at given places."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import builtins
 import inspect
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
-from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors, plain_values
-from ..tensor.creation import as_operand, holds_tensor
+from ...numpy.values import as_argument, as_tensors, plain_values
+from ...tensor.creation import as_operand, holds_tensor
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
-
+__all__ = ["MADE", "MODES", "each_of", "image_of", "made"]
 
 MADE: dict[str, Any] = {}
 # What NumPy calls the ways to go on beyond the edge.
@@ -59,18 +55,18 @@ def made(function: Any) -> Any:
     return call
 
 
-def _image(value: Any) -> Any:
+def image_of(value: Any) -> Any:
     return as_operand(as_argument(value))
 
 
-def _each(value: Any, count: int) -> list[Any]:
+def each_of(value: Any, count: int) -> list[Any]:
     """One value for each dimension."""
     return list(value) if isinstance(value, (list, tuple)) else [value] * count
 
 
 def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> Any:
     """The sums of products of weights with the windows around each element."""
-    modes, origins = _each(mode, image.ndim), _each(origin, image.ndim)
+    modes, origins = each_of(mode, image.ndim), each_of(origin, image.ndim)
     dtype = image.dtype
     for dim, (size, way, shift) in enumerate(zip(weights.shape, modes, origins)):
         margin = [(0, 0)] * image.ndim
@@ -91,7 +87,7 @@ def correlate(
     input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
 ) -> Any:
     """The correlation of an image with weights."""
-    return _filtered(_image(input), _image(weights), mode, cval, origin)
+    return _filtered(image_of(input), image_of(weights), mode, cval, origin)
 
 
 @made
@@ -99,10 +95,10 @@ def convolve(
     input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
 ) -> Any:
     """The convolution of an image with weights."""
-    weights = _image(weights)
-    shifts = [-shift - (1 - size % 2) for shift, size in zip(_each(origin, weights.ndim), weights.shape)]
+    weights = image_of(weights)
+    shifts = [-shift - (1 - size % 2) for shift, size in zip(each_of(origin, weights.ndim), weights.shape)]
     reversed_weights = weights[(slice(None, None, -1),) * weights.ndim]
-    return _filtered(_image(input), reversed_weights, mode, cval, shifts)
+    return _filtered(image_of(input), reversed_weights, mode, cval, shifts)
 
 
 def _along(image: Any, weights: Any, axis: int, mode: Any, cval: float, origin: int) -> Any:
@@ -120,7 +116,7 @@ def correlate1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The correlation with weights along one dimension."""
-    return _along(_image(input), _image(weights), axis, mode, cval, origin)
+    return _along(image_of(input), image_of(weights), axis, mode, cval, origin)
 
 
 @made
@@ -128,8 +124,8 @@ def convolve1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The convolution with weights along one dimension."""
-    weights = _image(weights)
-    return _along(_image(input), weights[::-1], axis, mode, cval, -origin - (1 - weights.size % 2))
+    weights = image_of(weights)
+    return _along(image_of(input), weights[::-1], axis, mode, cval, -origin - (1 - weights.size % 2))
 
 
 @made
@@ -137,15 +133,15 @@ def uniform_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The mean over windows along one dimension."""
-    return _along(_image(input), _image(np.full(int(size), 1.0 / int(size))), axis, mode, cval, origin)
+    return _along(image_of(input), image_of(np.full(int(size), 1.0 / int(size))), axis, mode, cval, origin)
 
 
 @made
 def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
     """The mean over windows."""
-    image = _image(input)
+    image = image_of(input)
     for axis, (extent, way, shift) in enumerate(
-        zip(_each(size, image.ndim), _each(mode, image.ndim), _each(origin, image.ndim))
+        zip(each_of(size, image.ndim), each_of(mode, image.ndim), each_of(origin, image.ndim))
     ):
         if extent > 1:
             image = MADE["uniform_filter1d"](image, extent, axis, mode=way, cval=cval, origin=shift)
@@ -189,7 +185,7 @@ def gaussian_filter1d(
 ) -> Any:
     """The correlation with a Gaussian, or a derivative of it, along one dimension; gradients flow to its width."""
     reach = int(truncate * float(plain_values(as_operand(sigma))) + 0.5) if radius is None else int(radius)
-    return _along(_image(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
+    return _along(image_of(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
 
 
 @made
@@ -205,11 +201,11 @@ def gaussian_filter(
     axes: Any = None,
 ) -> Any:
     """The correlation with a Gaussian along every dimension; gradients flow to its widths."""
-    image = _image(input)
-    dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in _each(axes, 1)]
+    image = image_of(input)
+    dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
     count = len(dims)
     for dim, width, degree, way, reach in zip(
-        dims, _each(sigma, count), _each(order, count), _each(mode, count), _each(radius, count)
+        dims, each_of(sigma, count), each_of(order, count), each_of(mode, count), each_of(radius, count)
     ):
         if float(plain_values(as_operand(width))) > 1e-15:
             image = MADE["gaussian_filter1d"](
@@ -221,31 +217,31 @@ def gaussian_filter(
 @made
 def sobel(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
     """The slope along one dimension, smoothed along the others."""
-    return _slope(_image(input), axis, mode, cval, [1.0, 2.0, 1.0])
+    return _slope(image_of(input), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
 @made
 def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
     """The slope along one dimension, averaged along the others."""
-    return _slope(_image(input), axis, mode, cval, [1.0, 1.0, 1.0])
+    return _slope(image_of(input), axis, mode, cval, [1.0, 1.0, 1.0])
 
 
 def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -> Any:
-    ways = _each(mode, image.ndim)
+    ways = each_of(mode, image.ndim)
     axis %= image.ndim
-    found = _along(image, _image(np.array([-1.0, 0.0, 1.0])), axis, ways[axis], cval, 0)
+    found = _along(image, image_of(np.array([-1.0, 0.0, 1.0])), axis, ways[axis], cval, 0)
     for dim in range(image.ndim):
         if dim != axis:
-            found = _along(found, _image(np.array(across)), dim, ways[dim], cval, 0)
+            found = _along(found, image_of(np.array(across)), dim, ways[dim], cval, 0)
     return found
 
 
 @made
 def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
     """The sum of the second differences along all dimensions."""
-    image = _image(input)
-    dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in _each(axes, 1)]
-    parts = [_along(image, _image(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
+    image = image_of(input)
+    dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
+    parts = [_along(image, image_of(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
     return builtins.sum(parts[1:], parts[0])
 
 
@@ -271,7 +267,7 @@ def map_coordinates(
     input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
     """The values of an image between its elements; up to order 1 differentiable in the coordinates as well."""
-    image, places = _image(input), _image(coordinates) * 1.0
+    image, places = image_of(input), image_of(coordinates) * 1.0
     if order == 0:
         order, places = 1, np.floor(places + 0.5)
     if order > 1 or mode == "wrap":
@@ -328,8 +324,8 @@ def shift(
     input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
     """The image moved."""
-    image = _image(input)
-    moves = _each(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
+    image = image_of(input)
+    moves = each_of(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
     grid = np.indices(image.shape).astype(float)
     places = np.stack([as_operand(axis) - move for axis, move in zip(grid, moves)])
     return MADE["map_coordinates"](image, places, order=order, mode=mode, cval=cval, prefilter=prefilter)
@@ -347,8 +343,8 @@ def zoom(
     grid_mode: bool = False,
 ) -> Any:
     """The image with more or fewer elements."""
-    image = _image(input)
-    factors = [float(factor) for factor in _each(plain_values(as_argument(zoom)), image.ndim)]
+    image = image_of(input)
+    factors = [float(factor) for factor in each_of(plain_values(as_argument(zoom)), image.ndim)]
 
     def zoomed(values: Any) -> Any:
         return scipy.ndimage.zoom(
@@ -359,44 +355,3 @@ def zoom(
         np.zeros(image.shape), factors, order=order, mode=mode, cval=cval, grid_mode=grid_mode
     )
     return _linear(zoomed, image) + constant
-
-
-_ORDERED = {
-    "maximum_filter": np.max,
-    "minimum_filter": np.min,
-    "median_filter": np.median,
-}
-
-
-def _ordered(name: str, choose: Callable[..., Any]) -> None:
-    def filter(
-        input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
-    ) -> Any:
-        image = _image(input)
-        shape = tuple(int(n) for n in _each(size, image.ndim)) if footprint is None else np.shape(footprint)
-        chosen = np.ones(shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
-        ways, shifts = _each(mode, image.ndim), _each(origin, image.ndim)
-        for dim, (extent, way, offset) in enumerate(zip(shape, ways, shifts)):
-            margin = [(0, 0)] * image.ndim
-            before = extent // 2 + int(offset)
-            margin[dim] = (before, extent - 1 - before)
-            options = {"constant_values": cval} if MODES[way] == "constant" else {}
-            image = np.pad(image, margin, MODES[way], **options)  # type: ignore[call-overload]
-        windows = image
-        for dim, extent in enumerate(shape):
-            windows = windows.unfold(dim, extent)
-        elements = windows.reshape((*windows.shape[: len(shape)], -1))[..., chosen.reshape(-1)]
-        if name == "median_filter":
-            return np.take(np.sort(elements, -1), elements.shape[-1] // 2, -1)
-        return choose(elements, -1)
-
-    filter.__name__ = name
-    filter.__doc__ = f"`scipy.ndimage.{name}` for tensors; the gradient goes to the elements that are chosen."
-    made(filter)
-
-
-for _name, _choose in _ORDERED.items():
-    _ordered(_name, _choose)  # type: ignore[arg-type]
-
-globals().update(filled(scipy.ndimage, MADE, frozenset(), {}))
-__all__ = public_names(scipy.ndimage)

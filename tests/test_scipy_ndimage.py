@@ -1,0 +1,56 @@
+"""`viewgrad.scipy.ndimage`: values are SciPy's, gradients of first and second order those of finite differences."""
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+from scipy_cases import call, check, named  # noqa: E402
+
+import viewgrad as vg  # noqa: E402
+from viewgrad.scipy import ndimage  # noqa: E402
+
+RNG = np.random.default_rng(3)
+IMAGE, LINE, HEIGHTS = RNG.standard_normal((4, 5)), RNG.standard_normal(9), RNG.uniform(0, 1, (3, 2))
+CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
+LABELS = np.array([[0, 1, 1, 2, 2], [1, 1, 2, 2, 0], [0, 0, 2, 2, 3], [3, 3, 3, 0, 3]])
+
+CASES = [
+    *[call(name, IMAGE, 3) for name in ("maximum_filter", "minimum_filter", "median_filter", "grey_erosion",
+                                        "grey_dilation", "grey_opening", "grey_closing", "morphological_gradient",
+                                        "morphological_laplace", "white_tophat", "black_tophat")],
+    *[call(name, IMAGE, size=(2, 3), mode="constant", cval=0.2) for name in ("grey_erosion", "grey_dilation")],
+    *[call(name, IMAGE, structure=HEIGHTS) for name in ("grey_erosion", "grey_dilation", "grey_closing")],
+    call("grey_dilation", IMAGE, footprint=CROSS, mode="nearest"),
+    call("rank_filter", IMAGE, 2, 3),
+    call("rank_filter", IMAGE, -2, footprint=CROSS, mode="wrap"),
+    *[call("percentile_filter", IMAGE, share, 3) for share in (20, 100, -30)],
+    *[call(name, IMAGE, 3, axis=0, mode="mirror") for name in ("maximum_filter1d", "minimum_filter1d")],
+    call("gaussian_laplace", IMAGE, 0.8),
+    call("gaussian_gradient_magnitude", IMAGE, 0.8, mode="nearest"),
+    call("generic_laplace", IMAGE, lambda x, axis, output, mode, cval: x * 2.0, values=False),
+    *[call(name, IMAGE) for name in ("sum", "mean", "variance", "standard_deviation", "minimum", "maximum", "median",
+                                     "extrema", "center_of_mass")],
+    *[call(name, IMAGE, LABELS, index) for name in ("sum_labels", "mean", "variance", "maximum", "center_of_mass",
+                                                    "extrema") for index in (None, 2, [1, 3])],
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_values_and_gradients(case):
+    check("ndimage", case)
+
+
+def test_filters_of_any_function():
+    x = vg.Tensor(IMAGE, requires_grad=True)
+    found = ndimage.generic_filter(x, lambda each: (each**2).sum(), 3)
+    np.testing.assert_allclose(
+        found.detach().numpy(), scipy.ndimage.generic_filter(IMAGE, lambda each: (each**2).sum(), 3)
+    )
+    assert vg.autograd.gradcheck(lambda x: ndimage.generic_filter(x, lambda each: (each**2).sum(), 3), x)
+
+
+def test_places_are_plain():
+    x = vg.Tensor(IMAGE, requires_grad=True)
+    np.testing.assert_array_equal(ndimage.label(x > 0)[0].numpy(), scipy.ndimage.label(IMAGE > 0)[0])
+    assert ndimage.maximum_position(x) == scipy.ndimage.maximum_position(IMAGE)

@@ -1,0 +1,19 @@
+"""`scipy.ndimage` for tensors: filters of images, interpolation, and measures of their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import scipy.ndimage  # type: ignore[import-untyped]
+
+from ...numpy.namespace import filled, public_names
+from . import measured, ordered
+from .linear import MADE
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+globals().update(filled(scipy.ndimage, MADE, frozenset(), {}))
+__all__ = public_names(scipy.ndimage)

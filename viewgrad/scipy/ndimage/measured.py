@@ -1,0 +1,93 @@
+"""Measures of the parts of an image that have a label, and what is whole numbers by nature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.ndimage  # type: ignore[import-untyped]
+
+from ...numpy.values import as_argument, as_tensors, plain_values
+from .linear import MADE, image_of, made
+
+__all__ = ["MADE"]
+
+
+def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) -> Any:
+    """A measure of each part, from its elements and their places."""
+    image = image_of(input)
+    image = image if image.dtype.kind in "fc" else image.astype(float)
+    if labels is None:
+        return measure(image.reshape(-1), np.indices(image.shape).reshape(image.ndim, -1))
+    names = np.broadcast_to(np.asarray(plain_values(labels)), image.shape)
+
+    def of(inside: Any) -> Any:
+        return measure(image[inside], np.stack(np.nonzero(inside)))
+
+    if index is None:
+        return of(names > 0)
+    wanted = np.asarray(plain_values(index))
+    if not wanted.ndim:
+        return of(names == wanted)
+    return [of(names == each) for each in wanted.reshape(-1)], wanted.shape
+
+
+def _measure(name: str, doc: str, measure: Callable[[Any], Any]) -> None:
+    def measured(input: Any, labels: Any = None, index: Any = None) -> Any:
+        found = _by_label(input, labels, index, lambda elements, places: measure(elements))
+        return np.stack(found[0]).reshape(found[1]) if isinstance(found, tuple) else found
+
+    measured.__name__, measured.__doc__ = name, doc
+    made(measured)
+
+
+_measure("sum", "The sums of parts.", lambda elements: elements.sum())
+_measure("sum_labels", "The sums of parts.", lambda elements: elements.sum())
+_measure("mean", "The means of parts.", lambda elements: elements.mean())
+_measure("variance", "The variances of parts.", lambda elements: elements.var())
+_measure("standard_deviation", "The standard deviations of parts.", lambda elements: elements.std())
+_measure("minimum", "The least elements of parts.", lambda elements: elements.min())
+_measure("maximum", "The greatest elements of parts.", lambda elements: elements.max())
+_measure("median", "The medians of parts.", np.median)
+
+
+@made
+def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """The least and greatest elements of parts, and their places."""
+    places = (MADE[name](_detached(input), labels, index) for name in ("minimum_position", "maximum_position"))
+    return MADE["minimum"](input, labels, index), MADE["maximum"](input, labels, index), *places
+
+
+@made
+def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """The centres of mass of parts."""
+
+    def centre(elements: Any, places: Any) -> tuple[Any, ...]:
+        return tuple((elements * each).sum() / elements.sum() for each in places)
+
+    found = _by_label(input, labels, index, centre)
+    return found[0] if isinstance(found[0], list) else found
+
+
+def _detached(value: Any) -> Any:
+    value = as_argument(value)
+    return value.detach() if hasattr(value, "detach") else value
+
+
+def _of_places(name: str) -> None:
+    scipys = getattr(scipy.ndimage, name)
+
+    def places(*args: Any, **options: Any) -> Any:
+        given = [plain_values(_detached(each)) for each in args]
+        return as_tensors(scipys(*given, **{key: plain_values(_detached(each)) for key, each in options.items()}))
+
+    places.__name__ = name
+    places.__doc__ = f"`scipy.ndimage.{name}`: whole numbers and shapes, through which nothing flows."
+    MADE[name] = places
+
+
+for _name in ("label", "find_objects", "minimum_position", "maximum_position", "histogram", "distance_transform_edt",
+              "distance_transform_cdt", "distance_transform_bf", "binary_erosion", "binary_dilation", "binary_opening",
+              "binary_closing", "binary_fill_holes", "binary_propagation", "watershed_ift"):  # fmt: skip
+    _of_places(_name)

@@ -1,0 +1,238 @@
+"""Filters that choose: medians, ranks, erosion and dilation; the gradient goes to the elements that are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...numpy.values import plain_values
+from .linear import MADE, MODES, each_of, image_of, made
+
+__all__ = ["MADE"]
+
+
+def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, origin: Any) -> Any:
+    """The elements around each, which come last; those that a footprint chooses."""
+    shape = tuple(int(n) for n in each_of(size, image.ndim)) if footprint is None else np.shape(footprint)
+    chosen = np.ones(shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
+    ways, shifts = each_of(mode, image.ndim), each_of(origin, image.ndim)
+    for dim, (extent, way, offset) in enumerate(zip(shape, ways, shifts)):
+        margin = [(0, 0)] * image.ndim
+        before = extent // 2 + int(offset)
+        margin[dim] = (before, extent - 1 - before)
+        options = {"constant_values": cval} if MODES[way] == "constant" else {}
+        image = np.pad(image, margin, MODES[way], **options)  # type: ignore[call-overload]
+    for dim, extent in enumerate(shape):
+        image = image.unfold(dim, extent)
+    return image.reshape((*image.shape[: len(shape)], -1))[..., chosen.reshape(-1)]
+
+
+@made
+def maximum_filter(
+    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
+) -> Any:
+    """The greatest of the elements around each."""
+    return _surroundings(image_of(input), size, footprint, mode, cval, origin).max(-1)
+
+
+@made
+def minimum_filter(
+    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
+) -> Any:
+    """The least of the elements around each."""
+    return _surroundings(image_of(input), size, footprint, mode, cval, origin).min(-1)
+
+
+def _of_rank(elements: Any, rank: int) -> Any:
+    return np.take(np.sort(elements, -1), rank, -1)
+
+
+@made
+def median_filter(
+    input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
+) -> Any:
+    """The median of the elements around each."""
+    elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
+    return _of_rank(elements, elements.shape[-1] // 2)
+
+
+@made
+def rank_filter(
+    input: Any, rank: int, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
+    origin: Any = 0,
+) -> Any:  # fmt: skip
+    """Of the elements around each the one of a given rank."""
+    return _of_rank(_surroundings(image_of(input), size, footprint, mode, cval, origin), int(rank))
+
+
+@made
+def percentile_filter(
+    input: Any, percentile: float, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
+    origin: Any = 0,
+) -> Any:  # fmt: skip
+    """Of the elements around each the one below which a given part of them lies."""
+    elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
+    share = percentile + 100 if percentile < 0 else percentile
+    count = elements.shape[-1]
+    return _of_rank(elements, count - 1 if share == 100 else int(count * share / 100.0))
+
+
+def _along(image: Any, size: int, axis: int, mode: Any, cval: Any, origin: int) -> Any:
+    sizes, origins = [1] * image.ndim, [0] * image.ndim
+    sizes[axis], origins[axis] = int(size), origin
+    return _surroundings(image, sizes, None, mode, cval, origins)
+
+
+@made
+def maximum_filter1d(
+    input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The greatest of the elements around each, along one dimension."""
+    return _along(image_of(input), size, axis, mode, cval, origin).max(-1)
+
+
+@made
+def minimum_filter1d(
+    input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
+) -> Any:
+    """The least of the elements around each, along one dimension."""
+    return _along(image_of(input), size, axis, mode, cval, origin).min(-1)
+
+
+# -- morphology --------------------------------------------------------------------------------------------------------
+
+
+def _element(size: Any, footprint: Any, structure: Any, ndim: int) -> tuple[Any, Any]:
+    """Which elements are looked at, and how high the structure is there, or None where it is flat."""
+    if structure is not None:
+        structure = image_of(structure)
+        chosen = np.ones(structure.shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
+        return chosen, structure[chosen]
+    if footprint is not None:
+        return np.asarray(plain_values(footprint), bool), None
+    return np.ones(tuple(int(n) for n in each_of(size, ndim)), bool), None
+
+
+@made
+def grey_erosion(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
+    cval: float = 0.0, origin: Any = 0,
+) -> Any:  # fmt: skip
+    """The least of the elements around each, above a structure."""
+    image = image_of(input)
+    chosen, heights = _element(size, footprint, structure, image.ndim)
+    elements = _surroundings(image, None, chosen, mode, cval, origin)
+    return (elements if heights is None else elements - heights).min(-1)
+
+
+@made
+def grey_dilation(
+    input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
+    cval: float = 0.0, origin: Any = 0,
+) -> Any:  # fmt: skip
+    """The greatest of the elements around each, with a structure on top."""
+    image = image_of(input)
+    chosen, heights = _element(size, footprint, structure, image.ndim)
+    backwards = (slice(None, None, -1),) * image.ndim
+    origins = [-int(shift) - (1 - extent % 2) for shift, extent in zip(each_of(origin, image.ndim), chosen.shape)]
+    elements = _surroundings(image, None, chosen[backwards], mode, cval, origins)
+    return (elements if heights is None else elements + heights[::-1]).max(-1)
+
+
+def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
+    """A combination of erosion and dilation."""
+
+    def filter(
+        input: Any, size: Any = None, footprint: Any = None, structure: Any = None, mode: Any = "reflect",
+        cval: float = 0.0, origin: Any = 0,
+    ) -> Any:  # fmt: skip
+        options = {"size": size, "footprint": footprint, "structure": structure, "mode": mode, "cval": cval,
+                   "origin": origin}  # fmt: skip
+
+        def eroded(image: Any) -> Any:
+            return MADE["grey_erosion"](image, **options)
+
+        def dilated(image: Any) -> Any:
+            return MADE["grey_dilation"](image, **options)
+
+        return compose(image_of(input), eroded, dilated)
+
+    filter.__name__, filter.__doc__ = name, doc
+    made(filter)
+
+
+_composed("grey_opening", "Erosion, then dilation.", lambda x, erode, dilate: dilate(erode(x)))
+_composed("grey_closing", "Dilation, then erosion.", lambda x, erode, dilate: erode(dilate(x)))
+_composed("morphological_gradient", "Dilation less erosion.", lambda x, erode, dilate: dilate(x) - erode(x))
+_composed("morphological_laplace", "Both differences.", lambda x, erode, dilate: dilate(x) + erode(x) - x * 2)
+_composed("white_tophat", "What opening takes away.", lambda x, erode, dilate: x - dilate(erode(x)))
+_composed("black_tophat", "What closing adds.", lambda x, erode, dilate: erode(dilate(x)) - x)
+
+
+# -- of any function ---------------------------------------------------------------------------------------------------
+
+
+@made
+def generic_filter(
+    input: Any, function: Callable[..., Any], size: Any = None, footprint: Any = None, mode: Any = "reflect",
+    cval: float = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None,
+) -> Any:  # fmt: skip
+    """A function of the elements around each."""
+    elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
+    flat = elements.reshape(-1, elements.shape[-1])
+    found = [image_of(function(each, *extra_arguments, **(extra_keywords or {}))) for each in flat]
+    return np.stack(found).reshape(elements.shape[:-1])
+
+
+@made
+def generic_laplace(
+    input: Any, derivative2: Callable[..., Any], mode: Any = "reflect", cval: float = 0.0, extra_arguments: Any = (),
+    extra_keywords: Any = None,
+) -> Any:  # fmt: skip
+    """The sum of second derivatives along all dimensions, by a function that gives them."""
+    image, total = image_of(input), 0.0
+    for axis in range(image.ndim):
+        total = total + derivative2(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
+    return total
+
+
+@made
+def generic_gradient_magnitude(
+    input: Any, derivative: Callable[..., Any], mode: Any = "reflect", cval: float = 0.0, extra_arguments: Any = (),
+    extra_keywords: Any = None,
+) -> Any:  # fmt: skip
+    """The length of the gradient, by a function that gives derivatives along a dimension."""
+    image, total = image_of(input), 0.0
+    for axis in range(image.ndim):
+        slope = derivative(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
+        total = total + slope * slope
+    return np.sqrt(total)
+
+
+@made
+def gaussian_laplace(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
+    """The sum of second derivatives of a Gaussian along all dimensions."""
+    return _derivatives(image_of(input), sigma, 2, mode, cval, kwargs.get("kwargs", kwargs), lambda part: part)
+
+
+@made
+def gaussian_gradient_magnitude(
+    input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any
+) -> Any:
+    """The length of the gradient, by derivatives of a Gaussian."""
+    options = kwargs.get("kwargs", kwargs)
+    return np.sqrt(_derivatives(image_of(input), sigma, 1, mode, cval, options, lambda part: part * part))
+
+
+def _derivatives(
+    image: Any, sigma: Any, order: int, mode: Any, cval: float, options: dict[str, Any], of: Callable[[Any], Any]
+) -> Any:
+    """The sum over all dimensions of a function of derivatives of a Gaussian."""
+    total: Any = 0.0
+    for axis in range(image.ndim):
+        orders = [0] * image.ndim
+        orders[axis] = order
+        total = total + of(MADE["gaussian_filter"](image, sigma, orders, None, mode, cval, **options))
+    return total

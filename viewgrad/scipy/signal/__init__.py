@@ -1,0 +1,23 @@
+"""`scipy.signal` for tensors: convolutions, filters, spectra and systems; windows are SciPy's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import scipy.signal  # type: ignore[import-untyped]
+
+from ...numpy.namespace import filled, public_names
+from . import convolutions, designs, filtering, responses, spectra, systems
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+MADE: dict[str, Any] = {
+    name: function
+    for module in (convolutions, designs, filtering, responses, spectra, systems)
+    for name, function in module.MADE.items()
+}
+globals().update(filled(scipy.signal, MADE, frozenset(), {}))
+__all__ = public_names(scipy.signal)

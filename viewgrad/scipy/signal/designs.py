@@ -1,0 +1,178 @@
+"""Designs of filters: from analog prototypes, by transforms of their frequencies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.signal  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import plain_values
+from ..making import floating, maker, numbers
+from .systems import MADE as SYSTEMS
+from .systems import normalized
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.signal, MADE)
+
+
+# -- transforms of frequency -------------------------------------------------------------------------------------------
+
+
+def _ends(z: Any, p: Any) -> int:
+    return int(p.shape[0] - z.shape[0])
+
+
+def _product(values: Any) -> Any:
+    return np.prod(values) if values.shape[0] else 1.0
+
+
+def _real(value: Any) -> Any:
+    return value.real if hasattr(value, "dtype") and value.dtype.kind == "c" else value
+
+
+@made
+def bilinear_zpk(z: Any, p: Any, k: Any, fs: Any) -> Any:
+    """Zeros, poles and gain in discrete time."""
+    z, p, k = floating(z), floating(p), numbers(k)
+    twice = 2.0 * numbers(fs)
+    there = (twice + z) / (twice - z)
+    zeros = np.concatenate([there, -np.ones(_ends(z, p))])
+    return zeros, (twice + p) / (twice - p), k * _real(_product(twice - z) / _product(twice - p))
+
+
+@made
+def lp2lp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
+    """A low-pass filter of another frequency."""
+    z, p, wo = floating(z), floating(p), numbers(wo)
+    return wo * z, wo * p, numbers(k) * wo ** _ends(z, p)
+
+
+@made
+def lp2hp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0) -> Any:
+    """A high-pass filter from a low-pass filter."""
+    z, p, wo = floating(z), floating(p), numbers(wo)
+    zeros = np.concatenate([wo / z, np.zeros(_ends(z, p))])
+    return zeros, wo / p, numbers(k) * _real(_product(-z) / _product(-p))
+
+
+def _pair(values: Any, wo: Any) -> Any:
+    """Both frequencies that a band has for one of a low-pass filter."""
+    values = values.astype(complex)
+    root = np.sqrt(values * values - wo * wo)
+    return np.concatenate([values + root, values - root])
+
+
+@made
+def lp2bp_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
+    """A band-pass filter from a low-pass filter."""
+    z, p, wo, bw = floating(z), floating(p), numbers(wo), numbers(bw)
+    zeros = np.concatenate([_pair(z * bw / 2, wo), np.zeros(_ends(z, p))])
+    return zeros, _pair(p * bw / 2, wo), numbers(k) * bw ** _ends(z, p)
+
+
+@made
+def lp2bs_zpk(z: Any, p: Any, k: Any, wo: Any = 1.0, bw: Any = 1.0) -> Any:
+    """A band-stop filter from a low-pass filter."""
+    z, p, wo, bw = floating(z), floating(p), numbers(wo), numbers(bw)
+    ones = np.ones(_ends(z, p))
+    zeros = np.concatenate([_pair(bw / 2 / z, wo), 1j * wo * ones, -1j * wo * ones])
+    return zeros, _pair(bw / 2 / p, wo), numbers(k) * _real(_product(-z) / _product(-p))
+
+
+@made
+def bilinear(b: Any, a: Any, fs: Any = 1.0) -> Any:
+    """Numerator and denominator in discrete time."""
+    b, a = floating(b), floating(a)
+    order = max(b.shape[0], a.shape[0]) - 1
+    twice = 2.0 * numbers(fs)
+
+    def moved(coefficients: Any) -> Any:
+        total: Any = 0.0
+        for power in range(coefficients.shape[0]):
+            part = np.ones(1)
+            for _ in range(power):
+                part = np.convolve(part, [1.0, -1.0])
+            for _ in range(order - power):
+                part = np.convolve(part, [1.0, 1.0])
+            total = total + coefficients[coefficients.shape[0] - 1 - power] * twice**power * part
+        return total
+
+    return normalized(moved(b), moved(a))
+
+
+# -- designs -----------------------------------------------------------------------------------------------------------
+
+
+@made
+def iirfilter(
+    N: int, Wn: Any, rp: Any = None, rs: Any = None, btype: str = "band", analog: bool = False,
+    ftype: str = "butter", output: str = "ba", fs: Any = None,
+) -> Any:  # fmt: skip
+    """A filter of a given order, whose gradients flow to its frequencies."""
+    kind = {"band": "bandpass", "pass": "bandpass", "bp": "bandpass", "bands": "bandstop", "stop": "bandstop",
+            "bs": "bandstop", "low": "lowpass", "l": "lowpass", "lp": "lowpass", "high": "highpass", "h": "highpass",
+            "hp": "highpass"}.get(btype.lower(), btype.lower())  # fmt: skip
+    frequencies = np.atleast_1d(floating(Wn)) * (1.0 if fs is None else 2.0 / fs)
+    prototypes = {
+        "butter": (scipy.signal.buttap, ()), "cheby1": (scipy.signal.cheb1ap, (rp,)),
+        "cheby2": (scipy.signal.cheb2ap, (rs,)), "ellip": (scipy.signal.ellipap, (rp, rs)),
+        "bessel": (scipy.signal.besselap, ()),
+    }  # fmt: skip
+    if ftype not in prototypes:
+        raise lost("scipy.signal.iirfilter", "of tensors with a history its type is " + ", ".join(prototypes))
+    prototype, ripples = prototypes[ftype]
+    zpk = prototype(N, *(float(plain_values(each)) for each in ripples))
+    warped = frequencies if analog else 4.0 * np.tan(math.pi * frequencies / 2.0)
+    if kind in ("lowpass", "highpass"):
+        zpk = MADE["lp2lp_zpk" if kind == "lowpass" else "lp2hp_zpk"](*zpk, wo=warped[0])
+    else:
+        width, centre = warped[1] - warped[0], np.sqrt(warped[0] * warped[1])
+        zpk = MADE["lp2bp_zpk" if kind == "bandpass" else "lp2bs_zpk"](*zpk, wo=centre, bw=width)
+    zpk = zpk if analog else MADE["bilinear_zpk"](*zpk, fs=2.0)
+    return zpk if output == "zpk" else SYSTEMS["zpk2tf" if output == "ba" else "zpk2sos"](*zpk)
+
+
+@made
+def butter(N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None) -> Any:
+    """Butterworth's filter."""
+    return MADE["iirfilter"](N, Wn, None, None, btype, analog, "butter", output, fs)
+
+
+@made
+def cheby1(
+    N: int, rp: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
+) -> Any:
+    """Chebyshev's filter with ripples in the pass band."""
+    return MADE["iirfilter"](N, Wn, rp, None, btype, analog, "cheby1", output, fs)
+
+
+@made
+def cheby2(
+    N: int, rs: Any, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
+) -> Any:
+    """Chebyshev's filter with ripples in the stop band."""
+    return MADE["iirfilter"](N, Wn, None, rs, btype, analog, "cheby2", output, fs)
+
+
+def _resonator(name: str, notch: bool) -> None:
+    def resonator(w0: Any, Q: Any, fs: Any = 2.0) -> Any:
+        centre = 2 * math.pi * numbers(w0) / fs
+        width = np.tan(centre / numbers(Q) / 2.0)
+        gain = 1.0 / (1.0 + width)
+        middle = -2.0 * np.cos(centre)
+        one, zero = gain * 0.0 + 1.0, gain * 0.0
+        b = gain * np.stack([one, middle, one]) if notch else (1.0 - gain) * np.stack([one, zero, -one])
+        return b, np.stack([one, gain * middle, 2.0 * gain - 1.0])
+
+    resonator.__name__ = name
+    resonator.__doc__ = f"`scipy.signal.{name}`, differentiable in its frequency and its quality."
+    made(resonator)
+
+
+_resonator("iirnotch", True)
+_resonator("iirpeak", False)

@@ -1,0 +1,344 @@
+"""Filters of samples: smoothing, resampling, ordering, forwards and backwards; and waves of given shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.signal  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import as_argument, plain_values
+from .. import ndimage
+from ..making import floating, maker, numbers
+from .convolutions import MADE as CONVOLUTIONS
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.signal, MADE)
+
+
+def _along(x: Any, axis: int) -> Any:
+    return np.moveaxis(floating(x), axis, -1)
+
+
+def _convolved(x: Any, h: Any) -> Any:
+    """Samples along the last dimension convolved with coefficients, in full."""
+    size = h.shape[0]
+    padded: Any = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(size - 1, size - 1)])
+    return padded.unfold(-1, size) @ h[::-1]
+
+
+# -- smoothing ---------------------------------------------------------------------------------------------------------
+
+
+@made
+def savgol_filter(
+    x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1,
+    mode: str = "interp", cval: float = 0.0,
+) -> Any:  # fmt: skip
+    """The values, or derivatives, of polynomials that fit the samples around each best."""
+    coefficients = scipy.signal.savgol_coeffs(window_length, polyorder, deriv, delta)
+    if mode != "interp":
+        return ndimage.convolve1d(floating(x), coefficients, axis, None, mode, cval)
+    x = _along(x, axis)
+    if window_length > x.shape[-1]:
+        raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
+    half = window_length // 2
+    fitted = scipy.signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, 0)
+    middle = (x.unfold(-1, window_length) @ coefficients[::-1])[..., 1 - window_length % 2 :]
+    ends = fitted[:half].T, fitted[window_length - half :].T
+    parts = [x[..., :window_length] @ ends[0], middle, x[..., -window_length:] @ ends[1]]
+    return np.moveaxis(np.concatenate(parts, -1), -1, axis)
+
+
+@made
+def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
+    """A filter that smooths where the variance is that of noise."""
+    im = floating(im)
+    sizes = np.broadcast_to(3 if mysize is None else np.asarray(plain_values(mysize)), (im.ndim,))
+    weights = np.ones(tuple(int(size) for size in sizes)) / np.prod(sizes)
+    mean = CONVOLUTIONS["correlate"](im, weights, "same")
+    variance = CONVOLUTIONS["correlate"](im * im, weights, "same") - mean * mean
+    level = variance.mean() if noise is None else numbers(noise)
+    return np.where(plain_values(variance) < plain_values(level), mean, mean + (im - mean) * (1 - level / variance))
+
+
+@made
+def medfilt(volume: Any, kernel_size: Any = None) -> Any:
+    """The median of the samples around each, with zeros beyond the ends."""
+    volume = floating(volume)
+    sizes = np.broadcast_to(3 if kernel_size is None else np.asarray(plain_values(kernel_size)), (volume.ndim,))
+    if np.any(sizes % 2 == 0):
+        raise ValueError("Each element of kernel_size should be odd.")
+    return ndimage.median_filter(volume, tuple(int(size) for size in sizes), mode="constant")
+
+
+@made
+def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
+    """The median of the elements around each of a matrix, with zeros beyond its edges."""
+    return MADE["medfilt"](input, kernel_size)
+
+
+@made
+def order_filter(a: Any, domain: Any, rank: int) -> Any:
+    """Of the samples around each the one of a given rank, with zeros beyond the ends."""
+    return ndimage.rank_filter(floating(a), int(rank), footprint=np.asarray(plain_values(domain)) != 0, mode="constant")
+
+
+@made
+def sosfilt_zi(sos: Any) -> Any:
+    """The state of a cascade that has been fed with ones for ever."""
+    sos = floating(sos)
+    states, scale = [], 1.0
+    for section in sos:
+        b, a = section[:3], section[3:]
+        states.append(scale * CONVOLUTIONS["lfilter_zi"](b, a))
+        scale = scale * (b.sum() / a.sum())
+    return np.stack(states)
+
+
+def _lengthened(x: Any, count: int, kind: Any) -> Any:
+    if not count:
+        return x
+    left, right = x[..., count:0:-1], x[..., -2 : -(count + 2) : -1]
+    first, last = x[..., :1], x[..., -1:]
+    if kind == "odd":
+        left, right = 2 * first - left, 2 * last - right
+    elif kind == "constant":
+        left, right = first.broadcast_to(left.shape), last.broadcast_to(right.shape)
+    elif kind != "even":
+        raise ValueError(f"padtype must be 'even', 'odd', 'constant', or None, but is {kind!r}.")
+    return np.concatenate([left, x, right], -1)
+
+
+@made
+def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
+    """A cascade applied forwards and backwards, so that nothing is shifted."""
+    sos, x = floating(sos), _along(x, axis)
+    plain = plain_values(sos)
+    size = 2 * len(plain) + 1 - min((plain[:, 2] == 0).sum(), (plain[:, 5] == 0).sum())
+    edge = 0 if padtype is None else int(size) * 3 if padlen is None else int(padlen)
+    if x.shape[-1] <= edge:
+        raise ValueError(f"The length of the input vector x must be greater than padlen, which is {edge}.")
+    y = _lengthened(x, edge, padtype)
+    state = MADE["sosfilt_zi"](sos)
+    state = state.reshape((len(plain), *(1,) * (x.ndim - 1), 2))
+    for _ in range(2):
+        y = CONVOLUTIONS["sosfilt"](sos, y, -1, state * y[..., :1])[0][..., ::-1]
+    return np.moveaxis(y[..., edge : y.shape[-1] - edge], -1, axis)
+
+
+@made
+def deconvolve(signal: Any, divisor: Any) -> Any:
+    """The quotient and the remainder of two series as polynomials."""
+    top, bottom = np.atleast_1d(floating(signal)), np.atleast_1d(floating(divisor))
+    n, d = top.shape[0], bottom.shape[0]
+    if d > n:
+        return numbers(np.zeros(0)), top
+    pulse = np.zeros(n - d + 1)
+    pulse[0] = 1
+    quotient = CONVOLUTIONS["lfilter"](top, bottom, pulse)
+    return quotient, top - np.convolve(bottom, quotient)
+
+
+@made
+def lfiltic(b: Any, a: Any, y: Any, x: Any = None) -> Any:
+    """The state of a filter that has had given output and input."""
+    b, a, y = (np.atleast_1d(floating(each)) for each in (b, a, y))
+    b, a = b / a[0], a / a[0]
+    top, bottom = b.shape[0] - 1, a.shape[0] - 1
+    size = max(top, bottom)
+    x = numbers(np.zeros(top)) if x is None else floating(x)
+    rows = []
+    for place in range(size):
+        total: Any = b[0] * 0.0
+        for k in range(place + 1, size + 1):
+            if k <= top and k - place - 1 < x.shape[0]:
+                total = total + b[k] * x[k - place - 1]
+            if k <= bottom and k - place - 1 < y.shape[0]:
+                total = total - a[k] * y[k - place - 1]
+        rows.append(total)
+    return np.stack(rows) if rows else numbers(np.zeros(0))
+
+
+# -- resampling --------------------------------------------------------------------------------------------------------
+
+
+@made
+def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
+    """Samples with zeros between them, filtered, and of those each so many."""
+    if mode != "constant" or cval:
+        raise lost("scipy.signal.upfirdn", "of tensors with a history it takes zeros beyond the ends")
+    h, x, up, down = floating(h), _along(x, axis), int(up), int(down)
+    if up > 1:
+        zeros = np.zeros((*x.shape, up - 1))
+        x = np.concatenate([x[..., None], zeros], -1).reshape((*x.shape[:-1], -1))[..., : (x.shape[-1] - 1) * up + 1]
+    return np.moveaxis(_convolved(x, h)[..., ::down], -1, axis)
+
+
+@made
+def resample_poly(
+    x: Any, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant",
+    cval: Any = None,
+) -> Any:  # fmt: skip
+    """Samples at another rate, by a filter of finite length."""
+    if padtype != "constant" or cval:
+        raise lost("scipy.signal.resample_poly", "of tensors with a history it takes zeros beyond the ends")
+    x = floating(x)
+    common = math.gcd(int(up), int(down))
+    up, down = int(up) // common, int(down) // common
+    if up == down == 1:
+        return x * 1.0
+    count = -(-x.shape[axis] * up // down)
+    if isinstance(window, (list, np.ndarray)) or hasattr(window, "grad_fn"):
+        h = floating(window)
+        half = (h.shape[0] - 1) // 2
+    else:
+        half = 10 * max(up, down)
+        h = numbers(scipy.signal.firwin(2 * half + 1, 1.0 / max(up, down), window=window))
+    before = down - half % down
+    skipped, after = (half + before) // down, 0
+    while ((x.shape[axis] - 1) * up + h.shape[0] + before + after - 1) // down + 1 < count + skipped:
+        after += 1
+    h = np.concatenate([np.zeros(before), h * up, np.zeros(after)])
+    y = np.moveaxis(MADE["upfirdn"](h, x, up, down, axis), axis, -1)
+    return np.moveaxis(y[..., skipped : skipped + count], -1, axis)
+
+
+@made
+def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
+    """One of so many samples, after a filter against aliasing."""
+    x = _along(x, axis)
+    if ftype == "iir":
+        sos = scipy.signal.cheby1(8 if n is None else n, 0.05, 0.8 / q, output="sos")
+        y = (MADE["sosfiltfilt"] if zero_phase else CONVOLUTIONS["sosfilt"])(sos, x)[..., ::q]
+    elif ftype == "fir":
+        taps = scipy.signal.firwin((20 * q if n is None else n) + 1, 1.0 / q, window="hamming")
+        if zero_phase:
+            y = MADE["resample_poly"](x, 1, q, -1, taps)
+        else:
+            y = MADE["upfirdn"](taps, x, 1, q)[..., : -(-x.shape[-1] // q)]
+    else:
+        raise lost("scipy.signal.decimate", "of tensors with a history its filter is 'iir' or 'fir'")
+    return np.moveaxis(y, -1, axis)
+
+
+@made
+def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
+    """Samples at another rate, by their Fourier transform."""
+    if window is not None or domain != "time":
+        raise lost("scipy.signal.resample", "of tensors with a history it takes no window, and samples in time")
+    x = _along(x, axis)
+    count, kept = x.shape[-1], min(int(num), x.shape[-1])
+    found: Any
+    if x.dtype.kind == "c":
+        whole = np.fft.fft(x)
+        high, low = (kept + 1) // 2, (kept - 1) // 2
+        middle = whole[..., kept // 2 : kept // 2 + 1]
+        if kept % 2 == 0:
+            other = whole[..., count - kept // 2 : count - kept // 2 + 1]
+            middle = middle if num == count else middle + other if num < count else middle * 0.5
+        parts = [whole[..., :high]]
+        zeros = np.zeros((*x.shape[:-1], max(int(num) - kept - (kept % 2 == 0 and num > count), 0)))
+        parts += [middle] if kept % 2 == 0 else []
+        parts += [zeros]
+        parts += [middle] if kept % 2 == 0 and num > count else []
+        parts += [whole[..., count - low :]] if low else []
+        found = np.fft.ifft(np.concatenate(parts, -1))
+    else:
+        half = np.fft.rfft(x)[..., : kept // 2 + 1]
+        if kept % 2 == 0 and num != count:
+            scale = np.ones(kept // 2 + 1)
+            scale[-1] = 2.0 if num < count else 0.5
+            half = half * scale
+        found = np.fft.irfft(half, int(num))
+    y = np.moveaxis(found * (num / count), -1, axis)
+    if t is None:
+        return y
+    t = floating(t)
+    return y, np.arange(int(num)) * (t[1] - t[0]) * count / float(num) + t[0]
+
+
+# -- peaks, which are whole numbers ------------------------------------------------------------------------------------
+
+
+def _detached(value: Any) -> Any:
+    value = as_argument(value)
+    return value.detach() if hasattr(value, "detach") else value
+
+
+def _of_places(name: str) -> None:
+    def places(*args: Any, **kwargs: Any) -> Any:
+        return MADE[name](*map(_detached, args), **{key: _detached(value) for key, value in kwargs.items()})
+
+    places.__name__ = name
+    places.__doc__ = f"`scipy.signal.{name}`: places, through which nothing flows."
+    made(places)
+
+
+for _name in ("find_peaks", "find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema", "peak_prominences",
+              "peak_widths"):  # fmt: skip
+    _of_places(_name)
+
+
+# -- waves -------------------------------------------------------------------------------------------------------------
+
+
+@made
+def sawtooth(t: Any, width: Any = 1) -> Any:
+    """A wave that rises and falls along straight lines."""
+    t, width = floating(t), numbers(width) * 1.0
+    phase = t - 2 * math.pi * np.floor(plain_values(t) / (2 * math.pi))
+    rising = plain_values(phase) < plain_values(width) * 2 * math.pi
+    up = phase / (math.pi * np.where(rising, width, 1.0)) - 1
+    down = (math.pi * (width + 1) - phase) / (math.pi * np.where(rising, 1.0, 1 - width))
+    return np.where(rising, up, down)
+
+
+@made
+def chirp(
+    t: Any, f0: Any, t1: Any, f1: Any, method: str = "linear", phi: Any = 0, vertex_zero: bool = True, *,
+    complex: bool = False,
+) -> Any:  # fmt: skip
+    """A cosine whose frequency changes from one to another."""
+    t, f0, t1, f1 = (numbers(each) * 1.0 for each in (t, f0, t1, f1))
+    if method in ("linear", "lin", "li"):
+        phase = 2 * math.pi * (f0 * t + 0.5 * (f1 - f0) / t1 * t * t)
+    elif method in ("quadratic", "quad", "q"):
+        beta = (f1 - f0) / t1**2
+        rise = f0 * t + beta * t**3 / 3 if vertex_zero else f1 * t + beta * ((t1 - t) ** 3 - t1**3) / 3
+        phase = 2 * math.pi * rise
+    elif method in ("logarithmic", "log", "lo"):
+        ratio = np.log(f1 / f0)
+        phase = 2 * math.pi * f0 * (t1 / ratio) * np.expm1(t / t1 * ratio)
+    elif method in ("hyperbolic", "hyp"):
+        singular = -f1 * t1 / (f0 - f1)
+        phase = 2 * math.pi * (-singular * f0) * np.log(np.abs(1 - t / singular))
+    else:
+        raise ValueError(f"method must be 'linear', 'quadratic', 'logarithmic', or 'hyperbolic', but is {method!r}")
+    angle = phase + numbers(phi) * (math.pi / 180)
+    return np.exp(1j * angle) if complex else np.cos(angle)
+
+
+@made
+def gausspulse(
+    t: Any, fc: Any = 1000, bw: Any = 0.5, bwr: Any = -6, tpr: Any = -60, retquad: bool = False, retenv: bool = False
+) -> Any:
+    """A cosine under a Gaussian."""
+    t, fc, bw = (numbers(each) * 1.0 for each in (t, fc, bw))
+    decay = -((math.pi * fc * bw) ** 2) / (4.0 * math.log(10.0 ** (bwr / 20.0)))
+    envelope = np.exp(-decay * t * t)
+    parts = [envelope * np.cos(2 * math.pi * fc * t)]
+    parts += [envelope * np.sin(2 * math.pi * fc * t)] if retquad else []
+    parts += [envelope] if retenv else []
+    return tuple(parts) if len(parts) > 1 else parts[0]
+
+
+@made
+def gauss_spline(x: Any, n: int) -> Any:
+    """The Gaussian that is like a spline of a given degree."""
+    width = (n + 1) / 12.0
+    return np.exp(floating(x) ** 2 / (-2 * width)) / math.sqrt(2 * math.pi * width)

@@ -1,0 +1,130 @@
+"""Responses of filters to frequencies, and delays of groups."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.signal  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import as_tensors, plain_values
+from ..making import floating, maker, numbers
+from .systems import MADE as SYSTEMS
+from .systems import state_space
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.signal, MADE)
+
+
+def _frequencies(worN: Any, whole: bool, fs: Any, include_nyquist: bool = False) -> Any:
+    """The frequencies that SciPy chooses, or those that are given, as a tensor."""
+    if worN is None or np.ndim(plain_values(worN)) == 0:
+        count = 512 if worN is None else int(plain_values(worN))
+        plain = scipy.signal.freqz([1.0], 1, count, whole, fs=fs, include_nyquist=include_nyquist)
+        return as_tensors(np.array(plain[0]))
+    return floating(worN)
+
+
+def _at(coefficients: Any, inverse: Any) -> Any:
+    """A polynomial in the inverse of z, of coefficients that stand along the first dimension."""
+    total: Any = 0.0
+    for place in range(coefficients.shape[0] - 1, -1, -1):
+        total = total * inverse + coefficients[place]
+    return total
+
+
+@made
+def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, plot: Any = None, fs: Any = 2 * math.pi,
+          include_nyquist: bool = False) -> Any:  # fmt: skip
+    """Frequencies and the response of a digital filter to them."""
+    b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
+    if b.ndim > 1 or a.ndim > 1 or plot is not None:
+        raise lost("scipy.signal.freqz", "of tensors with a history the coefficients have one dimension")
+    w = _frequencies(worN, whole, fs, include_nyquist)
+    inverse = np.exp(-1j * w * (2 * math.pi / fs))
+    return w, _at(b, inverse) / _at(a, inverse)
+
+
+def _of_roots(roots: Any, at: Any) -> Any:
+    total: Any = 1.0
+    for place in range(roots.shape[0]):
+        total = total * (at - roots[place])
+    return total
+
+
+@made
+def freqz_zpk(z: Any, p: Any, k: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
+    """Frequencies and the response of a digital filter of given zeros and poles."""
+    w = _frequencies(worN, whole, fs)
+    at = np.exp(1j * w * (2 * math.pi / fs))
+    return w, numbers(k) * _of_roots(floating(z), at) / _of_roots(floating(p), at)
+
+
+def _cascade(name: str) -> None:
+    def response(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
+        w, total = None, 1.0
+        for section in floating(sos):
+            w, h = MADE["freqz"](section[:3], section[3:], worN, whole, None, fs)
+            total = total * h
+        return w, total
+
+    response.__name__ = name
+    response.__doc__ = "Frequencies and the response of a cascade."
+    made(response)
+
+
+for _name in ("sosfreqz", "freqz_sos"):
+    if hasattr(scipy.signal, _name):
+        _cascade(_name)
+
+
+def _analog(scipys: Any, parts: Any, worN: Any) -> Any:
+    if worN is None or np.ndim(plain_values(worN)) == 0:
+        count = 200 if worN is None else int(plain_values(worN))
+        return as_tensors(np.array(scipys(*(np.array(plain_values(numbers(each))) for each in parts), worN=count)[0]))
+    return floating(worN)
+
+
+@made
+def freqs(b: Any, a: Any, worN: Any = 200, plot: Any = None) -> Any:
+    """Frequencies and the response of an analog filter to them."""
+    w = _analog(scipy.signal.freqs, (b, a), worN)
+    b, a, s = np.atleast_1d(floating(b)), np.atleast_1d(floating(a)), 1j * w
+    return w, _at(b[::-1], s) / _at(a[::-1], s)
+
+
+@made
+def freqs_zpk(z: Any, p: Any, k: Any, worN: Any = 200) -> Any:
+    """Frequencies and the response of an analog filter of given zeros and poles."""
+    w = _analog(scipy.signal.freqs_zpk, (z, p, k), worN)
+    return w, numbers(k) * _of_roots(floating(z), 1j * w) / _of_roots(floating(p), 1j * w)
+
+
+@made
+def freqresp(system: Any, w: Any = None, n: int = 10000) -> Any:
+    """Frequencies and the response of a system to them."""
+    num, den = SYSTEMS["ss2tf"](*state_space(system)) if len(system) != 2 else system
+    num = floating(num)
+    return MADE["freqs"](num[0] if num.ndim > 1 else num, den, n if w is None else w)
+
+
+@made
+def bode(system: Any, w: Any = None, n: int = 100) -> Any:
+    """Frequencies, the magnitude in decibels and the phase in degrees."""
+    w, y = MADE["freqresp"](system, w, n)
+    return w, 20.0 * np.log10(np.abs(y)), np.unwrap(np.angle(y)) * (180.0 / math.pi)
+
+
+@made
+def group_delay(system: Any, w: Any = 512, whole: bool = False, fs: Any = 2 * math.pi) -> Any:
+    """Frequencies and the delays of groups of waves in a digital filter."""
+    b, a = (np.atleast_1d(floating(each)) for each in system)
+    w = _frequencies(w, whole, fs)
+    c = np.convolve(b, a[::-1].conj())
+    inverse = np.exp(-1j * w * (2 * math.pi / fs))
+    found = _at(c * np.arange(c.shape[0]), inverse) / _at(c, inverse)
+    return w, found.real - (a.shape[0] - 1)

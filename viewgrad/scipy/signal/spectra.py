@@ -1,0 +1,303 @@
+"""Spectra of samples: by segments of them, at uneven times, and on arcs of the complex plane."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.signal  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import as_tensors, carries_history, plain_values
+from ..making import floating, maker, numbers
+from .convolutions import MADE as CONVOLUTIONS
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.signal, MADE)
+BOUNDARIES: Final = {"even": "reflect", "constant": "edge", "zeros": "constant"}
+
+
+def _extended(x: Any, count: int, boundary: Any) -> Any:
+    """Samples with some more at both ends of the last dimension."""
+    if boundary is None or not count:
+        return x
+    if boundary == "odd":
+        left, right = x[..., count:0:-1], x[..., -2 : -(count + 2) : -1]
+        return np.concatenate([2 * x[..., :1] - left, x, 2 * x[..., -1:] - right], -1)
+    return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(count, count)], BOUNDARIES[boundary])  # type: ignore[call-overload]
+
+
+class Segments:
+    """How samples are taken apart and transformed.
+
+    Arguments:
+        x: the samples, along the last dimension.
+        fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling: as SciPy has them.
+    """
+
+    def __init__(
+        self, x: Any, fs: Any, window: Any, nperseg: Any, noverlap: Any, nfft: Any, detrend: Any,
+        return_onesided: bool, scaling: str,
+    ) -> None:  # fmt: skip
+        count = x.shape[-1]
+        given = not (isinstance(window, (str, tuple)))
+        size = len(window) if given else 256 if nperseg is None else int(nperseg)
+        self.size = size if given else min(size, count)
+        self.window = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, self.size)
+        self.overlap = self.size // 2 if noverlap is None else int(noverlap)
+        if self.overlap >= self.size:
+            raise ValueError("noverlap must be less than nperseg.")
+        self.nfft = self.size if nfft is None else int(nfft)
+        self.fs, self.detrend = fs, detrend
+        self.onesided = return_onesided and x.dtype.kind != "c"
+        squares, total = (self.window**2).sum(), self.window.sum()
+        self.scale = 1.0 / (fs * squares) if scaling in ("density", "psd") else 1.0 / total**2
+
+    @property
+    def frequencies(self) -> Any:
+        """Those of the transform."""
+        make = np.fft.rfftfreq if self.onesided else np.fft.fftfreq
+        return as_tensors(make(self.nfft, 1 / self.fs))
+
+    def transformed(self, x: Any) -> Any:
+        """The transforms of the segments, which come before the frequencies."""
+        parts = x.unfold(-1, self.size, self.size - self.overlap)
+        if self.detrend:
+            kind = self.detrend
+            parts = kind(parts) if callable(kind) else CONVOLUTIONS["detrend"](parts, -1, kind)
+        transform = np.fft.rfft if self.onesided else np.fft.fft
+        return transform(parts * self.window, self.nfft)
+
+    def times(self, length: int) -> Any:
+        """The middles of the segments."""
+        return np.arange(self.size / 2, length - self.size / 2 + 1, self.size - self.overlap) / float(self.fs)
+
+
+def _spectra(x: Any, y: Any, segments: Segments) -> Any:
+    """The products of the transforms of two series, scaled, with the frequencies before the segments."""
+    first = segments.transformed(x)
+    power = (first.conj() * (first if y is x else segments.transformed(y))) * segments.scale
+    if segments.onesided:
+        twice = np.full(power.shape[-1], 2.0)
+        twice[0] = 1.0
+        if segments.nfft % 2 == 0:
+            twice[-1] = 1.0
+        power = power * twice
+    power = power.real * 1.0 if y is x else power
+    return np.moveaxis(power, -1, -2)
+
+
+@made
+def csd(
+    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
+    nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
+    axis: int = -1, average: str = "mean",
+) -> Any:  # fmt: skip
+    """Frequencies and the cross spectrum of two series, by Welch's method."""
+    same = y is x
+    x = np.moveaxis(floating(x), axis, -1)
+    y = x if same else np.moveaxis(floating(y), axis, -1)
+    if x.shape[-1] != y.shape[-1]:
+        count = max(x.shape[-1], y.shape[-1])
+        x, y = (np.concatenate([each, np.zeros((*each.shape[:-1], count - each.shape[-1]))], -1) for each in (x, y))
+    segments = Segments(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
+    power = _spectra(x, y, segments)
+    if average == "median":
+        n = power.shape[-1]
+        terms = 2.0 * np.arange(1, (n - 1) // 2 + 1)
+        bias = 1 + float((1.0 / (terms + 1) - 1.0 / terms).sum())
+        parts = (power.real, power.imag) if power.dtype.kind == "c" else (power,)
+        medians = [np.median(part, -1) / bias for part in parts]
+        found = medians[0] + 1j * medians[1] if len(medians) > 1 else medians[0]
+    elif average == "mean":
+        found = power.mean(-1)
+    else:
+        raise ValueError(f"average must be 'median' or 'mean', got {average}")
+    return segments.frequencies, np.moveaxis(found, -1, axis)
+
+
+@made
+def welch(
+    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None, nfft: Any = None,
+    detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density", axis: int = -1,
+    average: str = "mean",
+) -> Any:  # fmt: skip
+    """Frequencies and the power spectrum of a series, by Welch's method."""
+    return MADE["csd"](x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
+
+
+@made
+def periodogram(
+    x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: Any = None, detrend: Any = "constant",
+    return_onesided: bool = True, scaling: str = "density", axis: int = -1,
+) -> Any:  # fmt: skip
+    """Frequencies and the power spectrum of a series as a whole."""
+    x = floating(x)
+    count = x.shape[axis]
+    if nfft is not None and nfft < count:
+        index = [slice(None)] * x.ndim
+        index[axis] = slice(int(nfft))
+        x, count, nfft = x[tuple(index)], int(nfft), None
+    window = "boxcar" if window is None else window
+    return MADE["csd"](x, x, fs, window, count, 0, nfft, detrend, return_onesided, scaling, axis, "mean")
+
+
+@made
+def coherence(
+    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
+    nfft: Any = None, detrend: Any = "constant", axis: int = -1,
+) -> Any:  # fmt: skip
+    """Frequencies and how far one series follows from another."""
+    options = (fs, window, nperseg, noverlap, nfft, detrend)
+    frequencies, first = MADE["welch"](x, *options, axis=axis)
+    _, second = MADE["welch"](y, *options, axis=axis)
+    _, both = MADE["csd"](x, y, *options, axis=axis)
+    return frequencies, np.abs(both) ** 2 / first / second
+
+
+MODES: Final = ("psd", "complex", "magnitude", "angle", "phase")
+
+
+@made
+def spectrogram(
+    x: Any, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: Any = None, noverlap: Any = None,
+    nfft: Any = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
+    axis: int = -1, mode: str = "psd",
+) -> Any:  # fmt: skip
+    """Frequencies, times and the spectra of segments."""
+    if mode not in MODES:
+        raise ValueError(f"unknown value for mode {mode}, must be one of {list(MODES)}")
+    if axis not in (-1, np.ndim(plain_values(x)) - 1):
+        raise lost("scipy.signal.spectrogram", "of tensors with a history the samples lie along the last dimension")
+    x = floating(x)
+    size = min(256 if nperseg is None else int(nperseg), x.shape[-1])
+    size = size if isinstance(window, (str, tuple)) else len(window)
+    overlap = size // 8 if noverlap is None else noverlap
+    segments = Segments(x, fs, window, size, overlap, nfft, detrend, return_onesided, scaling)
+    times = as_tensors(segments.times(x.shape[-1]))
+    if mode == "psd":
+        return segments.frequencies, times, _spectra(x, x, segments)
+    found = np.moveaxis(segments.transformed(x) * math.sqrt(segments.scale), -1, -2)
+    if mode == "magnitude":
+        found = np.abs(found)
+    elif mode in ("angle", "phase"):
+        found = np.angle(found)
+        found = np.unwrap(found, axis=-2) if mode == "phase" else found
+    return segments.frequencies, times, found
+
+
+@made
+def stft(
+    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = 256, noverlap: Any = None, nfft: Any = None,
+    detrend: Any = False, return_onesided: bool = True, boundary: Any = "zeros", padded: bool = True, axis: int = -1,
+    scaling: str = "spectrum",
+) -> Any:  # fmt: skip
+    """Frequencies, times and the transforms of segments."""
+    if axis not in (-1, np.ndim(plain_values(x)) - 1):
+        raise lost("scipy.signal.stft", "of tensors with a history the samples lie along the last dimension")
+    x = floating(x)
+    segments = Segments(x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
+    x = _extended(x, segments.size // 2 if boundary is not None else 0, boundary)
+    step = segments.size - segments.overlap
+    if padded:
+        more = (-(x.shape[-1] - segments.size) % step) % segments.size
+        x = np.concatenate([x, np.zeros((*x.shape[:-1], more))], -1)
+    times = segments.times(x.shape[-1]) - (segments.size / 2 / float(fs) if boundary is not None else 0.0)
+    found = segments.transformed(x) * math.sqrt(segments.scale)
+    return segments.frequencies, as_tensors(times), np.moveaxis(found, -1, -2)
+
+
+@made
+def istft(
+    Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: Any = None, noverlap: Any = None,
+    nfft: Any = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,
+    scaling: str = "spectrum",
+) -> Any:  # fmt: skip
+    """Times and the series of which transforms of segments are given."""
+    z = np.moveaxis(floating(Zxx), (freq_axis, time_axis), (-2, -1))
+    full = 2 * (z.shape[-2] - 1) if input_onesided else z.shape[-2]
+    size = full if nperseg is None else int(nperseg)
+    length = (full + 1 if input_onesided and size == full + 1 else size) if nfft is None else int(nfft)
+    overlap = size // 2 if noverlap is None else int(noverlap)
+    step, count = size - overlap, z.shape[-1]
+    given = not isinstance(window, (str, tuple))
+    weights = np.asarray(plain_values(window)) if given else scipy.signal.get_window(window, size)
+    z = np.moveaxis(z, -2, -1)
+    parts = (np.fft.irfft if input_onesided else np.fft.ifft)(z, length)[..., :size]
+    parts = parts * (weights * (weights.sum() if scaling == "spectrum" else math.sqrt(fs * (weights**2).sum())))
+    total = size + (count - 1) * step
+    x, norm = numbers(np.zeros((*parts.shape[:-2], total), parts.dtype)), np.zeros(total)
+    for place in range(count):
+        x[..., place * step : place * step + size] += parts[..., place, :]
+        norm[place * step : place * step + size] += weights**2
+    half = size // 2 if boundary else 0
+    x, norm = x[..., half : total - half], norm[half : total - half]
+    x = x / np.where(norm > 1e-10, norm, 1.0)
+    return as_tensors(np.arange(x.shape[-1]) / float(fs)), x
+
+
+# -- uneven times, and arcs --------------------------------------------------------------------------------------------
+
+
+@made
+def lombscargle(x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: Any = False, *, weights: Any = None,
+                floating_mean: bool = False) -> Any:  # fmt: skip
+    """The power of waves of given frequencies in samples at uneven times."""
+    if precenter or floating_mean or normalize == "amplitude":
+        raise lost("scipy.signal.lombscargle", "of tensors with a history it takes no mean and no amplitudes")
+    x, y, freqs = floating(x), floating(y), floating(freqs)
+    share = numbers(np.full(x.shape[0], 1.0)) if weights is None else floating(weights)
+    share = share / share.sum()
+    angles = freqs.reshape(-1)[:, None] * x
+    cosine, sine = np.cos(angles), np.sin(angles)
+    tau = 0.5 * np.arctan2(2.0 * (share * cosine * sine).sum(-1), (share * (cosine * cosine - sine * sine)).sum(-1))
+    moved = angles - tau[:, None]
+    cosine, sine = np.cos(moved), np.sin(moved)
+    of_cosine, of_sine = (share * y * cosine).sum(-1), (share * y * sine).sum(-1)
+    found = of_cosine**2 / (share * cosine * cosine).sum(-1) + of_sine**2 / (share * sine * sine).sum(-1)
+    squares = (share * y * y).sum()
+    found = found / squares if normalize else found * (x.shape[0] / 2.0)
+    return found.reshape(freqs.shape)
+
+
+@made
+def czt(x: Any, m: Any = None, w: Any = None, a: Any = 1 + 0j, *, axis: int = -1) -> Any:
+    """The values of the z-transform along a spiral."""
+    x = np.moveaxis(floating(x), axis, -1)
+    n = x.shape[-1]
+    count = n if m is None else int(m)
+    ratio = numbers(np.exp(-2j * math.pi / count) if w is None else w)
+    start = numbers(a).astype(complex)
+    places = np.arange(n)[:, None] * np.arange(count)[None, :]
+    matrix = start ** -np.arange(n).astype(float)[:, None] * _powers(ratio, places)
+    return np.moveaxis(x @ matrix, -1, axis)
+
+
+def _powers(ratio: Any, exponents: Any) -> Any:
+    return ratio.astype(complex) ** exponents.astype(float)
+
+
+@made
+def zoom_fft(x: Any, fn: Any, m: Any = None, *, fs: Any = 2, endpoint: bool = False, axis: int = -1) -> Any:
+    """The Fourier transform on a part of the frequencies."""
+    if carries_history(fn):
+        raise lost("scipy.signal.zoom_fft", "no gradient flows to the frequencies; use czt")
+    ends = np.asarray(plain_values(fn), float).reshape(-1)
+    low, high = ends if ends.size == 2 else (0.0, ends[0])
+    x = floating(x)
+    count = x.shape[axis] if m is None else int(m)
+    width = (high - low) * (count / (count - 1) if endpoint else 1.0)
+    ratio, start = np.exp(-2j * math.pi * width / (count * fs)), np.exp(2j * math.pi * low / fs)
+    return MADE["czt"](x, count, ratio, start, axis=axis)
+
+
+@made
+def vectorstrength(events: Any, period: Any) -> Any:
+    """How well events keep to a period, and at which phase."""
+    events, period = floating(events), floating(period)
+    waves = np.exp(2j * math.pi * events.reshape(-1) / period.reshape(-1, 1)).mean(-1)
+    waves = waves[0] if period.ndim == 0 else waves
+    return np.abs(waves), np.angle(waves)

@@ -1,0 +1,307 @@
+"""Linear systems: their forms, their steps in time, and their discretisation."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import scipy.signal  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import as_tensors, plain_values
+from .. import linalg
+from ..making import floating, maker, numbers
+
+__all__ = ["MADE", "characteristic", "normalized", "polynomial_of", "state_space"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.signal, MADE)
+
+
+def polynomial_of(roots: Any) -> Any:
+    """The coefficients of the polynomial with given roots; real where roots come in conjugate pairs."""
+    roots = floating(roots)
+    found: Any = numbers(np.ones(1))
+    for place in range(roots.shape[0]):
+        moved = found * roots[place]
+        found = np.concatenate([found, np.zeros(1)]) - np.concatenate([np.zeros(1), moved])
+    return found.real * 1.0 if np.isrealobj(np.poly(plain_values(roots))) and found.dtype.kind == "c" else found
+
+
+def characteristic(a: Any) -> Any:
+    """The coefficients of a matrix's characteristic polynomial, by Faddeev's and LeVerrier's recurrence."""
+    size = a.shape[0]
+    coefficients, product = [numbers(1.0)], np.eye(size)
+    for k in range(1, size + 1):
+        product = a @ product
+        coefficients.append(-np.trace(product) / k)
+        product = product + coefficients[-1] * np.eye(size)
+    return np.stack([each * 1.0 for each in coefficients])
+
+
+def normalized(b: Any, a: Any) -> tuple[Any, Any]:
+    """Coefficients divided by the first of the denominator, without zeros that lead the numerator."""
+    b, a = floating(b), np.atleast_1d(floating(a))
+    a = a[int(np.argmax(plain_values(a) != 0)) :]
+    if b.ndim < 2:
+        b = np.atleast_1d(b)
+        lead = plain_values(b) != 0
+        b = b[int(np.argmax(lead)) if lead.any() else b.shape[0] - 1 :]
+    return b / a[0], a / a[0]
+
+
+@made
+def normalize(b: Any, a: Any) -> Any:
+    """Coefficients divided by the first of the denominator."""
+    return normalized(b, a)
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+
+
+@made
+def zpk2tf(z: Any, p: Any, k: Any) -> Any:
+    """Numerator and denominator from zeros, poles and gain."""
+    return numbers(k) * polynomial_of(z), polynomial_of(p)
+
+
+@made
+def tf2zpk(b: Any, a: Any) -> Any:
+    """Zeros, poles and gain from numerator and denominator."""
+    b, a = normalized(b, a)
+    return np.roots(b / b[0]), np.roots(a), b[0]
+
+
+@made
+def tf2ss(num: Any, den: Any) -> Any:
+    """The controller canonical form of a transfer function."""
+    num, den = normalized(num, den)
+    num = np.atleast_2d(num)
+    order = den.shape[0]
+    if num.shape[-1] > order:
+        raise ValueError("Improper transfer function. `num` is longer than `den`.")
+    num = np.concatenate([np.zeros((num.shape[0], order - num.shape[1])), num], -1)
+    d = num[:, :1]
+    if order == 1:
+        return numbers(np.zeros((1, 1))), numbers(np.zeros((1, d.shape[1]))), numbers(np.zeros((d.shape[0], 1))), d
+    a = np.concatenate([-den[1:][None, :], np.eye(order - 2, order - 1)])
+    return a, numbers(np.eye(order - 1, 1)), num[:, 1:] - num[:, :1] * den[1:], d
+
+
+@made
+def ss2tf(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
+    """Numerator and denominator of a system in state space."""
+    A, B, C, D = (np.atleast_2d(floating(each)) for each in (A, B, C, D))
+    b, d = B[:, input : input + 1], D[:, input : input + 1]
+    den = characteristic(A)
+    rows = [characteristic(A - b @ C[k : k + 1]) + (d[k, 0] - 1) * den for k in range(C.shape[0])]
+    return np.stack(rows), den
+
+
+@made
+def zpk2ss(z: Any, p: Any, k: Any) -> Any:
+    """A system in state space from zeros, poles and gain."""
+    return MADE["tf2ss"](*MADE["zpk2tf"](z, p, k))
+
+
+@made
+def ss2zpk(A: Any, B: Any, C: Any, D: Any, input: int = 0) -> Any:
+    """Zeros, poles and gain of a system in state space."""
+    num, den = MADE["ss2tf"](A, B, C, D, input)
+    return MADE["tf2zpk"](num[0] if num.shape[0] == 1 else num, den)
+
+
+@made
+def sos2tf(sos: Any) -> Any:
+    """Numerator and denominator of a cascade."""
+    sos = floating(sos)
+    b, a = sos[0, :3], sos[0, 3:]
+    for section in sos[1:]:
+        b, a = np.convolve(b, section[:3]), np.convolve(a, section[3:])
+    return b, a
+
+
+@made
+def zpk2sos(z: Any, p: Any, k: Any, pairing: Any = None, *, analog: bool = False) -> Any:
+    """A cascade from zeros, poles and gain, which are paired as SciPy pairs them."""
+    z, p, k = floating(z), floating(p), floating(k)
+    plain = scipy.signal.zpk2sos(*(plain_values(each) for each in (z, p, k)), pairing, analog=analog)
+    left = {"z": list(range(z.shape[0])), "p": list(range(p.shape[0]))}
+    sections = []
+    for row in plain:
+        halves = []
+        for coefficients, roots, name in ((row[:3], z, "z"), (row[3:], p, "p")):
+            lead = int(np.argmax(coefficients != 0))
+            monic = _nearest(np.roots(coefficients), roots, left[name])
+            halves.append(np.concatenate([np.zeros(lead), monic, np.zeros(3 - lead - monic.shape[0])]))
+        sections.append(halves)
+    sections[0][0] = sections[0][0] * k
+    return np.stack([np.concatenate(halves) for halves in sections])
+
+
+def _nearest(wanted: Any, roots: Any, left: list[int]) -> Any:
+    """The polynomial with those of some roots that are nearest to given numbers; others are constants."""
+    chosen = []
+    for number in wanted:
+        distances = [abs(complex(plain_values(roots[place])) - number) for place in left]
+        if distances and min(distances) < 1e-6 * max(1.0, abs(number)):
+            chosen.append(roots[left.pop(int(np.argmin(distances)))])
+        else:
+            chosen.append(numbers(number))
+    found = polynomial_of(np.stack([each.astype(complex) for each in chosen])) if chosen else numbers(np.ones(1))
+    return found.real * 1.0 if found.dtype.kind == "c" else found
+
+
+@made
+def tf2sos(b: Any, a: Any, pairing: Any = None, *, analog: bool = False) -> Any:
+    """A cascade from numerator and denominator."""
+    return MADE["zpk2sos"](*MADE["tf2zpk"](b, a), pairing, analog=analog)
+
+
+def state_space(system: Any) -> tuple[Any, ...]:
+    """A system of two, three or four parts in state space."""
+    if len(system) == 4:
+        return tuple(np.atleast_2d(floating(each)) for each in system)
+    if len(system) in (2, 3):
+        return tuple(MADE["tf2ss" if len(system) == 2 else "zpk2ss"](*system))
+    raise ValueError("a system has two parts (tf), three (zpk) or four (state space)")
+
+
+# -- in discrete time --------------------------------------------------------------------------------------------------
+
+
+def _held(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
+    """With the input held over each step."""
+    n, m = b.shape
+    top = np.concatenate([a, b], 1) * dt
+    whole = linalg.expm(np.concatenate([top, np.zeros((m, n + m))]))[:n]
+    return whole[:, :n], whole[:, n:], c, d
+
+
+def _first_order(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
+    """With the input along straight lines."""
+    n, m = b.shape
+    upper = np.concatenate([a * dt, b * dt, np.zeros((n, m))], 1)
+    middle = np.concatenate([np.zeros((m, n + m)), np.eye(m)], 1)
+    whole = linalg.expm(np.concatenate([upper, middle, np.zeros((m, n + 2 * m))]))
+    phi, first, second = whole[:n, :n], whole[:n, n : n + m], whole[:n, n + m :]
+    return phi, first - second + phi @ second, c, d + c @ second
+
+
+def _generalized(a: Any, b: Any, c: Any, d: Any, dt: Any, alpha: Any) -> tuple[Any, ...]:
+    """By the generalized bilinear transform."""
+    eye = np.eye(a.shape[0])
+    system = eye - alpha * dt * a
+    ad, bd = np.linalg.solve(system, eye + (1.0 - alpha) * dt * a), np.linalg.solve(system, dt * b)
+    cd = np.linalg.solve(system.mT, c.mT).mT
+    return ad, bd, cd, d + alpha * (c @ bd)
+
+
+ALPHAS: Final = {"bilinear": 0.5, "tustin": 0.5, "euler": 0.0, "forward_diff": 0.0, "backward_diff": 1.0}
+
+
+@made
+def cont2discrete(system: Any, dt: Any, method: str = "zoh", alpha: Any = None) -> Any:
+    """A system in discrete time that does what one in continuous time does."""
+    if len(system) == 2:
+        a, b, c, d, dt = MADE["cont2discrete"](MADE["tf2ss"](*system), dt, method, alpha)
+        return (*MADE["ss2tf"](a, b, c, d), dt)
+    if len(system) == 3:
+        a, b, c, d, dt = MADE["cont2discrete"](MADE["zpk2ss"](*system), dt, method, alpha)
+        return (*MADE["ss2zpk"](a, b, c, d), dt)
+    a, b, c, d = state_space(system)
+    dt = numbers(dt) * 1.0 if hasattr(dt, "ndim") else dt
+    if method in ALPHAS:
+        return (*_generalized(a, b, c, d, dt, ALPHAS[method]), dt)
+    if method == "gbt":
+        return (*_generalized(a, b, c, d, dt, alpha), dt)
+    if method == "zoh":
+        return (*_held(a, b, c, d, dt), dt)
+    if method == "foh":
+        return (*_first_order(a, b, c, d, dt), dt)
+    if method == "impulse":
+        if np.any(plain_values(d) != 0):
+            raise ValueError("Impulse method is only applicable to strictly proper systems")
+        ad = linalg.expm(a * dt)
+        return ad, ad @ b * dt, c, c @ b * dt, dt
+    raise ValueError(f"Unknown transformation method '{method}'")
+
+
+# -- responses ---------------------------------------------------------------------------------------------------------
+
+
+def _steps(x: Any, ad: Any, driven: Any, count: int) -> Any:
+    """The states of a system, one row for each time."""
+    rows = [x]
+    for place in range(1, count):
+        x = ad @ x + driven[place - 1]
+        rows.append(x)
+    return np.stack(rows)
+
+
+def _squeezed(y: Any) -> Any:
+    return y[:, 0] if y.shape[1] == 1 else y
+
+
+@made
+def lsim(system: Any, U: Any, T: Any, X0: Any = None, interp: bool = True) -> Any:
+    """The times, the output and the states of a system that is driven by an input."""
+    a, b, c, d = state_space(system)
+    times = floating(T)
+    count, order, inputs = times.shape[0], a.shape[0], b.shape[1]
+    u = numbers(np.zeros((count, inputs))) if U is None else floating(U)
+    u = u.broadcast_to((count, inputs)) if not u.ndim else u.reshape(count, -1)
+    x = numbers(np.zeros(order)) if X0 is None else floating(X0).reshape(-1)
+    if not np.allclose(np.diff(plain_values(times)), plain_values(times[1] - times[0])):
+        raise ValueError("Time steps are not equally spaced.")
+    dt = times[1] - times[0]
+    if interp:
+        zeros, eye = np.zeros((inputs, order)), np.eye(inputs)
+        upper = np.concatenate([a * dt, b * dt, np.zeros((order, inputs))], 1)
+        middle = np.concatenate([zeros, np.zeros((inputs, inputs)), eye], 1)
+        whole = linalg.expm(np.concatenate([upper, middle, np.zeros((inputs, order + 2 * inputs))]))[:order]
+        ad, second = whole[:, :order], whole[:, order + inputs :]
+        driven = u[:-1] @ (whole[:, order : order + inputs] - second).mT + u[1:] @ second.mT
+    else:
+        ad, bd, _, _ = _held(a, b, c, d, dt)
+        driven = u[:-1] @ bd.mT
+    states = _steps(x, ad, driven, count)
+    return times, _squeezed(states @ c.mT + u @ d.mT), _squeezed(states)
+
+
+def _times(scipys: Any, system: Any, T: Any, N: Any) -> Any:
+    """The times that SciPy chooses for a response."""
+    plain = tuple(np.array(plain_values(floating(each))) for each in system)
+    return as_tensors(np.array(scipys(plain, T=None, N=N)[0])) if T is None else T
+
+
+@made
+def step(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
+    """The times, and the output for an input that becomes 1."""
+    times = _times(scipy.signal.step, system, T, N)
+    return MADE["lsim"](system, np.ones(np.shape(plain_values(times))), times, X0, interp=False)[:2]
+
+
+@made
+def impulse(system: Any, X0: Any = None, T: Any = None, N: Any = None) -> Any:
+    """The times, and the output for a pulse."""
+    a, b, c, d = state_space(system)
+    times = _times(scipy.signal.impulse, system, T, N)
+    start = b.reshape(-1) if X0 is None else b.reshape(-1) + floating(X0)
+    return MADE["lsim"]((a, b, c, d), None, times, start, interp=False)[:2]
+
+
+@made
+def dlsim(system: Any, u: Any, t: Any = None, x0: Any = None) -> Any:
+    """The times, the output and, of a state space, the states of a system in discrete time."""
+    *parts, dt = system
+    if t is not None:
+        raise lost("scipy.signal.dlsim", "of tensors with a history it takes no times; resample the input")
+    a, b, c, d = state_space(parts)
+    u = floating(u)
+    u = u.reshape(u.shape[0], -1)
+    x = numbers(np.zeros(a.shape[0])) if x0 is None else floating(x0).reshape(-1)
+    states = _steps(x, a, u @ b.mT, u.shape[0])
+    times = np.arange(u.shape[0]) * float(plain_values(dt))
+    output = (as_tensors(times), states @ c.mT + u @ d.mT)
+    return (*output, states) if len(parts) == 4 else output
