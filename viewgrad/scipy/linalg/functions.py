@@ -1,0 +1,380 @@
+"""Functions of matrices, further factors, and banded and structured matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.linalg  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.values import as_tensors, plain_values
+from ..implicit import STEPS
+from ..making import floating, maker
+from .base import MADE as BASE
+from .base import signs_between, without_pivots
+
+__all__ = ["MADE"]
+
+MADE: dict[str, Any] = {}
+made: Final = maker(scipy.linalg, MADE)
+expm: Final = BASE["expm"]
+
+
+# -- functions of matrices ---------------------------------------------------------------------------------------------
+
+
+@made
+def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True) -> Any:
+    """The exponential of a matrix, and its derivative along another."""
+    a, e = floating(A), floating(E)
+    size = a.shape[0]
+    whole = expm(np.concatenate([np.concatenate([a, e], 1), np.concatenate([a * 0.0, a], 1)]))
+    return (whole[:size, :size], whole[:size, size:]) if compute_expm else whole[:size, size:]
+
+
+def _waves(a: Any) -> tuple[Any, Any]:
+    """The cosine and the sine of a matrix."""
+    if a.dtype.kind == "c":
+        forth, back = expm(1j * a), expm(-1j * a)
+        return (forth + back) / 2, (forth - back) / 2j
+    forth = expm(1j * a)
+    return forth.real * 1.0, forth.imag * 1.0
+
+
+@made
+def cosm(A: Any) -> Any:
+    """The cosine of a matrix."""
+    return _waves(floating(A))[0]
+
+
+@made
+def sinm(A: Any) -> Any:
+    """The sine of a matrix."""
+    return _waves(floating(A))[1]
+
+
+@made
+def tanm(A: Any) -> Any:
+    """The tangent of a matrix."""
+    return np.linalg.solve(*_waves(floating(A)))
+
+
+@made
+def coshm(A: Any) -> Any:
+    """The hyperbolic cosine of a matrix."""
+    a = floating(A)
+    return (expm(a) + expm(-a)) / 2
+
+
+@made
+def sinhm(A: Any) -> Any:
+    """The hyperbolic sine of a matrix."""
+    a = floating(A)
+    return (expm(a) - expm(-a)) / 2
+
+
+@made
+def tanhm(A: Any) -> Any:
+    """The hyperbolic tangent of a matrix."""
+    a = floating(A)
+    return np.linalg.solve(expm(a) + expm(-a), expm(a) - expm(-a))
+
+
+@made
+def signm(A: Any, **options: Any) -> Any:
+    """The sign of a matrix, by Newton's steps from the matrix itself."""
+    a = found = floating(A)
+    more = STEPS
+    while more:
+        last, found = found, (found + np.linalg.inv(found)) / 2
+        gap = np.abs(plain_values(found) - plain_values(last)).max()
+        more -= bool(gap <= 1e-10 * np.abs(plain_values(found)).max())
+        if not np.isfinite(gap):
+            raise lost("scipy.linalg.signm", "the matrix has an eigenvalue without a sign")
+    return found if found.dtype.kind == a.dtype.kind else found.astype(a.dtype)
+
+
+def _by_eigenvalues(a: Any, function: Callable[[Any], Any], plain: Any) -> Any:
+    """A function of a matrix with distinct eigenvalues; real where SciPy's is."""
+    values, vectors = np.linalg.eig(a.astype(np.result_type(a.dtype, np.complex64)))
+    found = (vectors * function(values)) @ np.linalg.inv(vectors)
+    return found.real * 1.0 if np.isrealobj(plain) else found
+
+
+@made
+def fractional_matrix_power(A: Any, t: Any) -> Any:
+    """A power of a matrix with distinct eigenvalues."""
+    a = floating(A)
+    power = float(plain_values(t)) if not hasattr(t, "requires_grad") else None
+    if power is not None and power == int(power):
+        return np.linalg.matrix_power(a, int(power))
+    plain = scipy.linalg.fractional_matrix_power(np.array(plain_values(a)), float(np.asarray(plain_values(t))))
+    return _by_eigenvalues(a, lambda values: values**t, plain)
+
+
+@made
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of a matrix with distinct eigenvalues."""
+    if not disp:
+        raise lost("scipy.linalg.funm", "of tensors with a history it takes no disp=False")
+    a = floating(A)
+
+    def of_numbers(x: Any) -> Any:
+        return np.asarray(plain_values(func(as_tensors(np.array(x)))))
+
+    plain = scipy.linalg.funm(np.array(plain_values(a)), of_numbers)
+    return _by_eigenvalues(a, func, plain)
+
+
+# -- factors -----------------------------------------------------------------------------------------------------------
+
+
+def _adjoint(a: Any) -> Any:
+    return a.mT.conj()
+
+
+@made
+def polar(a: Any, side: str = "right") -> Any:
+    """The unitary and the positive factor of a matrix of full rank."""
+    a = floating(a)
+    if side not in ("right", "left"):
+        raise ValueError("`side` must be either 'right' or 'left'")
+    tall = a.shape[0] >= a.shape[1]
+    p = BASE["sqrtm"](_adjoint(a) @ a if tall else a @ _adjoint(a))
+    u = _adjoint(np.linalg.solve(_adjoint(p), _adjoint(a))) if tall else np.linalg.solve(p, a)
+    if tall == (side == "right"):
+        return u, p
+    return u, u @ p @ _adjoint(u) if tall else _adjoint(u) @ p @ u
+
+
+@made
+def ldl(A: Any, lower: bool = True, hermitian: bool = True) -> Any:
+    """The triangular and the diagonal factor of a symmetric matrix, where SciPy needs no blocks."""
+    a = floating(A)
+    _, d, order = scipy.linalg.ldl(np.array(plain_values(a)), lower, hermitian)
+    if not lower or np.any(d != np.diag(np.diag(d))):
+        raise lost("scipy.linalg.ldl", "of tensors with a history it takes lower=True, and no blocks of two rows")
+    half = np.tril(a) + (_adjoint(np.tril(a, -1)) if hermitian else np.tril(a, -1).mT)
+    factor, upper = without_pivots(half[order][:, order])
+    return factor[np.argsort(order)], np.diag(np.diagonal(upper)), as_tensors(order)
+
+
+@made
+def rq(a: Any, lwork: Any = None, mode: str = "full") -> Any:
+    """The triangular and the orthogonal factor, in this order."""
+    a = floating(a)
+    rows, columns = a.shape
+    if rows > columns or (rows < columns and mode == "full"):
+        raise lost("scipy.linalg.rq", "of tensors with a history it takes mode='economic', and no tall matrix")
+    q, r = np.linalg.qr(_adjoint(a[::-1]))
+    triangle, orthogonal = _adjoint(r)[::-1, ::-1], _adjoint(q)[::-1]
+    wanted = scipy.linalg.rq(np.array(plain_values(a)), mode="r" if mode == "r" else "economic")
+    plain = wanted if mode == "r" else wanted[0]
+    signs = signs_between(triangle, plain[-rows:, -rows:])
+    triangle = triangle * signs
+    return triangle if mode == "r" else (triangle, signs.conj().T * orthogonal)
+
+
+@made
+def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False) -> Any:
+    """The pseudo-inverse of a symmetric matrix."""
+    if atol is not None:
+        raise lost("scipy.linalg.pinvh", "of tensors with a history it takes rtol")
+    a = floating(a)
+    half = np.tril(a) if lower else np.triu(a)
+    strict = np.tril(a, -1) if lower else np.triu(a, 1)
+    return BASE["pinv"](half + _adjoint(strict), rtol=rtol, return_rank=return_rank)
+
+
+@made
+def orth(A: Any, rcond: Any = None) -> Any:
+    """The left singular vectors of a matrix, as many as its rank."""
+    a = floating(A)
+    count = scipy.linalg.orth(np.array(plain_values(a)), rcond).shape[1]
+    return np.linalg.svd(a, full_matrices=False)[0][:, :count]
+
+
+@made
+def subspace_angles(A: Any, B: Any) -> Any:
+    """The angles between the subspaces that columns span, the largest first."""
+    first, second = (np.linalg.qr(floating(each))[0] for each in (A, B))
+    both = _adjoint(first) @ second
+    cosines = np.linalg.svdvals(both)
+    rest = second - first @ both if first.shape[1] >= second.shape[1] else first - second @ _adjoint(both)
+    small = plain_values(cosines) ** 2 >= 0.5
+    sines = np.linalg.svdvals(rest)[: cosines.shape[0]]
+    wide = np.arccos(np.where(small[::-1], 0.0, np.clip(cosines[::-1], -1.0, 1.0)))
+    return np.where(small[::-1], np.arcsin(np.where(small[::-1], np.clip(sines, -1.0, 1.0), 0.0)), wide)
+
+
+# -- banded matrices ---------------------------------------------------------------------------------------------------
+
+
+def _triangle(ab: Any, lower: bool) -> Any:
+    """The triangular matrix whose diagonals are rows."""
+    count, size = ab.shape
+    total: Any = 0.0
+    for row in range(count):
+        offset = row if lower else count - 1 - row
+        total = total + (np.diag(ab[row, : size - offset], -offset) if lower else np.diag(ab[row, offset:], offset))
+    return total
+
+
+def _symmetric(ab: Any, lower: bool) -> Any:
+    triangle = _triangle(floating(ab), lower)
+    return triangle + _adjoint(np.tril(triangle, -1) if lower else np.triu(triangle, 1))
+
+
+@made
+def cholesky_banded(ab: Any, lower: bool = False) -> Any:
+    """The triangular factor of a banded matrix, in the form of its diagonals."""
+    count = floating(ab).shape[0]
+    factor = BASE["cholesky"](_symmetric(ab, lower), lower)
+    rows = []
+    for row in range(count):
+        offset = row if lower else count - 1 - row
+        diagonal = np.diagonal(factor, -offset if lower else offset)
+        rows.append(np.concatenate([diagonal, np.zeros(offset)] if lower else [np.zeros(offset), diagonal]))
+    return np.stack(rows)
+
+
+@made
+def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
+    """The solution of a system from the factor of its banded matrix."""
+    factor, lower = cb_and_lower
+    return BASE["cho_solve"]((_triangle(floating(factor), bool(lower)), lower), b)
+
+
+@made
+def eig_banded(a_band: Any, lower: bool = False, eigvals_only: bool = False) -> Any:
+    """The eigenvalues and eigenvectors of a symmetric banded matrix."""
+    return BASE["eigh"](_symmetric(a_band, lower), eigvals_only=eigvals_only)
+
+
+@made
+def eigvals_banded(a_band: Any, lower: bool = False) -> Any:
+    """The eigenvalues of a symmetric banded matrix."""
+    return BASE["eigvalsh"](_symmetric(a_band, lower))
+
+
+def _tridiagonal(d: Any, e: Any) -> Any:
+    return np.diag(floating(d)) + np.diag(floating(e), 1) + np.diag(floating(e), -1)
+
+
+@made
+def eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False) -> Any:
+    """The eigenvalues and eigenvectors of a symmetric matrix with three diagonals."""
+    values, vectors = BASE["eigh"](_tridiagonal(d, e))
+    if eigvals_only:
+        return values
+    wanted = scipy.linalg.eigh_tridiagonal(*(np.array(plain_values(floating(each))) for each in (d, e)))[1]
+    return values, vectors * signs_between(vectors, wanted)
+
+
+@made
+def eigvalsh_tridiagonal(d: Any, e: Any) -> Any:
+    """The eigenvalues of a symmetric matrix with three diagonals."""
+    return BASE["eigvalsh"](_tridiagonal(d, e))
+
+
+# -- structured matrices -----------------------------------------------------------------------------------------------
+
+
+@made
+def matmul_toeplitz(c_or_cr: Any, x: Any, workers: Any = None) -> Any:
+    """The product of a Toeplitz matrix with a vector or a matrix."""
+    columns = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
+    return BASE["toeplitz"](*(floating(each) for each in columns)) @ floating(x)
+
+
+@made
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """The matrix whose product with a vector is its convolution with another."""
+    a = floating(a)
+    size = a.shape[0]
+    places = np.arange(size + n - 1)[:, None] - np.arange(n)[None, :]
+    inside = (places >= 0) & (places < size)
+    whole = np.where(inside, a[np.where(inside, places, 0)], 0.0)
+    if mode == "full":
+        return whole
+    count = max(size, n) if mode == "same" else max(size, n) - min(size, n) + 1
+    start = (min(size, n) - 1) // 2 if mode == "same" else min(size, n) - 1
+    return whole[start : start + count] * 1.0
+
+
+@made
+def leslie(f: Any, s: Any) -> Any:
+    """The matrix of a population's births and survivals."""
+    f, s = floating(f), floating(s)
+    return np.concatenate([f[None, :], np.concatenate([np.diag(s), np.zeros((s.shape[0], 1))], 1)])
+
+
+@made
+def fiedler(a: Any) -> Any:
+    """The matrix of the distances between numbers."""
+    a = floating(a)
+    return np.abs(a[:, None] - a[None, :])
+
+
+@made
+def diagsvd(s: Any, M: int, N: int) -> Any:
+    """The rectangular matrix with given numbers on its diagonal."""
+    s = floating(s)
+    count = s.shape[0]
+    return np.pad(np.diag(s), [(0, M - count), (0, N - count)])
+
+
+# -- equations of control ----------------------------------------------------------------------------------------------
+
+
+def _following(step: Callable[[Any], Any], found: Any) -> Any:
+    """A solution that SciPy has found, with steps of Newton's method that carry its derivatives."""
+    start = solution = as_tensors(np.array(found))
+    for _ in range(STEPS):
+        solution = step(solution)
+    return solution + (plain_values(start) - plain_values(solution.detach()))
+
+
+def _riccati(name: str, step: Callable[..., Any]) -> None:
+    def solve(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True) -> Any:
+        a, b, q, r = (floating(each) for each in (a, b, q, r))
+        if e is not None:  # in the variables in which it is the identity
+            e = floating(e)
+            a, b = np.linalg.solve(e, a), np.linalg.solve(e, b)
+        s = np.zeros(b.shape) if s is None else floating(s)
+        plain = [np.array(plain_values(each)) for each in (a, b, q, r, s)]
+        found = getattr(scipy.linalg, name)(*plain[:4], s=plain[4], balanced=balanced)
+        x = _following(lambda x: step(x, a, b, q, r, s), found)
+        return x if e is None else np.linalg.solve(_adjoint(e), _adjoint(np.linalg.solve(_adjoint(e), _adjoint(x))))
+
+    solve.__name__ = name
+    solve.__doc__ = f"`scipy.linalg.{name}`, with the steps of Kleinman that carry its derivatives."
+    made(solve)
+
+
+def _closed(k: Any, q: Any, r: Any, s: Any) -> Any:
+    """The cost of a state under a feedback."""
+    mixed = s @ k
+    return q + _adjoint(k) @ r @ k - mixed - _adjoint(mixed)
+
+
+def _continuous(x: Any, a: Any, b: Any, q: Any, r: Any, s: Any) -> Any:
+    k = np.linalg.solve(r, _adjoint(b) @ x + _adjoint(s))
+    return BASE["solve_continuous_lyapunov"](_adjoint(a - b @ k), -_closed(k, q, r, s))
+
+
+def _discrete(x: Any, a: Any, b: Any, q: Any, r: Any, s: Any) -> Any:
+    k = np.linalg.solve(r + _adjoint(b) @ x @ b, _adjoint(b) @ x @ a + _adjoint(s))
+    return BASE["solve_discrete_lyapunov"](_adjoint(a - b @ k), _closed(k, q, r, s))
+
+
+_riccati("solve_continuous_are", _continuous)
+_riccati("solve_discrete_are", _discrete)
+
+
+@made
+def solve_lyapunov(a: Any, q: Any) -> Any:
+    """The matrix X with `a @ X + X @ a^H == q`."""
+    return BASE["solve_continuous_lyapunov"](a, q)
