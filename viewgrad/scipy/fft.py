@@ -58,6 +58,28 @@ def _cosines(name: str) -> Callable[..., Any]:
 
 
 MADE |= {name: _cosines(name) for name in ("dct", "idct", "dst", "idst")}
+
+
+def _over_dimensions(name: str) -> Callable[..., Any]:
+    """A cosine or sine transform along several dimensions, one after the other."""
+    along, function = MADE[name[:-1]], getattr(scipy.fft, name)
+
+    def transform(x: Any, type: int = 2, s: Any = None, axes: Any = None, norm: Any = None, **options: Any) -> Any:
+        if not holds_tensor(x):
+            return as_tensors(function(x, type, s, axes, norm, **options))
+        x = as_operand(x)
+        sizes = (None,) * x.ndim if s is None else tuple(np.atleast_1d(s))
+        dims = range(x.ndim - len(sizes), x.ndim) if axes is None else tuple(np.atleast_1d(axes))
+        for dim, size in zip(dims, sizes):
+            x = along(x, type, size, int(dim), norm)
+        return x
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`scipy.fft.{name}` for tensors."
+    return transform
+
+
+MADE |= {name: _over_dimensions(name) for name in ("dctn", "idctn", "dstn", "idstn")}
 FROM_SCIPY = frozenset(
     {
         "get_workers",

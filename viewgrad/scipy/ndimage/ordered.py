@@ -63,7 +63,7 @@ def rank_filter(
     input: Any, rank: int, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
     origin: Any = 0,
 ) -> Any:  # fmt: skip
-    """Of the elements around each the one of a given rank."""
+    """The one of a given rank of the elements around each."""
     return _of_rank(_surroundings(image_of(input), size, footprint, mode, cval, origin), int(rank))
 
 
@@ -72,7 +72,7 @@ def percentile_filter(
     input: Any, percentile: float, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0,
     origin: Any = 0,
 ) -> Any:  # fmt: skip
-    """Of the elements around each the one below which a given part of them lies."""
+    """The one of the elements around each below which a given part of them lies."""
     elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
     share = percentile + 100 if percentile < 0 else percentile
     count = elements.shape[-1]

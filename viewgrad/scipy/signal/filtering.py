@@ -84,7 +84,7 @@ def medfilt2d(input: Any, kernel_size: Any = 3) -> Any:
 
 @made
 def order_filter(a: Any, domain: Any, rank: int) -> Any:
-    """Of the samples around each the one of a given rank, with zeros beyond the ends."""
+    """The one of a given rank of the samples around each, with zeros beyond the ends."""
     return ndimage.rank_filter(floating(a), int(rank), footprint=np.asarray(plain_values(domain)) != 0, mode="constant")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.spatial  # type: ignore[import-untyped]
@@ -10,6 +10,8 @@ import scipy.spatial  # type: ignore[import-untyped]
 from ...numpy.namespace import filled, public_names
 from ...numpy.values import as_argument, as_tensors, plain_values
 from ...tensor.creation import as_operand
+from ..linalg import orthogonal_procrustes
+from ..making import floating, maker
 from . import distance, transform
 
 if TYPE_CHECKING:
@@ -61,5 +63,50 @@ def _detached(value: Any) -> Any:
 
 
 MADE: dict[str, Any] = {"distance": distance, "transform": transform, "KDTree": KDTree, "cKDTree": KDTree}
+made: Final = maker(scipy.spatial, MADE)
+
+
+@made
+def minkowski_distance_p(x: Any, y: Any, p: float = 2.0) -> Any:
+    """The distances along the last dimension, before the root is taken."""
+    away = np.abs(floating(x) - floating(y))
+    if p == np.inf:
+        return away.max(-1)
+    return away.sum(-1) if p == 1 else (away**p).sum(-1)
+
+
+@made
+def minkowski_distance(x: Any, y: Any, p: float = 2.0) -> Any:
+    """The distances along the last dimension."""
+    return (floating(x) - floating(y)).vector_norm(p, -1)
+
+
+@made
+def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) -> Any:
+    """The distances between every vector of one matrix and every vector of another."""
+    return (floating(x)[:, None, :] - floating(y)[None, :, :]).vector_norm(p, -1)
+
+
+@made
+def procrustes(data1: Any, data2: Any) -> Any:
+    """Two sets of points of the same size about 0, the second turned towards the first, and how far apart they are."""
+    first, second = (each - each.mean(0) for each in (floating(data1), floating(data2)))
+    first, second = first / np.sqrt((first * first).sum()), second / np.sqrt((second * second).sum())
+    turn, scale = orthogonal_procrustes(first, second)
+    second = (second @ turn.mT) * scale
+    return first, second, ((first - second) ** 2).sum()
+
+
+@made
+def geometric_slerp(start: Any, end: Any, t: Any, tol: float = 1e-7) -> Any:
+    """Places on the arc between two vectors of length 1."""
+    start, end, t = floating(start), floating(end), floating(t)
+    # The part of the end at right angles to the start, so that nothing is lost where they are close.
+    rest = end - start * (start * end).sum()
+    length = rest.vector_norm(2)
+    angle = np.arctan2(length, (start * end).sum()) * t[..., None]
+    return np.cos(angle) * start + np.sin(angle) * (rest / length)
+
+
 globals().update(filled(scipy.spatial, MADE, frozenset(), {}))
 __all__ = public_names(scipy.spatial)

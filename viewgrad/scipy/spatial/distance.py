@@ -12,6 +12,8 @@ from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names
 from ...numpy.values import as_argument, as_tensors
 from ...tensor.creation import as_operand, holds_tensor
+from .. import special
+from ..making import maker
 
 if TYPE_CHECKING:
 
@@ -116,5 +118,19 @@ MADE: dict[str, Any] = {
     "squareform": squareform,
     **{name: _of_two(name) for name in METRICS},
 }
+made: Final = maker(scipy.spatial.distance, MADE)
+
+
+@made
+def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
+    """The root of the divergence of Jensen and Shannon between two distributions."""
+    p, q = (_vectors(each) for each in (p, q))
+    p, q = p / p.sum(axis, keepdims=True), q / q.sum(axis, keepdims=True)
+    middle = (p + q) / 2.0
+    both = special.rel_entr(p, middle) + special.rel_entr(q, middle)
+    found = both.sum(axis, keepdims=keepdims)
+    return np.sqrt((found if base is None else found / np.log(base)) / 2.0)
+
+
 globals().update(filled(scipy.spatial.distance, MADE, frozenset(), {}))
 __all__ = public_names(scipy.spatial.distance)

@@ -203,6 +203,31 @@ class Rotation:
         return cls(scipy.spatial.transform.Rotation.random(num, rng, **options).as_matrix())
 
 
-MADE: dict[str, Any] = {"Rotation": Rotation}
+class Slerp:
+    """Rotations between given ones, at a constant speed; gradients flow to the rotations and to the times asked for.
+
+    Arguments:
+        times: of the rotations, which increase.
+        rotations: a stack of them.
+    """
+
+    def __init__(self, times: Any, rotations: Rotation) -> None:
+        if carries_history(times):
+            raise lost("scipy.spatial.transform.Slerp", "no gradient flows to the times of the rotations")
+        self.times = np.asarray(plain_values(as_argument(times)), float)
+        self.rotations = rotations
+        self.rotvecs = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
+
+    def __call__(self, times: Any) -> Rotation:
+        places = as_operand(as_argument(times)) * 1.0
+        plain = np.asarray(plain_values(places))
+        if (plain < self.times[0]).any() or (plain > self.times[-1]).any():
+            raise ValueError("Interpolation times must be within the range of the times of the rotations.")
+        before = np.clip(np.searchsorted(self.times, plain) - 1, 0, len(self.times) - 2)
+        share = (places - self.times[before]) / np.diff(self.times)[before]
+        return self.rotations[before] * Rotation.from_rotvec(self.rotvecs[before] * share[..., None])
+
+
+MADE: dict[str, Any] = {"Rotation": Rotation, "Slerp": Slerp}
 globals().update(filled(scipy.spatial.transform, MADE, frozenset(), {}))
 __all__ = public_names(scipy.spatial.transform)
