@@ -189,7 +189,7 @@ def _first_order(a: Any, b: Any, c: Any, d: Any, dt: Any) -> tuple[Any, ...]:
 
 
 def _generalized(a: Any, b: Any, c: Any, d: Any, dt: Any, alpha: Any) -> tuple[Any, ...]:
-    """By the generalized bilinear transform."""
+    """The generalized bilinear transform of a system."""
     eye = np.eye(a.shape[0])
     system = eye - alpha * dt * a
     ad, bd = np.linalg.solve(system, eye + (1.0 - alpha) * dt * a), np.linalg.solve(system, dt * b)
