@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.errors import AutogradError
+from viewgrad.errors import AutogradError, DifferentiabilityError
 
 ELEMENTWISE = """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert bitwise_or
     bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 floor floor_divide greater
@@ -190,3 +190,22 @@ def test_full_of_a_tensor_has_its_history():
     assert float(x.grad.detach()) == 12.0
     assert vg.full(2, vg.Tensor(1)).dtype == np.int64 and vg.full(2, x, dtype=np.float32).dtype == np.float32
     assert vg.full(2, vg.Tensor(1.5), requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float32])
+@pytest.mark.parametrize("initial", [False, True])
+def test_running_sums_and_products_are_of_the_dtype_asked_for(dtype, initial):
+    for name in ("cumulative_sum", "cumulative_prod"):
+        function = getattr(vg, name)
+        assert function(vg.Tensor([100, 3], dtype=np.uint8), dtype=dtype, include_initial=initial).dtype == dtype
+
+
+def test_complete_factors_have_values_and_derivatives_where_the_matrix_determines_them():
+    tall = vg.Tensor(np.arange(6.0).reshape(3, 2) + np.eye(3, 2), requires_grad=True)
+    q, r = vg.linalg.qr(tall, mode="complete")
+    assert q.shape == (3, 3) and r.shape == (3, 2)
+    np.testing.assert_allclose((q @ r).detach().numpy(), tall.detach().numpy())
+    with pytest.raises(DifferentiabilityError, match="mode='reduced'"):
+        q.sum().backward()
+    wide = vg.Tensor(np.arange(6.0).reshape(2, 3) + np.eye(2, 3), requires_grad=True)
+    assert vg.autograd.gradcheck(lambda x: vg.linalg.qr(x, mode="complete"), (wide,))

@@ -181,7 +181,8 @@ REFUSED = {"ctypes", "dump", "setfield", "setflags", "tofile"}  # memory for oth
 
 
 def test_every_name_of_an_array_is_here():
-    names = {name for name in dir(numpy.ndarray) if not name.startswith("_")}
+    dropped = {"itemset", "newbyteorder", "ptp", "tostring"}  # which NumPy 2.0 has, and refuses
+    names = {name for name in dir(numpy.ndarray) if not name.startswith("_")} - dropped
     known = COMPUTES.keys() | TELLS.keys() | HANDS_OUT.keys() | REFUSED | {"flags", "data"}
     assert names <= known, names - known
     assert {name for name in names if not hasattr(vg.Tensor, name)} == set()

@@ -36,7 +36,7 @@ def test_gradients_by_values_and_parameters(name):
     function, *parameters = BY_PARAMETERS[name]
     inputs = (leaf(*PROBABILITIES), *map(leaf_of, parameters))
     plain = function(*(each.detach() for each in inputs))
-    np.testing.assert_allclose(function(*inputs).detach().numpy(), plain.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(function(*inputs).detach().numpy(), plain.numpy(), rtol=1e-10)  # SciPy 1.13 has 8e-12
     assert gradcheck(function, inputs)
     assert gradgradcheck(function, inputs)
 

@@ -294,6 +294,8 @@ def _running(run: Any, start: int, name: str, x: Any, axis: int | None, dtype: A
     axis = _only_axis(x, axis, name)
     dtype = _accumulating_dtype(x, dtype)
     result: Tensor = run(x if dtype is None else x.astype(dtype), axis)
+    if dtype is not None and result.dtype != dtype:  # NumPy sums small integers up in larger ones
+        result = result.astype(dtype)
     return _with_start(result, start, axis) if include_initial else result
 
 

@@ -117,7 +117,7 @@ class Rotation:
     def as_quat(self, canonical: bool = False, *, scalar_first: bool = False) -> Any:
         """Its quaternion; of its two signs, the one that SciPy gives to that of a matrix."""
         matrix = self._matrix
-        wanted = scipy.spatial.transform.Rotation.from_matrix(plain_values(matrix)).as_quat(canonical)
+        wanted = scipy.spatial.transform.Rotation.from_matrix(np.array(plain_values(matrix))).as_quat(canonical)
         # The largest part is a root, and the others are quotients by it.
         parts = []
         squares = [
@@ -162,7 +162,7 @@ class Rotation:
         if len(set(seq.lower())) != 3:
             if carries_history(self._matrix):
                 raise lost("Rotation.as_euler", "take the angles about three different axes, such as 'xyz'")
-            plain = scipy.spatial.transform.Rotation.from_matrix(plain_values(self._matrix))
+            plain = scipy.spatial.transform.Rotation.from_matrix(np.array(plain_values(self._matrix)))
             return as_tensors(plain.as_euler(seq, degrees))
         order = seq if seq.isupper() else seq[::-1]
         i, j, k = (AXES[axis] for axis in order.lower())

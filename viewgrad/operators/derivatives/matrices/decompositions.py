@@ -125,13 +125,23 @@ row(
 # -- QR ----------------------------------------------------------------------------------------------------------------
 
 
-def qr_forward(a: Any, mode: str = "reduced") -> Any:
-    if mode != "reduced" and not (mode == "complete" and a.shape[-2] <= a.shape[-1]):
-        raise ValueError(
-            f"qr of a tensor of shape {a.shape} with mode={mode!r}: only the reduced factors can be differentiated; "
-            "use mode='reduced'"
+def qr_forward(a: Any, mode: Any = "reduced") -> Any:
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"qr of a tensor has the modes 'reduced' and 'complete', not {mode!r}")
+    return np.linalg.qr(a, mode)
+
+
+def refuse_completed(q: Any, r: Any) -> None:
+    """Raise where columns were added to Q that the matrix does not determine.
+
+    Raises:
+        DifferentiabilityError: for `mode="complete"` of a matrix with more rows than columns.
+    """
+    if q.shape[-1] > r.shape[-1]:
+        raise DifferentiabilityError(
+            f"qr with mode='complete' of a matrix with {q.shape[-1]} rows and {r.shape[-1]} columns: only the reduced "
+            "factors can be differentiated; use mode='reduced'"
         )
-    return np.linalg.qr(a)
 
 
 def skew_part(x: Any) -> Any:
@@ -145,6 +155,7 @@ def skew_part(x: Any) -> Any:
 @formula_function
 def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
     """The gradient of a matrix from those of its factors."""
+    refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     rest = None
     if m < n:  # the first columns fix Q, and the rest of R follows from the rest of the columns
@@ -164,6 +175,7 @@ def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
 @formula_function
 def qr_tangents(tangent: Any, q: Any, r: Any) -> tuple[Any, Any]:
     """The tangents of both factors."""
+    refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     k = min(m, n)
     change = adjoint(np.linalg.solve(adjoint(r[..., :k]), adjoint(tangent[..., :k])))
