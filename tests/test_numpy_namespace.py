@@ -155,3 +155,21 @@ def test_classes_derived_from_ndarray_hold_plain_numbers():
             cls(x)
     assert not isinstance(x, Point)
     assert isinstance(np.ndarray.__new__(Point, (2,)), Point)
+
+
+@pytest.mark.parametrize("name", ["array", "asarray", "asanyarray", "copy", "require", "asarray_chkfinite"])
+def test_arrays_made_of_scalars_can_be_written_to(name):
+    """A program that computes in place takes numbers too: of a scalar NumPy makes an array without dimensions."""
+
+    def sigmoid(module, x):
+        made = getattr(module, name)(-1.0 * x)
+        module.exp(made, out=made)
+        made += 1
+        module.reciprocal(made, out=made)
+        return made
+
+    x = vg.Tensor([0.7, 1.0], requires_grad=True)
+    found = sigmoid(np, x[0])
+    right = 1 / (1 + numpy.exp(-0.7))
+    assert found.detach().item() == pytest.approx(right) == float(sigmoid(numpy, numpy.float64(0.7)))
+    assert vg.autograd.grad(found * 1.0, x)[0].tolist() == pytest.approx([right * (1 - right), 0.0])

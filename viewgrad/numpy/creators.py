@@ -13,7 +13,7 @@ import numpy as np
 
 from ..operators import numpy_spaced
 from ..tensor.creation import as_operand, holds_tensor, joined
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, is_scalar
 from .values import NESTED, as_argument, as_tensors
 
 __all__ = ["CREATORS", "array", "asarray"]
@@ -70,6 +70,8 @@ def array(
         made = made.astype(np.dtype(dtype))
     elif copy and made is object:
         made = made.clone()
+    if is_scalar(made):
+        made = made.reshape(())  # of a scalar NumPy makes an array, which can be written to
     if order == "F":
         made = _in_column_order(made)
     elif order == "C":
