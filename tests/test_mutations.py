@@ -3,16 +3,20 @@
 As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for what programs drawn as steps do not do.
 """
 
+import drawn_calls
 import numpy as np
 import pytest
+from drawn_calls import DrawnCall
+from interruptions import interruptions
 from source_programs import Refused, SourceProgram, Wrong, check
+from test_interruption import WRITES, State, assert_right_or_refused, no_patience, references
 
 import viewgrad as vg
 from viewgrad.operators import OPERATORS, numpy_dispatch, numpy_reductions
 from viewgrad.operators.composites import COMPOSITES
 from viewgrad.operators.derivatives import formulas
 from viewgrad.tensor.tensor import FUNCTIONS, as_scalar, is_scalar
-from viewgrad.views import gather
+from viewgrad.views import gather, rebasing
 
 ravel, getitem, setitem = vg.Tensor.ravel, vg.Tensor.__getitem__, vg.Tensor.__setitem__
 astype, matmul, norm = vg.Tensor.astype, vg.Tensor.__matmul__, FUNCTIONS[np.linalg.norm]
@@ -226,3 +230,65 @@ def test_source_programs_find_each_mend_that_is_taken_out(name, monkeypatch):
     with pytest.raises((Wrong, Refused, IndexError, TypeError, ValueError)):
         for seed in range(2500):
             check(SourceProgram(seed, 5))
+
+
+# -- calls with options ------------------------------------------------------------------------------------------------
+
+
+def extrema_divide_by_the_number_of_equal_ones(patch):
+    greatest = FUNCTIONS[np.max]
+
+    def broken(a, axis=None, **options):
+        found = greatest(a, axis=axis, **options)
+        equal = a.detach().numpy() == greatest(a.detach(), axis=axis, keepdims=True).numpy()
+        shares = equal / equal.sum(axis, keepdims=True)  # 0 / 0 where there is no number
+        return found.detach() + ((a - a.detach()) * shares).sum(axis, **options)
+
+    meaning(patch, np.max, broken)
+
+
+def polynomials_are_fitted_with_the_transpose(patch):
+    fit = FUNCTIONS[np.polyfit]
+    meaning(patch, np.polyfit, lambda x, y, deg: fit(x.conj() if x.is_complex() else x, y, deg))
+
+
+def quantiles_of_single_values_are_where_others_are(patch):
+    meaning(patch, np.nanquantile, COMPOSITES.get("nanquantile", OPERATORS["nanquantile"].function))
+
+
+def sums_of_weights_keep_their_precision(patch):
+    meaning(patch, np.bincount, OPERATORS["bincount"].function)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (extrema_divide_by_the_number_of_equal_ones, "np.max("),
+        (polynomials_are_fitted_with_the_transpose, "np.polyfit"),
+        (quantiles_of_single_values_are_where_others_are, "np.nanquantile"),
+        (sums_of_weights_keep_their_precision, "np.bincount"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_drawn_calls_find_each_mend_that_is_taken_out(fault, name, monkeypatch):
+    calls = [call for call in map(DrawnCall, range(20_000)) if name in call.text]
+    fault(monkeypatch)
+    with pytest.raises((drawn_calls.Wrong, ValueError)):
+        for call in calls:
+            drawn_calls.check(call)
+
+
+# -- interruptions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mul_ by the leaf", "a slice", "arrays", "Function in place"])
+@pytest.mark.usefixtures(no_patience.__name__)
+def test_interruptions_find_that_an_unfinished_write_is_not_refused(name, monkeypatch):
+    act = WRITES[name]
+    before, after = references(act)
+    monkeypatch.setattr(rebasing.InterruptedWrite, "apply", lambda self, grad, edges: (grad,))
+    with pytest.raises(AssertionError, match="interrupted at"):
+        for state, where in interruptions(State, act):
+            assert_right_or_refused(state, before, after, where)

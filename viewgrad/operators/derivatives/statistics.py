@@ -114,8 +114,10 @@ def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any) -> Any:
 
 
 @formula_function
-def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, keepdims: bool) -> Any:
+def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, keepdims: bool, result: Any) -> Any:
     """The weighted sum of the tangents."""
+    if not weights.size:
+        return np.zeros_like(result)
     axes = tuple(q_ndim + dim for dim in reduced_axes(axis, weights.ndim - q_ndim))
     return (tangent * weights).sum(axis=axes, keepdims=keepdims)
 
@@ -141,7 +143,7 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         f"{_name}(self, axis=None, keepdims=False)",
         lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, 0, axis)"},
-        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, keepdims)",
+        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, keepdims, result)",
         numpy=[_function],
         kinds="fc",
         doc="The value in the middle, or the mean of the two in the middle"
@@ -157,7 +159,8 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
             function(a, plain(q), axis=axis, keepdims=keepdims, method=method), a
         ),
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, number_of_dimensions(q), axis)"},
-        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, number_of_dimensions(q), axis, keepdims)",
+        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, "
+        "number_of_dimensions(q), axis, keepdims, result)",
         numpy=[_function],
         doc="The values below which given fractions of the values lie"
         + ", of those that are numbers" * _ignore
