@@ -106,3 +106,21 @@ def test_memory_of_runs_is_used_again_and_reaches_nobody():
         np.testing.assert_array_equal(y.detach().numpy(), array * array)
         np.testing.assert_array_equal(grad.numpy(), 2 * array)
         assert again[3, 4].item() == pytest.approx(6 * array[3, 4])
+
+
+@pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=[NUMBA, pytest.mark.slow])])
+def test_arrays_without_elements(executor):
+    def f(x, y):
+        z = x.clone()
+        part = x[:0] * 2.0
+        part[...] = y[:0]
+        z[1:1] = 3.0
+        return (x * x).sum() + (part * part).sum() + z[:0].sum() + (y * 2.0).sum()
+
+    for shape in [(0, 2), (3, 0), (3, 2)]:
+        compiled = vg.compile(f, executor=executor)
+        for _ in range(3):
+            x, y = (vg.Tensor(np.ones(shape) + k, requires_grad=True) for k in range(2))
+            value = compiled(x, y)
+            np.testing.assert_allclose(value.item(), f(x, y).item())
+            close(gradients(value, [x, y]), gradients(f(x, y), [x, y]), 1e-12)

@@ -174,8 +174,8 @@ class CompiledProgram:
                     gradient_rooms[base.name in unset].add(base.name, base.size)
                 else:
                     self._gradients_apart.append(base)
-        self._rooms = [room for room in rooms if room.size]
-        self._gradient_rooms = [room for room in gradient_rooms if room.size]
+        self._rooms = [room for room in rooms if room.parts]
+        self._gradient_rooms = [room for room in gradient_rooms if room.parts]
         self._results = []
         for result in self.program.results:
             stop = result.offset + int(np.prod(result.shape, dtype=int))

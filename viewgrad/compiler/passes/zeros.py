@@ -47,7 +47,7 @@ def without_zeros(program: Program, executions: Executions, wanted: Set[str]) ->
         for value in step.operands if isinstance(value, Operand)
     }  # fmt: skip
     for base, steps in by_base.items():
-        if base.name.startswith("d") and sum(executions.touches(step) for step in steps) <= MOST:
+        if base.name.startswith("d") and base.size and sum(executions.touches(step) for step in steps) <= MOST:
             touches = _Touches(executions, steps, base.name in wanted, called)
             zero |= touches.zero_reads
             gone |= touches.needless
@@ -117,7 +117,7 @@ class _Touches:
         count = len(self.places)
         starts = np.maximum.accumulate(np.where(self._is_first(), np.arange(count), 0))
         changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
-        before = np.concatenate([[-1], changed[:-1]])
+        before = np.concatenate([[-1], changed])[:count]
         return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
 
     def _is_looked_at(self) -> Array:
@@ -138,7 +138,9 @@ class _Touches:
     def _steps(self, kind: int, holds: Array) -> set[Step]:
         """The steps of a kind of all of whose touches something holds."""
         wrong = np.bincount(self.numbers[~holds], minlength=len(self.steps))
-        return {step for step, count in zip(self.steps, wrong) if _kind_of(step) == kind and not count}
+        touched = np.bincount(self.numbers, minlength=len(self.steps))
+        fit = (wrong == 0) & (touched > 0)
+        return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
 
 
 def begins_unset(base: Base, forward: Executions, backward: Executions | None, looked_at: Array) -> bool:
