@@ -374,3 +374,9 @@ class EigenvaluesOfTheSymmetricPart(Function):
     @once_differentiable
     def backward(ctx, grad):
         return vg.Tensor((ctx.vectors * grad.numpy()[..., None, :]) @ ctx.vectors.swapaxes(-1, -2))
+
+
+@right(np.array([5.0, -3.0, 1e3]))
+def ripple_on_a_large_value(x):
+    """Long steps see the value alone, which moves by 1 where the argument does."""
+    return vg.sin(x * 1e4) * 1e-4 + x

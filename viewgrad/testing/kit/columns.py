@@ -253,6 +253,24 @@ class Columns:
                 right[row] = np.abs(slope - mine[row]) <= 1e-3 * np.abs(mine[row])
         return right
 
+    def _right_in_small(self, direction: Array, mine: Array, away: Array) -> Array:
+        """For each row, whether short steps say what was found: long ones don't see a ripple on a large value."""
+        places = direction != 0
+        scale = float((self.scales[places] / np.abs(direction[places])).min())
+        right = np.zeros(mine.shape, bool)
+        weights = np.abs(self.rows)
+        for zoom in 10.0 ** -np.arange(3, 9):
+            slopes = []
+            for step in (zoom * scale, 0.5 * zoom * scale):
+                above, below = self._along(direction)(step), self._along(direction)(-step)
+                if above is None or below is None:
+                    return right
+                slopes.append(self.rows @ (above - below) / (2 * step))
+            noise = DOUBLE * weights @ np.abs(self.start) / (zoom * scale)
+            error = np.abs(slopes[1] - slopes[0]) + 4 * noise + np.abs(slopes[1] - mine)
+            right |= (error <= 0.05 * away) & (mine != 0)
+        return right
+
     def _among_slopes_nearby(self, direction: Array, mine: Array) -> Array:
         """For each row, whether slopes differ from place to place nearby, and the derivative lies between them.
 
@@ -308,6 +326,8 @@ class Columns:
         wrong &= ~_by_complex_step(self.moves, self.x, direction, self.rows, mine)
         wrong &= ~((mine == 0) & self._stands_still(direction))
         wrong &= ~self._steep(direction, mine)
+        if wrong.any():
+            wrong &= ~self._right_in_small(direction, mine, np.maximum(estimate.low - mine, mine - estimate.high))
         if wrong.any() and np.count_nonzero(self.x == self.x[np.argmax(direction)]) > 1:
             wrong &= ~self._among_slopes_nearby(direction, mine)
         moved = np.count_nonzero(direction)
