@@ -32,6 +32,13 @@ CASES = [
                                      "extrema", "center_of_mass")],
     *[call(name, IMAGE, LABELS, index) for name in ("sum_labels", "mean", "variance", "maximum", "center_of_mass",
                                                     "extrema") for index in (None, 2, [1, 3])],
+    call("affine_transform", IMAGE, np.array([[0.93, 0.11], [-0.17, 1.07]]), np.array([0.23, -0.13]), None, None, 1),
+    call("affine_transform", IMAGE, np.array([0.8, 1.2]), order=1, mode="nearest"),
+    call("affine_transform", IMAGE, np.array([[0.93, 0.11, 0.31], [-0.17, 1.07, 0.23]]), output_shape=(3, 6), order=1),
+    call("affine_transform", IMAGE, np.array([[0.9, 0.1], [-0.15, 1.1]]), 0.3, at=(0,)),
+    *[call("rotate", IMAGE, np.array(33.0), reshape=reshape, order=1) for reshape in (False, True)],
+    call("rotate", IMAGE, 20.0),
+    call("geometric_transform", IMAGE, lambda place: (place[0] + 0.3, 0.9 * place[1] + 0.1), order=1),
 ]  # fmt: skip
 
 

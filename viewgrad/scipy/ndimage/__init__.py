@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.ndimage  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import measured, ordered
+from . import measured, moved, ordered
 from .linear import MADE
 
 if TYPE_CHECKING:

@@ -1,0 +1,80 @@
+"""Images that are turned, stretched, or taken from other places; up to order 1 gradients flow to the places too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...numpy.functions import lost
+from ...numpy.values import plain_values
+from .linear import MADE, image_of, made
+
+__all__ = ["MADE"]
+
+
+def _grid(shape: tuple[int, ...]) -> Any:
+    return np.indices(shape).astype(float)
+
+
+@made
+def affine_transform(
+    input: Any, matrix: Any, offset: Any = 0.0, output_shape: Any = None, order: int = 3, mode: str = "constant",
+    cval: float = 0.0, prefilter: bool = True,
+) -> Any:  # fmt: skip
+    """The image at the places to which a matrix and an offset take those of the result."""
+    image, matrix, offset = image_of(input), image_of(matrix) * 1.0, image_of(offset) * 1.0
+    ndim = image.ndim
+    if matrix.ndim == 1:
+        matrix = np.diag(matrix)
+    elif matrix.shape[1] == ndim + 1:
+        matrix, offset = matrix[:ndim, :ndim], matrix[:ndim, ndim]
+    shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
+    moved = matrix @ _grid(shape).reshape(len(shape), -1)
+    places = moved + (offset.reshape(-1, 1) if offset.ndim else offset)
+    found = MADE["map_coordinates"](image, places, None, order, mode, cval, prefilter)
+    return found.reshape(shape)
+
+
+@made
+def rotate(
+    input: Any, angle: Any, axes: Any = (1, 0), reshape: bool = True, order: int = 3, mode: str = "constant",
+    cval: float = 0.0, prefilter: bool = True,
+) -> Any:  # fmt: skip
+    """The image turned in the plane of two dimensions, by an angle in degrees."""
+    image, radians = image_of(input), image_of(angle) * (math.pi / 180)
+    first, second = sorted(axis % image.ndim for axis in axes)
+    cosine, sine = np.cos(radians), np.sin(radians)
+    turn = np.stack([np.stack([cosine, sine]), np.stack([-sine, cosine])])
+    plane = np.array([image.shape[first], image.shape[second]])
+    if reshape:
+        rows, columns = plane
+        corners = plain_values(turn) @ np.array([[0, 0, rows, rows], [0, columns, 0, columns]])
+        wanted = (np.ptp(corners, axis=1) + 0.5).astype(int)
+    else:
+        wanted = plane
+    offset = (plane - 1) / 2 - turn @ ((wanted - 1) / 2)
+    shape = list(image.shape)
+    shape[first], shape[second] = (int(n) for n in wanted)
+    grid = _grid(tuple(shape))
+    moved = [image_of(each) for each in grid]
+    for row, dim in enumerate((first, second)):
+        moved[dim] = turn[row, 0] * grid[first] + turn[row, 1] * grid[second] + offset[row]
+    return MADE["map_coordinates"](image, np.stack(moved), None, order, mode, cval, prefilter)
+
+
+@made
+def geometric_transform(
+    input: Any, mapping: Callable[..., Any], output_shape: Any = None, order: int = 3, mode: str = "constant",
+    cval: float = 0.0, prefilter: bool = True, extra_arguments: Any = (), extra_keywords: Any = None,
+) -> Any:  # fmt: skip
+    """The image at the places that a function gives for those of the result."""
+    if not callable(mapping):
+        raise lost("scipy.ndimage.geometric_transform", "of tensors with a history it takes a function of Python")
+    image = image_of(input)
+    shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
+    found = [image_of(list(mapping(place, *extra_arguments, **(extra_keywords or {})))) for place in np.ndindex(shape)]
+    places = np.stack(found, -1)
+    return MADE["map_coordinates"](image, places, None, order, mode, cval, prefilter).reshape(shape)
