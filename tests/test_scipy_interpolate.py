@@ -120,3 +120,19 @@ def test_interpolation_on_grids(method):
         np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-12)
     with pytest.raises(ValueError, match="out of bounds"):
         ours.interpn(GRID, z, points + 5.0)
+
+
+@pytest.mark.parametrize(
+    "name", ["PchipInterpolator", "Akima1DInterpolator", "CubicSpline", "InterpolatedUnivariateSpline"]
+)
+def test_classes_can_be_derived(name):
+    class Derived(getattr(ours, name)):
+        """As programs derive from SciPy's."""
+
+        def __init__(self, x, y):
+            super().__init__(x, y)
+            self.given = x
+
+    spline = Derived(X, vg.Tensor(Y, requires_grad=True))
+    assert isinstance(spline, getattr(ours, name)) and spline.given is X
+    np.testing.assert_allclose(spline(PLACES).detach().numpy(), getattr(theirs, name)(X, Y)(PLACES), rtol=1e-9)

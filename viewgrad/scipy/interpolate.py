@@ -117,7 +117,7 @@ def _spline(
     return PiecewisePolynomial(unit.x, unit.c, values, extrapolate)
 
 
-def CubicSpline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Any:
+def _cubic_spline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Any:
     """The cubic spline through values; gradients flow to the values, and to where it is evaluated."""
     if not isinstance(bc_type, str):
         if carries_history(bc_type) or any(np.any(np.asarray(plain_values(end[1])) != 0) for end in bc_type
@@ -135,6 +135,14 @@ def CubicSpline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extr
 
     periodic = "periodic" if bc_type == "periodic" else True
     return _spline("CubicSpline", make, x, y, axis, periodic if extrapolate is None else extrapolate)
+
+
+class CubicSpline(PiecewisePolynomial):
+    """The cubic spline through values; gradients flow to the values, and to where it is evaluated."""
+
+    def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
+        made = _cubic_spline(x, y, axis, bc_type, extrapolate)
+        super().__init__(made.x, made.basis, made.values, made.extrapolate)
 
 
 def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0) -> Any:

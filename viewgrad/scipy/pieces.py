@@ -117,36 +117,43 @@ def _leading(y: Any, axis: int) -> tuple[Any, int]:
     return (np.moveaxis(y, axis, 0), axis % y.ndim)
 
 
-def CubicHermiteSpline(x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> Pieces:
+class CubicHermiteSpline(Pieces):
     """The cubic spline through values with given slopes."""
-    x, (y, axis), slopes = operand(x), _leading(y, axis), _leading(dydx, axis)[0]
-    widths = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
-    steep = np.diff(y, axis=0) / widths
-    bent = (slopes[:-1] + slopes[1:] - 2 * steep) / widths
-    c = np.stack([bent / widths, (steep - slopes[:-1]) / widths - bent, slopes[:-1], y[:-1]])
-    return Pieces(c, x, extrapolate, axis)
+
+    def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
+        x, (y, axis), slopes = operand(x), _leading(y, axis), _leading(dydx, axis)[0]
+        widths = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
+        steep = np.diff(y, axis=0) / widths
+        bent = (slopes[:-1] + slopes[1:] - 2 * steep) / widths
+        c = np.stack([bent / widths, (steep - slopes[:-1]) / widths - bent, slopes[:-1], y[:-1]])
+        super().__init__(c, x, extrapolate, axis)
 
 
-def PchipInterpolator(x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> Pieces:
+class PchipInterpolator(CubicHermiteSpline):
     """The cubic spline through values that is monotone where they are.
 
     Source: F. N. Fritsch, J. Butland, "A method for constructing local monotone piecewise cubic interpolants" (1984).
     """
-    x, (y, axis) = operand(x), _leading(y, axis)
+
+    def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
+        x, (y, axis) = operand(x), _leading(y, axis)
+        slopes = _monotone_slopes(x, y)
+        super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, extrapolate)
+
+
+def _monotone_slopes(x: Any, y: Any) -> Any:
     h = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
     steep = np.diff(y, axis=0) / h
     if y.shape[0] == 2:
-        slopes = np.concatenate([steep, steep])
-    else:
-        before, after = steep[:-1], steep[1:]
-        flat = (np.sign(plain_values(before.detach())) * np.sign(plain_values(after.detach()))) <= 0
-        w1, w2 = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
-        one = np.where(flat, 1.0, before), np.where(flat, 1.0, after)
-        inner = np.where(flat, 0.0, (w1 + w2) / (w1 / one[0] + w2 / one[1]))
-        first = _end_slope(h[0], h[1], steep[0], steep[1])
-        last = _end_slope(h[-1], h[-2], steep[-1], steep[-2])
-        slopes = np.concatenate([first[None], inner, last[None]])
-    return CubicHermiteSpline(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, extrapolate)
+        return np.concatenate([steep, steep])
+    before, after = steep[:-1], steep[1:]
+    flat = (np.sign(plain_values(before.detach())) * np.sign(plain_values(after.detach()))) <= 0
+    w1, w2 = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
+    one = np.where(flat, 1.0, before), np.where(flat, 1.0, after)
+    inner = np.where(flat, 0.0, (w1 + w2) / (w1 / one[0] + w2 / one[1]))
+    first = _end_slope(h[0], h[1], steep[0], steep[1])
+    last = _end_slope(h[-1], h[-2], steep[-1], steep[-2])
+    return np.concatenate([first[None], inner, last[None]])
 
 
 def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
@@ -159,9 +166,17 @@ def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
     return np.where(turned, 0.0, np.where(steep, 3.0 * m0, slope))
 
 
-def Akima1DInterpolator(x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> Pieces:
+class Akima1DInterpolator(CubicHermiteSpline):
     """The cubic spline through values of H. Akima (1970), or modified as "makima"."""
-    x, (y, axis) = operand(x), _leading(y, axis)
+
+    def __init__(self, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: Any = None) -> None:
+        x, (y, axis) = operand(x), _leading(y, axis)
+        slopes = _akimas_slopes(x, y, method)
+        beyond = False if extrapolate is None else extrapolate
+        super().__init__(x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, beyond)
+
+
+def _akimas_slopes(x: Any, y: Any, method: str) -> Any:
     steep = np.diff(y, axis=0) / np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
     left = 2 * steep[:1] - steep[1:2]
     right = 2 * steep[-1:] - steep[-2:-1]
@@ -175,10 +190,7 @@ def Akima1DInterpolator(x: Any, y: Any, axis: int = 0, *, method: str = "akima",
     uneven = plain > 1e-9 * np.max(plain, initial=-np.inf)
     mixed = (after * steep[1:-2] + before * steep[2:-1]) / np.where(uneven, both, 1.0)
     even = 0.0 * mixed if method == "makima" else 0.5 * (steep[3:] + steep[:-3])
-    slopes = np.where(uneven, mixed, even)
-    return CubicHermiteSpline(
-        x, np.moveaxis(y, 0, axis), np.moveaxis(slopes, 0, axis), axis, False if extrapolate is None else extrapolate
-    )
+    return np.where(uneven, mixed, even)
 
 
 # -- splines by their coefficients -------------------------------------------------------------------------------------
@@ -353,11 +365,14 @@ class UnivariateSpline:
         return as_tensors(self._plain.roots())
 
 
-def InterpolatedUnivariateSpline(
-    x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0, check_finite: bool = False
-) -> UnivariateSpline:
+class InterpolatedUnivariateSpline(UnivariateSpline):
     """The spline through values."""
-    return UnivariateSpline(x, y, w, bbox, k, 0, ext, check_finite)
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
 
 
 PIECES: Final[dict[str, Any]] = {
