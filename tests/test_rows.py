@@ -5,6 +5,7 @@ new row is tested without a new test.
 """
 
 import contextlib
+import inspect
 
 import numpy as np
 import pytest
@@ -173,10 +174,22 @@ def test_samples_reach_every_argument(operator):
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
+def calls_of(operator, function):
+    """The samples that leave out only what a function of the installed NumPy has a default for."""
+    for sample in samples_of(operator):
+        try:
+            inspect.signature(function).bind(*sample.args, **sample.kwargs)
+        except TypeError:
+            continue
+        except ValueError:  # it tells no signature
+            pass
+        yield sample
+
+
 @over(ROWS)
 def test_value(operator):
     reference = operator.reference or operator.forward
-    for sample in samples_of(operator):
+    for sample in calls_of(operator, reference):
         expected = reference(*sample.args, **sample.kwargs)
         outputs = call(sample)
         for output, wanted in zip(outputs, expected if isinstance(expected, tuple) else (expected,), strict=True):
@@ -190,7 +203,7 @@ def test_value(operator):
 
 @over([operator for operator in ROWS if operator.reference in FUNCTIONS or (operator.reference, "__call__") in UFUNCS])
 def test_numpy_function_means_the_operator(operator):
-    for sample in samples_of(operator):
+    for sample in calls_of(operator, operator.reference):
         given = {name: value for name, value in sample.bound().items() if isinstance(value, (np.ndarray, list))}
         on_tensors = sample.replace(**mapped(vg.Tensor, given))
         result = operator.reference(*on_tensors.args, **on_tensors.kwargs)
