@@ -52,6 +52,16 @@ def test_what_newcomers_ask_is_answered_within_two_clicks():
     assert {answer.partition("#")[0] for answer in questions.QUESTIONS.values()} <= front
 
 
+def test_each_tutorial_opens_with_a_problem_and_has_pictures():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    tutorials = re.findall(r"^ +- \d+\. .*: (\S+\.md)$", navigation, re.MULTILINE)
+    assert len(tutorials) == 10
+    for page in tutorials:
+        text = (ROOT / "docs" / page).read_text()
+        assert re.match(r"# .*\n\n\*\*The problem\.\*\* ", text), page
+        assert "\n<!-- picture: " in text, page
+
+
 @pytest.mark.parametrize(
     "page, text, expected",
     [
