@@ -375,6 +375,19 @@ class InterpolatedUnivariateSpline(UnivariateSpline):
         super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
 
 
+def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
+    """Values, or derivatives, of the cubic pieces through values that rise and fall with them.
+
+    Arguments:
+        xi, yi: places and values; the places along `axis`.
+        x: where it is evaluated.
+        der: the number of the derivative; for several, a list of results is returned.
+        axis: along which axis of `yi` the places lie.
+    """
+    pieces = PchipInterpolator(xi, yi, axis)
+    return [pieces(x, nu) for nu in der] if isinstance(der, list | tuple) else pieces(x, der)
+
+
 PIECES: Final[dict[str, Any]] = {
     "Akima1DInterpolator": Akima1DInterpolator,
     "BSpline": BSpline,
@@ -384,8 +397,7 @@ PIECES: Final[dict[str, Any]] = {
     "PchipInterpolator": PchipInterpolator,
     "UnivariateSpline": UnivariateSpline,
     "bisplev": bisplev,
+    "pchip_interpolate": pchip_interpolate,
     "splev": splev,
     "splrep": splrep,
 }
-PIECES["pchip_interpolate"] = lambda xi, yi, x, der=0, axis=0: PchipInterpolator(xi, yi, axis)(x, der)
-PIECES["pchip_interpolate"].__name__ = "pchip_interpolate"
