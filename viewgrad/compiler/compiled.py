@@ -114,7 +114,8 @@ class CompiledProgram:
         keep_in_variables(self.program, set() if self.adjoint is None else bases_of(self.adjoint.backward))
         if self.adjoint is not None:
             wanted_gradients = {f"d{base.name}" for base in self.wanted}
-            keep_in_variables(self.adjoint.backward, wanted_gradients | bases_of(self.program))
+            results = {result.base for result in self.program.results}
+            keep_in_variables(self.adjoint.backward, wanted_gradients | bases_of(self.program) | results)
         self.written = {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
         self.executions = executions
         self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
