@@ -213,7 +213,7 @@ def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: 
         keepdims: bool = False, weights: Any = None, **options: Any,
     ) -> Any:  # fmt: skip
         a = as_operand(a)
-        if a.ndim and axis == ():
+        if a.ndim and isinstance(axis, tuple) and not axis:
             found = _of_single_values(numpy, a, q, keepdims, method)
             return found if out is None else write_out(found, out, f"np.{numpy.__name__}")
         if weights is not None:
