@@ -319,7 +319,7 @@ def parts_of_what_overlaps_itself_are_refused(monkeypatch):
 def test_drawn_programs_find_a_fault_in_the_library(drawn, monkeypatch, fault):
     fault(monkeypatch)
     with pytest.raises(Exception) as found:  # an error of NumPy's as likely as a mismatch
-        drawn(check_program, 1000, phases=[Phase.generate])
+        drawn(check_program, 2500, batch=2, phases=[Phase.generate])
     assert "import viewgrad as vg" in "".join(found.value.__notes__)
 
 

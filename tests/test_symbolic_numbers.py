@@ -6,7 +6,7 @@ import pytest
 from symbolic_checks import assert_close
 
 import viewgrad as vg
-from viewgrad.autograd import grad
+from viewgrad.autograd import forward_ad, grad
 from viewgrad.errors import GraphError, GuardError, TraceError
 from viewgrad.symbolic import differentiate, function_of, parse, passes, program_of, run, trace, verify
 
@@ -171,3 +171,11 @@ def test_a_list_of_unknown_length_is_named():
     graph = parse("graph(%items : list(float64[2])):\n  return (%items)")
     with pytest.raises(GraphError, match="how many items the input %items"):
         passes.lower_all_tuples(graph)
+
+
+def test_a_number_of_which_a_view_was_taken_before_is_no_input():
+    x = vg.Tensor([1.5 + 1j, 2.5])
+    with forward_ad.dual_level():
+        forward_ad.make_dual(x * 1.0, vg.ones(2, dtype=complex)) ** 7.25  # looks at the real part of the exponent
+    graph = vg.symbolic.trace(lambda x: x**7.25 + x * 7.25, x)
+    assert len(graph.inputs) == 1

@@ -93,7 +93,8 @@ def foreign_operand() -> Any:
 
 def is_constant(tensor: Tensor) -> bool:
     """Whether a tensor is that of a Python number, which may be used again for the same number."""
-    return type(tensor._saved) is SavedConstant
+    storage = tensor._storage  # it has one where a view of it was taken
+    return type(tensor._saved if storage is None else storage.whole) is SavedConstant
 
 
 def optional_operands(*values: Any) -> Sequence[Any]:

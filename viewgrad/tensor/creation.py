@@ -137,12 +137,17 @@ def as_operand(value: Any) -> Tensor:
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
-    """What is assigned to elements of a dtype, as a tensor: None becomes NaN, and strings numbers, as in NumPy."""
+    """What is assigned to elements of a dtype, as a tensor: None becomes NaN, and strings numbers, as in NumPy.
+
+    What is foreign otherwise is refused, since it would lose its mask, its units or its history.
+    """
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     try:
         return as_operand(value)
     except (ForeignTypeError, TypeError):
+        if not (value is None or isinstance(value, (str, bytes, list, tuple))):
+            raise
         if holds_tensor(value):
             return joined(value, dtype)
         return from_number(np.asarray(value, dtype))
