@@ -80,7 +80,7 @@ class _Touches:
         found = [executions.touched(step) for step in steps]
         places = np.concatenate([places for places, _ in found])
         times = np.concatenate([np.broadcast_to(times, places.shape) for places, times in found])
-        order = np.argsort(places * (times.max(initial=0) + 1) + times)
+        order = np.argsort(places * (times.max(initial=0) + 1) + times, kind="stable")  # runs, merged
         self.places = places[order]
         self.numbers = np.repeat(np.arange(len(steps)), [len(places) for places, _ in found])[order]
         self.kinds = np.array([_kind_of(step) for step in steps])[self.numbers]
