@@ -50,7 +50,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy --strict viewgrad
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache co2_forecast.png
+	rm -rf $(VENV) $(BENCH_VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache *.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps depend on pyproject.toml: a changed dependency is installed at the next use, an unchanged one never again.
