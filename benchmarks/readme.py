@@ -71,7 +71,7 @@ def _versions(results: Results) -> str:
     beside = ", ".join(known[:-1]) + " and " * (len(known) > 1) + known[-1] if known else "nothing else"
     return (
         f"`make bench` measures it beside {beside}.\n"
-        "It first checks that all give the same gradient. From one run, on one core:"
+        "It first checks that all give the same gradient. Each line is from one run, on one core:"
     )
 
 
