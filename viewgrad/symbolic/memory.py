@@ -154,13 +154,15 @@ class Memory:
         written: whether it was written to.
         recorded: whether a write to it was recorded.
         reference: to its owner.
+        foreign: whether it is an array of NumPy's, found by a program, of which a tensor may see a part alone.
+        elements: those of foreign memory, as its value holds them, once they were asked for.
         root: the tensor of the first history, where it came from outside; weakly.
         nodes: the steps that the first history is known to have ended in, where there are others.
     """
 
     __slots__ = (
-        "address", "array", "array_id", "dtype", "nodes", "others", "recorded", "reference", "root", "shape", "value",
-        "written",
+        "address", "array", "array_id", "dtype", "elements", "foreign", "nodes", "others", "recorded", "reference",
+        "root", "shape", "value", "written",
     )  # fmt: skip
 
     value: Any
@@ -169,7 +171,9 @@ class Memory:
     address: int
     dtype: Any
     shape: Any
+    elements: Array | None
     others: list[Chain] | None
+    foreign: bool
     written: bool
     recorded: bool
     reference: Reference
@@ -214,10 +218,12 @@ class Memories:
 
     Arguments:
         emit: makes a node: `emit(kind, inputs, attributes, types)` gives its value.
+        constant: gives the value that holds the elements of an array as they are now.
     """
 
-    def __init__(self, emit: Callable[..., Any]) -> None:
+    def __init__(self, emit: Callable[..., Any], constant: Callable[[Array], Any]) -> None:
         self.emit = emit
+        self.constant = constant
         self.known: dict[int, Memory] = {}
 
     def find(self, array: Array) -> Memory | None:
@@ -232,8 +238,8 @@ class Memories:
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)
-        memory.others = memory.nodes = None
-        memory.written = memory.recorded = False
+        memory.others = memory.nodes = memory.elements = None
+        memory.written = memory.recorded = memory.foreign = False
         memory.root = None
         owner = array if array.base is None else owner_of(array)
         memory.array = None if owner is array else array
@@ -284,7 +290,7 @@ class Memories:
         memory.value = self.filled(memory, [(array, value)])
 
     def filled(self, memory: Memory, parts: list[tuple[Array, Any]]) -> Any:
-        """A value for a base with the given values in its parts; what is elsewhere nobody sees."""
+        """A value for a base with the given values in its parts; elsewhere nobody sees it unless it is foreign."""
         dtype = memory.dtype
         owner: Any = memory.reference()
         if memory.shape is None:
@@ -299,10 +305,21 @@ class Memories:
                 if memory.is_whole(window):
                     value = part
                     continue
-                value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
+                if memory.foreign:
+                    value = self.constant(elements_of(memory, owner))
+                else:
+                    value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
             grad = value.type.requires_grad or part.type.requires_grad
             value = self.emit("write", (value, part), window, (TensorType.of(dtype, memory.shape, grad),))
         return value
+
+
+def elements_of(memory: Memory, owner: Array) -> Array:
+    """The elements of a base as they are now, in the order in which they lie in its memory."""
+    first = owner[tuple([slice(-1, None) if step < 0 else slice(0, 1) for step in owner.strides])]
+    flat = np.lib.stride_tricks.as_strided(first, (memory.shape[0] * memory.dtype.itemsize // owner.itemsize,),
+                                           (owner.itemsize,), writeable=False)  # fmt: skip
+    return flat.view(memory.dtype)
 
 
 def extent_of(array: Array) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from ..operators.operands import is_constant
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .attributes import Frozen, Given, interned
+from .foreign import holds
 from .graph import Graph, Node, Value
 from .locations import Locations
 from .memory import Chain, Memories, Memory, history_of, identified, owner_of, remember
@@ -54,7 +55,7 @@ class Tracer:
         self.locations = Locations()
         self.graph = Graph(self.locations.lines)
         self.block = self.graph.block
-        self.memories = Memories(self._emit_here)
+        self.memories = Memories(self._emit_here, self.constant)
         self.closures: list[tuple[Tensor, Value]] = []
         self.aliased: str | None = None
         self._attributes: dict[Any, Any] = {}
@@ -293,12 +294,12 @@ class Tracer:
                 value = self.node(name, (value,), (array.dtype,), (kind,)).output
             self.add(tensor, value)
             return
+        foreign = tensor._storage is not None and tensor._storage.foreign
         memory = self.memories.find(array)
-        if memory is not None:  # over memory that is known
-            if tensor._storage is not None and tensor._storage.foreign:
-                self.branch(memory, tensor)
-                return
-        self.memories.add(array, self.constant(array, garbage))
+        if memory is not None and foreign:
+            self.branch(memory, tensor, None if holds(self.memories, memory, tensor) else self.constant(array))
+            return
+        self.memories.add(array, self.constant(array, garbage)).foreign = foreign
 
     def number(self, tensor: Tensor) -> None:
         """A tensor was made of a number that nobody changes: it is written down where it is used first."""
