@@ -26,7 +26,7 @@ from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..views.meta import CreationMeta
 from .arguments import Arguments, form_of, is_found_by_name
 from .batch import Batched
-from .call import CompiledBackward, called, differentiable_outputs
+from .call import called, differentiable_outputs
 from .checking import checked
 from .compiled import CompiledProgram, compiled_program
 from .direct import MISSED, Direct, direct
@@ -135,14 +135,8 @@ class Compiled:
                 return found[1].item(), found[2][0]
         leaf = Tensor(point, dtype=float, requires_grad=True)
         value = self(leaf, *others, **keywords)
-        edge = value._edge if isinstance(value, Tensor) and value._view is None else None
-        if type(edge) is CompiledBackward:  # the only step between the two: the engine is not needed
-            found = edge.apply(np.ones(value.shape), edge.edges)
-            gradient = next((g for g, e in zip(found, edge.edges, strict=True) if e is leaf._edge), None)
-        else:
-            (given,) = eager_grad(value, [leaf], allow_unused=True)
-            gradient = None if given is None else given._array
-        return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient
+        (gradient,) = eager_grad(value, [leaf], allow_unused=True)
+        return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient._array
 
     def __viewgrad_gradients__(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, list[Any]] | None:
         """For `func.value_and_grad`: the value and gradients for calls like some before; None for others."""

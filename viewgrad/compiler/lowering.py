@@ -119,7 +119,7 @@ class Lowering:
         if handler is not None:
             handler(self, node)
         elif not (kind in FORWARD and self._elementwise(node)):
-            composite = COMPOSITES.get(kind) or SMALL_MATRICES.get(kind)
+            composite = _COMPOSITES.get(kind)
             if composite is None or not composite(self, node):
                 self._call(node)
 
@@ -478,6 +478,7 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "overwrite": Lowering._write,
     "detach": Lowering._detach,
 }
+_COMPOSITES: Final = COMPOSITES | SMALL_MATRICES
 
 
 def window_of(flat: np.ndarray[Any, Any], window: Any) -> np.ndarray[Any, Any]:
