@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import viewgrad as vg
 from viewgrad import func
 from viewgrad.autograd import functional
+from viewgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from viewgrad.errors import DifferentiabilityError, GradientMismatchError, TreeError, UnreachableInputError
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
 from viewgrad.testing import checks, programs, steps
@@ -334,6 +335,24 @@ def test_results_can_be_differentiated_with_respect_to_what_the_function_used():
     pull = func.vjp(lambda x: x * 2, x)[1]
     close(vg.autograd.grad(pull(w * 3)[0].sum(), w)[0], [6.0] * 3)
     assert func.value_and_grad(lambda x: (w.sum(), w), has_aux=True)(x)[0][1] is w
+
+
+def test_tangents_of_results_have_a_history_only_where_it_leads_somewhere():
+    """What leads to the copies of a transform alone is of interest to nobody, also at a level inside another."""
+    cube = lambda a: (a**3).sum() * a[0]
+    x, v, w = tensor(3), tensor(3), tensor(3, requires_grad=True)
+    with dual_level():
+        outer = make_dual(x, v)
+        gradient = func.grad(cube)(outer)
+        assert not gradient.requires_grad and not unpack_dual(gradient).tangent.requires_grad
+        with dual_level():
+            inner = unpack_dual(func.grad(cube)(make_dual(outer, v))).tangent
+            assert not inner.requires_grad
+        assert not unpack_dual(inner).tangent.requires_grad
+        close(inner, func.jvp(func.grad(cube), (x,), (v,))[1])
+        of_history = unpack_dual(func.grad(cube)(make_dual(x, w * 2))).tangent
+    hessian = func.hessian(cube)(x)
+    close(vg.autograd.grad(of_history.sum(), w)[0], 2 * hessian.sum(0))
 
 
 def test_under_no_grad_gradients_are_computed_and_have_no_history():

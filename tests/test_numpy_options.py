@@ -382,3 +382,10 @@ def test_a_diagonal_has_one_length():
     for array in (MATRIX, leaf(MATRIX)):
         with pytest.raises(ValueError, match=r"don't match|different lengths"):
             np.einsum("ii->i", array)
+
+
+def test_counts_of_nothing_are_integers_whatever_the_weights():
+    weights = leaf(np.zeros(0))
+    for places in ([], np.zeros(0, int), vg.Tensor(np.zeros(0, int))):
+        found = np.bincount(places, weights=weights, minlength=2)
+        assert found.dtype == np.bincount([], weights=[], minlength=2).dtype and found.tolist() == [0, 0]

@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import ONE, ONE_EDGE, Node, OptionalEdge, next_sequence_nr, node_of, numbered
+from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
 from .run import run_backward
 
@@ -179,8 +180,14 @@ class Transform:
             return tensor
         if not mode & FORWARD:
             return tensor.detach()
-        copied: Tensor = tensor.clone()  # with the tangent, which may well have a history that is of interest
+        copied: Tensor = tensor.clone()  # with the tangents, which may well have a history that is of interest
         copied._edge = None
+        for level in open_levels():
+            tangent = tangent_of(copied, level)
+            if tangent is not None:
+                with at_level(level.outer):
+                    kept = self.result(tangent)
+                set_tangent(copied, kept, level)
         return copied
 
     # -- matrices of derivatives ---------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ class Writer:
         low, high = max(function.domain[0], -2.0), min(function.domain[1], 4.0)
         source = self.choose(real)
         for number in range(function.arity):
-            size = float(np.abs(self.array(source)).max(initial=0.0)) or 1.0
+            size = max(float(np.abs(self.array(source)).max(initial=0.0)), 0.01)  # less may be rounding alone
             scaled, shifted = self.new_name(), self.new_name()
             self.add(s.Compute(scaled, names["mul"], (source, 0.2 * (high - low) / size / (1 + number))))
             self.add(s.Compute(shifted, names["add"], (scaled, low + 0.55 * (high - low))))
