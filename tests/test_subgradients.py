@@ -152,3 +152,19 @@ def test_bent_lines_at_what_is_no_number_have_the_gradient_of_pytorch():
 def test_a_closed_relu_lets_no_gradient_through_whatever_it_is():
     x = vg.Tensor([-1.0, 2.0], requires_grad=True)
     assert grad(vg.relu(x), x, vg.Tensor([np.inf, 3.0]))[0].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("count", [6, 6000])
+def test_masks_close_few_and_many_elements_to_any_gradient(count, dtype):
+    """Many are masked as integers: what is infinite, no number, or -0 comes out as it does by a choice."""
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([-1.0, -0.0, 0.0, 2.0, np.nan, np.inf, -np.inf], dtype), count)
+    incoming = rng.choice(np.array([-0.0, 0.0, 0.3, np.nan, np.inf, -np.inf], dtype), count)
+    for function, closed in ((vg.relu, values <= 0), (lambda x: x.clip(-1.5, 1.0), (values < -1.5) | (values > 1))):
+        x = vg.Tensor(values, requires_grad=True)
+        (found,) = grad(function(x), x, vg.Tensor(incoming))
+        expected = np.where(closed, np.zeros((), dtype), incoming)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))

@@ -54,7 +54,9 @@ def _clip(a: Any, *bounds: Any, where: Any = True, out: Any = None, **options: A
     if len(bounds) > 2:
         *bounds, out = bounds  # type: ignore[assignment]
     if where is True or where is np._NoValue:
-        return clip_everywhere(a, *bounds, out=out, **options)
+        if out is not None:
+            options["out"] = out
+        return clip_everywhere(a, *bounds, **options)
     found = clip_everywhere(a, *bounds, **options)
     written: Any = with_memory(np.zeros_like(found)) if out is None else out
     np.copyto(written, found, where=plain(where))

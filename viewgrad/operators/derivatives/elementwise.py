@@ -15,7 +15,7 @@ from ..define import row
 from ..language.declaration import InPlace, Operator
 from ..language.names import set_meaning
 from ..late import LateFunction
-from .formulas import conjugated, flowing, nonzero_or_one
+from .formulas import conjugated, filled, flowing, nonzero_or_one
 
 __all__: list[str] = []
 
@@ -172,7 +172,7 @@ def sigmoid_forward(a: Array) -> Any:
 
 
 unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).")
-unary("relu", lambda a: np.maximum(a, 0), "masked_fill(grad, result <= 0, 0)",
+unary("relu", lambda a: np.maximum(a, 0), "of_positive(grad, result)",
       "The value, or 0 for a negative one; gradient 0 at 0.", kinds="f")
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
       "log(1 + exp(beta * self)) / beta.", kinds="f")
@@ -225,7 +225,7 @@ row(
     doc="The first value where the condition is true, the second elsewhere.",
 )
 row(
-    "masked_fill(self, mask, value)", lambda self, mask, value: np.where(mask, value, self),
+    "masked_fill(self, mask, value)", filled,
     {"self": "masked_fill(grad, mask, 0)", "mask": NOT, "value": "where(mask, grad, 0)"},
     forward_derivative=LINEAR, elementwise=True, inplace=True, kinds="fc",
     doc="The tensor with `value` where the mask is true.",

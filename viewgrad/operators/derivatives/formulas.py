@@ -15,10 +15,13 @@ from ...tensor.tensor import Tensor
 from ...views.specs import match_spec
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
-__all__ = ["adjoint", "call", "conjugated", "eye_like", "pattern_of", "plain", "real_dtype"]
+__all__ = ["adjoint", "call", "conjugated", "eye_like", "filled", "pattern_of", "plain", "real_dtype"]
 
 Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
+ZEROS: Final = {np.dtype(dtype): np.zeros((), dtype) for dtype in (np.float16, np.float32, np.float64)}
+INTEGERS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
+MANY: Final = 3000  # from so many elements on, fewer calls of NumPy are not what counts
 SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
 
 
@@ -92,6 +95,38 @@ def keep_still(tangent: Any, still: Any) -> None:
         still &= np.isnan(tangent._array)
         if still.any():
             tangent.masked_fill_(still, 0)
+
+
+def filled(array: Any, mask: Any, value: Any) -> Any:
+    """The array with `value` where the mask is true."""
+    if type(value) is int and not value and type(array) is np.ndarray and array.size >= MANY:
+        if type(mask) is np.ndarray and mask.shape == array.shape and array.dtype in ZEROS:
+            return kept_elements(array, np.logical_not(mask))
+    return np.where(mask, value, array)
+
+
+def kept_elements(array: Array, mask: Array) -> Array:
+    """The elements where the mask is true, elsewhere 0.
+
+    They are multiplied with the mask, as integers: as what they are, infinite ones would not become 0. A choice has
+    to guess which operand comes next, and takes five times as long where that is left to chance.
+    """
+    out = np.empty_like(array)
+    number = INTEGERS[array.itemsize]
+    np.multiply(array.view(number), mask, out.view(number))
+    return out
+
+
+@formula_function
+def of_positive(grad: Any, value: Any) -> Any:
+    """The gradient, but 0 where a value, which is not negative, is 0."""
+    if type(grad) is np.ndarray:
+        zero = ZEROS.get(grad.dtype)
+        if zero is not None:  # an array; to convert a number takes NumPy longer than a few elements
+            if grad.size < MANY:
+                return np.where(np.equal(value, zero), zero, grad)
+            return kept_elements(grad, np.not_equal(value, zero))
+    return call("masked_fill", grad, value == 0, 0)
 
 
 def conjugated(value: Any) -> Any:
