@@ -53,4 +53,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def programs_however_slow(monkeypatch):
     """Let compiled programs be used also where the function itself is faster: tests are small, and time is noisy."""
-    monkeypatch.setattr("viewgrad.compiler.checking.LITTLE", float("inf"))
+    monkeypatch.setattr("viewgrad.compiler.choosing.LITTLE", float("inf"))

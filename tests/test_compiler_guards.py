@@ -340,12 +340,23 @@ def test_executors_by_name():
 
 
 def test_a_program_that_takes_longer_than_its_function_is_not_used(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.checking.LITTLE", -1e9)
-    monkeypatch.setattr("viewgrad.compiler.checking.SLOWER", 0.0)
+    monkeypatch.setattr("viewgrad.compiler.choosing.LITTLE", -1e9)
     compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
     for _ in range(4):
         assert compiled(leaf(1.0, 2.0)).item() == 5
     assert "takes longer" in compiled.explain()
+
+
+def test_what_compiling_fails_at_runs_eagerly_with_a_warning(monkeypatch):
+    def fail(*args):
+        raise KeyError("never thought of")
+
+    monkeypatch.setattr("viewgrad.compiler.compiled.carry_in_variables", fail)
+    compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
+    assert compiled(leaf(1.0, 2.0)).item() == 5
+    with pytest.warns(vg.errors.NotCompiledWarning, match="KeyError.*a defect of the library"):
+        assert compiled(leaf(1.0, 2.0)).item() == 5
+    assert compiled(leaf(1.0, 3.0)).item() == 10
 
 
 def test_floats_that_change_become_inputs():

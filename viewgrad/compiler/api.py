@@ -28,8 +28,10 @@ from .arguments import Arguments, form_of, is_found_by_name
 from .batch import Batched
 from .call import called, differentiable_outputs
 from .checking import checked
-from .compiled import CompiledProgram, compiled_program
-from .direct import MISSED, Direct, direct
+from .choosing import pass_by
+from .compiled import CompiledProgram, CompilerDefectError, compiled_program
+from .direct import MISSED, Direct, direct, sharing
+from .likeness import numbered_tensor
 from .recording import recorded
 from .report import explained
 from .surroundings import Surroundings, random_state
@@ -59,6 +61,9 @@ class Entry:
         static: the leaves of the arguments that are parts of the program.
         checked: whether the program has been compared with a run of the function.
         calls: how often the program was run.
+        is_direct: whether calls like those go the direct way.
+        passed: why calls run the function although there is a program, which other ways use.
+        is_crowd: whether it stands for all further kinds, where there are too many.
     """
 
     key: Any
@@ -71,6 +76,9 @@ class Entry:
     static: frozenset[int] = frozenset()
     checked: bool = False
     calls: int = 0
+    is_direct: bool = False
+    passed: str | None = None
+    is_crowd: bool = False
     reasons: list[str] = attrs.Factory(list)
 
 
@@ -85,17 +93,17 @@ class Compiled:
         self.static = tuple(static)
         self.arguments = Arguments(f, static)
         self.check = check
+        self.calls_alone = True  # whether calls run the program for themselves, and not for many examples
         self.entries: list[Entry] = []
-        self.directs: list[Direct] = []
+        self.directs: list[Any] = []  # the short ways of calls that look like earlier ones
         self.lock = threading.RLock()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         mode = current_mode()
-        if not keywords:
-            for way in self.directs:
-                found = way.call(args, mode)
-                if found is not MISSED:
-                    return found
+        for way in self.directs:
+            found = way.call(args, keywords, mode)
+            if found is not MISSED:
+                return found
         if mode & ~GRAD:  # a mode that looks at each operator: tracing, forward mode, anomaly detection
             if mode & ~GRAD == PROFILE:
                 name = f"compiled {getattr(self, '__name__', 'function')}"
@@ -107,7 +115,9 @@ class Compiled:
         key = self._key(structure, leaves, mode, static)
         entry = self._entry(key)
         entry.static = static
-        if entry.refusal is not None:
+        if entry.refusal is not None or entry.passed is not None:
+            if not key[3]:  # where arguments share memory, others that look like them need not
+                pass_by(self, entry, args, keywords, leaves, entry.is_crowd)
             return self.function(*args, **keywords)
         if entry.graph is None:
             return self._record(entry, structure, leaves)
@@ -150,9 +160,9 @@ class Compiled:
     def _gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         if not current_mode() & ~GRAD:
             for way in self.directs:
-                found = way.gradients_at(args, numbers)
+                found = way.gradients_at(args, numbers) if isinstance(way, Direct) else None
                 if found is not None:
-                    return way.scalars[0][0], *found
+                    return way.plain.scalars[0][0], *found
         return None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -209,7 +219,7 @@ class Compiled:
         for spec in signature.inputs:
             if spec.kind == "argument":
                 leaf = leaves[spec.leaf]
-                tensors.append(leaf if isinstance(leaf, Tensor) else from_numpy(leaf))
+                tensors.append(numbered_tensor(leaf))
                 continue
             tensor = next(closures)
             kind: Any = spec.type
@@ -230,7 +240,11 @@ class Compiled:
         with self.lock:
             entry = Entry(key)
             form = form_of(key[0])
-            if sum(1 for other in self.entries if form_of(other.key[0]) == form) >= RECORDS:
+            alike = [other for other in self.entries if form_of(other.key[0]) == form]
+            if alike and alike[-1].is_crowd:
+                return alike[-1]
+            if len(alike) >= RECORDS:
+                entry.is_crowd = True
                 entry.refusal = (
                     f"{RECORDS} kinds of arguments have been compiled already: integers among arguments that change "
                     "from call to call can be given as arrays"
@@ -250,7 +264,7 @@ class Compiled:
                 kinds.append((leaf.shape, leaf.dtype, None))
             else:
                 kinds.append((type(leaf), repr(leaf)))
-        return structure, tuple(kinds), mode, _sharing(leaves)
+        return structure, tuple(kinds), mode, sharing(leaves)
 
     def _record(self, entry: Entry, structure: Structure, leaves: list[Any]) -> Any:
         given = [
@@ -270,6 +284,8 @@ class Compiled:
         entry.records += 1
         entry.program = None
         entry.checked = not self.check
+        entry.is_direct = False
+        self.directs = [way for way in self.directs if way.entry is not entry]
         if made.graph is None:
             assert made.refusal is not None
             if self.arguments.make_static(structure, leaves):
@@ -302,8 +318,7 @@ class Compiled:
                     return f"a {type(leaf).__name__} is no plain tensor"
                 if leaf._array.dtype not in (np.dtype(float), np.dtype(bool), np.dtype(np.int64)):
                     return f"an argument of {leaf._array.dtype} is not compiled"
-        sharing = _sharing(leaves)
-        if sharing:
+        if sharing(leaves):
             return "arguments share memory"
         return None
 
@@ -313,11 +328,10 @@ class Compiled:
         if not surroundings.unchanged():
             return self._again(entry, structure, leaves, "what the function sees besides its arguments has changed")
         graph = entry.graph
-        signature: Signature = graph.signature  # type: ignore[assignment]
         tensors = self.inputs(entry, leaves)
         if isinstance(tensors, str):
             return self._again(entry, structure, leaves, tensors)
-        if entry.closures and _sharing(tensors):
+        if entry.closures and sharing(tensors):
             return self.function(*args, **keywords)
         recording = bool(current_mode() & GRAD)
         program = entry.program
@@ -336,6 +350,8 @@ class Compiled:
                     self.entries.remove(entry)
                     return self(*args, **keywords)
                 entry.refusal = error.message
+                if isinstance(error, CompilerDefectError):
+                    self._warn(error.message)
                 return self.function(*args, **keywords)
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
@@ -343,12 +359,13 @@ class Compiled:
             return self._again(entry, structure, leaves, f"a value that steers the program at {where} is another")
         entry.calls += 1
         if not entry.checked:
-            return checked(self, entry, tensors, outputs, run, args, keywords)
-        if entry.calls == DIRECT_FROM and len(self.directs) < RECORDS:
-            way = direct(entry, current_mode(), args, keywords)
+            return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
+        if entry.calls >= DIRECT_FROM and not entry.is_direct and len(self.directs) < RECORDS:
+            entry.is_direct = True
+            way = direct(self, entry, current_mode(), args, keywords, leaves)
             if way is not None:
                 self.directs.append(way)
-        return self._results(graph, signature, tensors, called(program, graph, outputs, run, tensors))
+        return self.results(graph, tensors, called(program, graph, outputs, run, tensors))
 
     def _again(self, entry: Entry, structure: Structure, leaves: list[Any], reason: str) -> Any:
         """Run the function as ever, and record it anew."""
@@ -361,7 +378,9 @@ class Compiled:
             return self.function(*args, **keywords)
         return self._record(entry, structure, leaves)
 
-    def _results(self, graph: Graph, signature: Signature, tensors: list[Tensor], outputs: list[Tensor]) -> Any:
+    def results(self, graph: Graph, tensors: list[Tensor], outputs: list[Tensor]) -> Any:
+        """What a call gives, from the inputs and outputs of its program; arguments are written to as it did."""
+        signature: Signature = graph.signature  # type: ignore[assignment]
         for mutation in signature.mutations:
             target, value = tensors[mutation.input], outputs[mutation.output]
             if mutation.recorded:
@@ -388,17 +407,6 @@ class Compiled:
         warnings.warn(f"{name} runs eagerly from here on: {reason}", NotCompiledWarning, stacklevel=5)
 
 
-def _sharing(leaves: Sequence[Any]) -> bool:
-    """Whether two of some arrays and tensors may share memory."""
-    arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    arrays = [array for array in arrays if isinstance(array, np.ndarray) and array.size]
-    for i, array in enumerate(arrays):
-        for other in arrays[:i]:
-            if np.may_share_memory(array, other):
-                return True
-    return False
-
-
 def _objects(structure: Structure) -> list[Any]:
     """What is neither a leaf nor a container nor a simple value among arguments."""
     value = getattr(structure, "value", None)
@@ -421,7 +429,7 @@ def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
             same = other_root == root and (is_view or other_is_view or leaf is other)
             if (other_root == root and not same) or (not same and np.may_share_memory(other._array, leaf._array)):
                 return "its results share memory, and are no views of one tensor"
-        if spec.input is None and _sharing([leaf, *given]) and leaf.size:
+        if spec.input is None and sharing([leaf, *given]) and leaf.size:
             if any(isinstance(g, Tensor) and np.may_share_memory(g._array, leaf._array) for g in given):
                 return "a result shares memory with an argument of which it is no view"
         if leaf._view is not None and leaf._view.creation is not CreationMeta.DEFAULT:

@@ -58,6 +58,7 @@ class Batched:
     def __init__(self, compiled: Compiled, batch: int | str | Sequence[int | str]) -> None:
         functools.update_wrapper(self, compiled.function)
         self.compiled = compiled
+        compiled.calls_alone = False
         if batch is False or batch == () or batch == []:
             raise ValueError(f"batch={batch!r} names no argument; say True for all tensors and arrays, or leave it out")
         self.batch = batch

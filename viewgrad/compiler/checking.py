@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from ..errors import CompiledDifferenceError
 from ..func.tree import flatten
 from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.tensor import Tensor
+from .choosing import Times, choose, clock, shortest
 from .compiled import CompiledProgram, Run
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["checked"]
 
 Array = np.ndarray[Any, Any]
-ROUNDS: Final = 3  # how often a program is run to find out how long it takes
-LITTLE: Final = 1e-4  # seconds that do not matter
-SLOWER: Final = 1.1  # nor does a tenth
+SHORT: Final = 0.01  # seconds; of what takes longer, the ceremony of a call is no part
+CEREMONY: Final = 2e-5  # seconds that a call takes beside its program
 
 
 def checked(
-    compiled: Compiled, entry: Entry, tensors: list[Tensor], outputs: list[Array], run: Run, args: Any, keywords: Any
+    compiled: Compiled, entry: Entry, tensors: list[Tensor], outputs: list[Array], run: Run, args: Any, keywords: Any,
+    leaves_given: list[Any],
 ) -> Any:
     """What the function gives, after it was compared with what the program has given.
 
@@ -38,7 +38,7 @@ def checked(
         compiled, entry: the function, and what is known of it, with a graph and a program.
         tensors: the inputs of the program.
         outputs, run: what it has given for them, and what its gradient needs.
-        args, keywords: the arguments.
+        args, keywords, leaves_given: the arguments, and their leaves as inputs.
 
     Raises:
         CompiledDifferenceError: where they differ.
@@ -46,9 +46,9 @@ def checked(
     program = entry.program
     assert entry.graph is not None and program is not None
     signature: Signature = entry.graph.signature  # type: ignore[assignment]
-    start = time.perf_counter()
+    start = clock()
     result = compiled.function(*args, **keywords)
-    eager = time.perf_counter() - start
+    times = Times(clock() - start, 0.0, 0.0)
     entry.checked = True
     found, _ = flatten(result)
     pairs = []
@@ -71,36 +71,50 @@ def checked(
             seeds = [None] * len(outputs)
             for number, leaf in chosen:
                 seeds[number] = np.ones(leaf.shape)
-            took = []
-            for _ in range(2):  # the first may have code of operators generated
-                start = time.perf_counter()
-                expected = eager_grad(
-                    [leaf for _, leaf in chosen], leaves, [Tensor(np.ones(leaf.shape)) for _, leaf in chosen],
-                    retain_graph=True, allow_unused=True,
-                )
-                took.append(time.perf_counter() - start)
-            eager += min(took)
+            wanted_of = [leaf for _, leaf in chosen]
+            expected = _gradients(wanted_of, leaves)
+            times.gradient = shortest(lambda: _gradients(wanted_of, leaves))
             for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
                 if gradient is not None or mine is not None:
                     wanted = np.zeros(tensor.shape) if gradient is None else gradient._array
                     given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
                     _compare(wanted, given, "the gradient", compiled, entry)
-    if not signature.mutations and _time_of(program, arrays, seeds) > max(SLOWER * eager, eager + LITTLE):
-        entry.refusal = f"the program takes longer than the function itself, by the {program.executor.name} executor"
-        entry.graph = entry.program = None
+    times.program = _time_of(program, arrays, seeds)
+    if compiled.calls_alone:
+        times.call = times.program + CEREMONY
+        if times.program < min(times.eager, SHORT) and not signature.mutations:
+            times.call = _time_of_calls(compiled, args, keywords, tensors, seeds)
+    choose(compiled, entry, times, args, keywords, leaves_given)
     return result
+
+
+def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
+    seeds = [Tensor(np.ones(leaf.shape)) for leaf in outputs]
+    return list(eager_grad(outputs, leaves, seeds, retain_graph=True, allow_unused=True))
 
 
 def _time_of(program: CompiledProgram, arrays: Sequence[Array], seeds: list[Any] | None) -> float:
     """How long a program takes, in seconds, with its gradient where there are `seeds`."""
-    best = np.inf
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
+
+    def once() -> None:
         _, _, run = program.run(arrays)
         if seeds is not None:
             program.gradients(run, seeds, arrays)
-        best = min(best, time.perf_counter() - start)
-    return best
+
+    return shortest(once)
+
+
+def _time_of_calls(compiled: Compiled, args: Any, keywords: Any, tensors: list[Tensor], seeds: Any) -> float:
+    """How long a call takes, in seconds, with its gradient where there are `seeds`."""
+    wanted = [tensor for tensor in tensors if tensor.requires_grad]
+
+    def once() -> None:
+        found, _ = flatten(compiled(*args, **keywords))
+        if seeds is not None:
+            _gradients([leaf for leaf in found if isinstance(leaf, Tensor) and leaf.requires_grad], wanted)
+
+    once()  # from here on the direct way
+    return shortest(once)
 
 
 def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: Entry) -> None:

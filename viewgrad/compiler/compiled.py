@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..errors import NotCompiledError
 from ..symbolic.graph import Graph
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
@@ -23,11 +24,15 @@ from .writing.executors import Executor, careful_executor, chosen_executor
 from .writing.kernels import RAISED, Kernel
 from .writing.native import KernelError
 
-__all__ = ["CompiledProgram", "Run", "compiled_program"]
+__all__ = ["CompiledProgram", "CompilerDefectError", "Run", "compiled_program"]
 
 Array = np.ndarray[Any, Any]
 PLAIN: Final = 0x401  # the flags of an array in row order that can be written to
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
+
+
+class CompilerDefectError(NotCompiledError):
+    """Compiling a program has failed in a way that nobody has thought of."""
 
 
 class Run:
@@ -65,11 +70,19 @@ def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) ->
         NotCompiledError: for a graph that cannot be compiled.
     """
     try:
-        return CompiledProgram(graph, wanted, executor)
-    except KernelError as error:
-        program = CompiledProgram(graph, wanted, chosen_executor("python"))
-        program.remark = error.message
-        return program
+        try:
+            return CompiledProgram(graph, wanted, executor)
+        except KernelError as error:
+            program = CompiledProgram(graph, wanted, chosen_executor("python"))
+            program.remark = error.message
+            return program
+    except (NotCompiledError, MemoryError):
+        raise
+    except Exception as error:  # the function itself still gives what it gives
+        raise CompilerDefectError(
+            f"compiling it failed with {type(error).__name__} ({str(error)[:200]}), which is a defect of the library; "
+            "please report it with the function"
+        ) from error
 
 
 class CompiledProgram:

@@ -1,13 +1,13 @@
 """Calls of a kind seen before, made with little ceremony: tensors and arrays in, tensors out.
 
-It is the usual case: the arguments are tensors and arrays by themselves, and the results are new tensors. What
-`Compiled` asks of any call is asked here too. A call that does not fit, or no longer, goes the usual way.
+It is the usual case: the results are new tensors, and no argument is written to. What `Compiled` asks of any call is
+asked here too. A call that does not fit, or no longer, goes the usual way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,42 +18,68 @@ from ..tensor.tangents import has_tangent
 from ..tensor.tensor import Tensor, as_scalar
 from .call import called
 from .compiled import CompiledProgram
+from .likeness import Likeness, likeness
 
-__all__ = ["MISSED", "Direct", "direct"]
+if TYPE_CHECKING:
+    from .api import Compiled, Entry
+
+__all__ = ["MISSED", "Direct", "direct", "sharing"]
 
 MISSED: Final = object()  # what a call gives that does not fit
 Array = np.ndarray[Any, Any]
 ONE: Final = np.ones(1)
 
 
-class Direct:
-    """Calls with arguments of one kind.
+class Plain:
+    """Calls with tensors and arrays by themselves, and with new tensors for results.
 
     Arguments:
-        entry: what is known of the function for them.
-        mode: the mode in which they are made.
         kinds: of each argument, its class, shape, dtype and whether it requires grad.
         scalars: of each result, whether it is a scalar, and the number of the output.
         single: whether there is one result, by itself.
     """
 
-    def __init__(
-        self, entry: Any, mode: int, kinds: list[tuple[Any, ...]], scalars: list[tuple[bool, int]], single: bool
-    ) -> None:
-        self.entry = entry
-        self.program: CompiledProgram = entry.program
-        self.mode = mode
+    __slots__ = ("kinds", "scalars", "single")
+
+    def __init__(self, kinds: list[tuple[Any, ...]], scalars: list[tuple[bool, int]], single: bool) -> None:
         self.kinds = kinds
         self.scalars = scalars
         self.single = single
 
-    def call(self, args: tuple[Any, ...], mode: int) -> Any:
+
+class Direct:
+    """Calls with arguments of one kind.
+
+    Arguments:
+        compiled: the function.
+        entry: what is known of it for them.
+        mode: the mode in which they are made.
+        like: what the arguments look like.
+        plain: what more is known of them in the usual case.
+    """
+
+    def __init__(self, compiled: Compiled, entry: Entry, mode: int, like: Likeness, plain: Plain | None) -> None:
+        assert entry.program is not None
+        self.compiled = compiled
+        self.entry = entry
+        self.program: CompiledProgram = entry.program
+        self.mode = mode
+        self.like = like
+        self.plain = plain
+
+    def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
         """What the function gives, or `MISSED`."""
-        if mode != self.mode or len(args) != len(self.kinds):
+        if mode != self.mode:
             return MISSED
-        arrays = self._arrays(args)
+        plain = self.plain
+        if plain is None or keywords:
+            return self._any_call(args, keywords)
+        if len(args) != len(plain.kinds):
+            return MISSED
+        arrays = self._arrays(args, plain.kinds)
         entry = self.entry
-        if arrays is None or entry.program is not self.program or not entry.surroundings.unchanged():
+        surroundings = entry.surroundings
+        if arrays is None or entry.program is not self.program or surroundings is None or not surroundings.unchanged():
             return MISSED
         program = self.program
         failed, outputs, run = program.run(arrays)
@@ -61,9 +87,26 @@ class Direct:
             return MISSED
         entry.calls += 1
         tensors = [arg if type(arg) is Tensor else from_numpy(arg) for arg in args]
+        assert entry.graph is not None
         made = called(program, entry.graph, outputs, run, tensors)
-        results = [as_scalar(made[number]) if scalar else made[number] for scalar, number in self.scalars]
-        return results[0] if self.single else tuple(results)
+        results = [as_scalar(made[number]) if scalar else made[number] for scalar, number in plain.scalars]
+        return results[0] if plain.single else tuple(results)
+
+    def _any_call(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        leaves = self.like.leaves(args, keywords)
+        entry, program = self.entry, self.program
+        surroundings = entry.surroundings
+        if leaves is None or entry.program is not program or surroundings is None or not surroundings.unchanged():
+            return MISSED
+        tensors = self.compiled.inputs(entry, leaves)
+        if isinstance(tensors, str) or sharing(tensors):
+            return MISSED
+        failed, outputs, run = program.run([tensor._array for tensor in tensors])
+        if failed >= 0:
+            return MISSED
+        entry.calls += 1
+        assert entry.graph is not None
+        return self.compiled.results(entry.graph, tensors, called(program, entry.graph, outputs, run, tensors))
 
     def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Array, list[Array]] | None:
         """The only result, and the gradients with respect to some arguments; None where it does not fit.
@@ -74,10 +117,11 @@ class Direct:
             args: the arguments. Those that are differentiated are arrays, floats or tensors without history.
             numbers: of the arguments that are differentiated.
         """
-        if len(args) != len(self.kinds) or not self.single:
+        plain, entry = self.plain, self.entry
+        if plain is None or len(args) != len(plain.kinds) or not plain.single:
             return None
         arrays: list[Array] = []
-        for number, (arg, (of, shape, dtype, grad)) in enumerate(zip(args, self.kinds)):
+        for number, (arg, (of, shape, dtype, grad)) in enumerate(zip(args, plain.kinds)):
             kind = type(arg)
             if grad is not (number in numbers) or (kind is not of and not grad):
                 return None
@@ -94,14 +138,13 @@ class Direct:
             if array.shape != shape or array.dtype != dtype:
                 return None
             arrays.append(array)
-        entry = self.entry
-        program = self.program
-        if entry.program is not program or not entry.surroundings.unchanged():
+        program, surroundings = self.program, entry.surroundings
+        if entry.program is not program or surroundings is None or not surroundings.unchanged():
             return None
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
             return None
-        place = self.scalars[0][1]
+        place = plain.scalars[0][1]
         value = outputs[place]
         if value.size != 1 or value.dtype.kind != "f":
             return None
@@ -111,14 +154,14 @@ class Direct:
         gradients: list[Any] = [None] * len(args)
         for base, gradient in zip(program.wanted, program.gradients(run, seeds)):
             gradients[base.initial] = gradient
-        found = [(gradients[number], self.kinds[number][1]) for number in numbers]
+        found = [(gradients[number], plain.kinds[number][1]) for number in numbers]
         return value, [np.zeros(shape) if each is None else each for each, shape in found]
 
-    def _arrays(self, args: Sequence[Any]) -> list[Array] | None:
+    def _arrays(self, args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
         """The arrays of arguments; None where one is of another kind, or where two may share memory."""
         arrays: list[Array] = []
         alone = True
-        for arg, (of, shape, dtype, grad) in zip(args, self.kinds):
+        for arg, (of, shape, dtype, grad) in zip(args, kinds):
             if type(arg) is not of:
                 return None
             if of is Tensor:
@@ -140,15 +183,24 @@ class Direct:
         return arrays
 
 
-def direct(entry: Any, mode: int, args: tuple[Any, ...], keywords: Any) -> Direct | None:
+def direct(
+    compiled: Compiled, entry: Entry, mode: int, args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any]
+) -> Direct | None:
     """How calls like this one can be made with little ceremony; None where they cannot.
 
     Arguments:
-        entry: what is known of the function for these arguments, with a program that was checked.
+        compiled: the function.
+        entry: what is known of it for these arguments, with a program that was checked.
         mode: the mode.
-        args, keywords: the arguments.
+        args, keywords, leaves: the arguments, and their leaves as inputs.
     """
-    signature: Signature = entry.graph.signature
+    like = likeness(args, keywords, leaves, entry.static)
+    return None if like is None else Direct(compiled, entry, mode, like, _plain(entry, args, keywords))
+
+
+def _plain(entry: Entry, args: tuple[Any, ...], keywords: dict[str, Any]) -> Plain | None:
+    assert entry.graph is not None
+    signature: Signature = entry.graph.signature  # type: ignore[assignment]
     inputs = signature.inputs
     fits = not keywords and not entry.closures and not signature.mutations and len(inputs) == len(args)
     if not fits or [spec.leaf for spec in inputs] != list(range(len(args))):
@@ -170,4 +222,18 @@ def direct(entry: Any, mode: int, args: tuple[Any, ...], keywords: Any) -> Direc
     row = type(form) is Branch and form.kind is tuple and all(type(child) is Leaf for child in form.children)
     if not (single or row) or len({number for _, number in scalars}) < len(scalars):
         return None
-    return Direct(entry, mode, kinds, scalars, single)
+    return Plain(kinds, scalars, single)
+
+
+def sharing(leaves: Sequence[Any]) -> bool:
+    """Whether two of some arrays and tensors may share memory."""
+    found = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    arrays = [array for array in found if isinstance(array, np.ndarray) and array.size]
+    for i, array in enumerate(arrays):
+        for other in arrays[:i]:
+            if other is array:
+                return True
+            is_part = array.base is not None or other.base is not None
+            if is_part and np.may_share_memory(array, other):
+                return True
+    return False

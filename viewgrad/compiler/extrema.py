@@ -43,13 +43,16 @@ def _by_value(original: Callable[..., Any], is_before: Callable[[Any, Any], Any]
 
 def _are_numbers(items: Any) -> bool:
     """Whether these are real numbers, and one of them at least a tensor of floats."""
-    tensors = [item for item in items if isinstance(item, Tensor)]
-    others = [item for item in items if not isinstance(item, Tensor)]
-    return (
-        any(tensor.dtype.kind == "f" for tensor in tensors)
-        and all(tensor.ndim == 0 and tensor.dtype.kind in "fi" for tensor in tensors)
-        and all(type(item) in (int, float) or isinstance(item, (np.floating, np.integer)) for item in others)
-    )
+    has_floats = False
+    for item in items:
+        if isinstance(item, Tensor):
+            kind = item.dtype.kind
+            if item.ndim or kind not in "fi":
+                return False
+            has_floats = has_floats or kind == "f"
+        elif type(item) not in (int, float) and not isinstance(item, (np.floating, np.integer)):
+            return False
+    return has_floats
 
 
 PYTHONS: Final = {"min": builtins.min, "max": builtins.max}

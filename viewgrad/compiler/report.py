@@ -35,6 +35,8 @@ def _entry(name: str, compiled: Compiled, entry: Entry) -> str:
         lines.append(
             f"  compiled, {program.executor.name} executor: {program.recorded} operations recorded, {steps} left"
         )
+        if entry.passed is not None:
+            lines.append(f"  {entry.passed}; `value_and_grad` and batches run the program")
         if program.remark:
             lines.append(f"  by Python: {program.remark}")
         lines += _loops(program.program, program.program.block, "  ")
