@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError
 from ..operators.operands import owned_array
+from ..symbolic.attributes import typed
 from ..symbolic.execute import forward_call
 from ..symbolic.kinds import operator_of
 from ..tensor.modes import enable_grad
@@ -27,7 +29,8 @@ _failures: Final = threading.local()
 NUMBERS: Final = {"f": float, "b": bool, "i": int}
 
 
-class Operation(NamedTuple):
+@attrs.frozen
+class Operation:
     """One output of an operator for operands of certain kinds.
 
     Arguments:
@@ -39,7 +42,7 @@ class Operation(NamedTuple):
     """
 
     name: str
-    attributes: Any
+    attributes: Any = attrs.field(eq=typed)
     operands: tuple[Kind, ...]
     number: int
     shape: Shape

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..tensor.creation import from_numpy, holds_tensor, joined
 from ..tensor.modes import TRACE, current_mode
+from ..tensor.observers import array_of
 from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
 
 __all__ = ["NESTED", "as_argument", "as_tensors", "carries_history", "plain_values"]
@@ -27,7 +28,7 @@ def carries_history(value: Any) -> bool:
 def plain_values(value: Any) -> Any:
     """`value` with read-only arrays for the tensors in it, however deep."""
     if isinstance(value, Tensor):
-        array = value._array
+        array = array_of(value, "a choice by values")  # a record would hold fixed what is made of them
         if isinstance(array, np.ndarray):
             array = array.view()
             array.flags.writeable = False

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from ..tensor.observers import composed
 
 __all__ = ["floating", "maker", "numbers", "of_plain"]
 
@@ -55,7 +56,7 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
             if unknown:
                 options = ", ".join(unknown)
                 raise lost(f"{module.__name__}.{name}", f"of tensors with a history it takes no {options}")
-            return function(*args, **given)
+            return composed(name, function, args, given)
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = function.__doc__

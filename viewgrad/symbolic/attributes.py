@@ -8,7 +8,7 @@ import numpy as np
 
 from .types import Window
 
-__all__ = ["Frozen", "Given", "interned", "thawed"]
+__all__ = ["Frozen", "Given", "interned", "thawed", "typed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -89,3 +89,14 @@ def interned(known: dict[Any, Any], attributes: Any) -> Any:
         if PLAIN.issuperset(kinds):
             return known.setdefault((attributes, kinds), attributes)
     return attributes
+
+
+def typed(attributes: Any) -> Any:
+    """Attributes of which two are equal only where they are the same: 1 is not 1.0, and 0.0 is not -0.0."""
+    if type(attributes) is tuple:
+        return tuple([typed(option) for option in attributes])
+    if type(attributes) is list:
+        return (list, *[typed(option) for option in attributes])
+    if type(attributes) is float or type(attributes) is complex:
+        return (type(attributes), repr(attributes))
+    return (type(attributes), attributes)

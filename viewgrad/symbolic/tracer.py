@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..operators.operands import is_constant
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .attributes import Frozen, Given, interned
+from .composed import composed
 from .foreign import holds
 from .graph import Graph, Node, Value
 from .locations import Locations
@@ -382,6 +384,10 @@ class Tracer:
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
         raise TraceError(f"{what} at {self._here()} cannot be recorded while a program is traced")
+
+    def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function that is composed of operators; it becomes one step where it looks at values."""
+        return composed(self, name, function, args, kwargs)
 
 
 def has_history(root: Any) -> bool:

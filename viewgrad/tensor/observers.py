@@ -14,7 +14,7 @@ import numpy as np
 
 from .modes import TRACE, current_mode
 
-__all__ = ["OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "observed"]
+__all__ = ["OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "observed"]
 
 Array = np.ndarray[Any, Any]
 
@@ -51,6 +51,9 @@ class Observer(Protocol):
 
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
+
+    def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function that is composed of operators, and may look at values of its arguments in between."""
 
 
 OBSERVER: Final[ContextVar[Observer]] = ContextVar("viewgrad_observer")
@@ -93,3 +96,12 @@ def array_of_index(tensor: Any) -> Array:
     if observer is not None:
         observer.indexed(tensor, array)
     return array
+
+
+def composed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of tensors alone, which is composed of operators.
+
+    Where it looks at values to choose, or to find a start by SciPy, a record has it as one step, which is run again.
+    """
+    observer = observed()
+    return function(*args, **kwargs) if observer is None else observer.composed(name, function, args, kwargs)

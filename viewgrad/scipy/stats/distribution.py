@@ -13,6 +13,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.observers import composed, observed
 from ..implicit import STEPS
 
 __all__ = [
@@ -79,21 +80,25 @@ class Distribution:
             return as_tensors(getattr(self.scipy, method)(x, *args, **kwargs))
         if not carries_history((x, args, kwargs)):
             return self._plain(method, x, *args, **kwargs)
-        return formula(*self._standard(x, args, kwargs))
+
+        def evaluate(x: Any, *args: Any, **kwargs: Any) -> Any:
+            return formula(*self._standard(x, args, kwargs))
+
+        return composed(f"{self.name}.{method}", evaluate, (x, *args), kwargs)
 
     def _plain(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """What SciPy gives for tensors without history."""
         return as_operand(np.asarray(getattr(self.scipy, method)(*plain_values(args), **plain_values(kwargs)))[()])
 
     def _log(self, z: Any, shapes: list[Any], scale: Any) -> Any:
+        if self._support is everywhere and not self.discrete:
+            return self._log_density(z, *shapes) - np.log(scale)
         low, high = self._support(*shapes)
-        values = plain_values(z)
-        inside = (values >= plain_values(as_operand(low))) & (values <= plain_values(as_operand(high)))
+        inside = (z >= low) & (z <= high)
         if self.discrete:
-            inside = inside & (values == np.floor(values))
-        density = self._log_density(z, *shapes) - np.log(scale)
-        if np.all(inside):
-            return density
+            inside = inside & (z == np.floor(z))
+        if observed() is None and np.all(inside):
+            return self._log_density(z, *shapes) - np.log(scale)
         # Where there is no density, neither the formula nor its gradient may be computed.
         safe = self._log_density(np.where(inside, z, self._middle(low, high)), *shapes) - np.log(scale)
         return np.where(inside, safe, -math.inf)
@@ -151,12 +156,13 @@ class Distribution:
             if method == "sf":
                 return 1.0 - self._within("cdf", z, shapes)
             raise lost(f"scipy.stats.{self.name}.{method}", "it has no formula here; pass detach() of the arguments")
+        if self._support is everywhere and not self.discrete:
+            return formula(z, *shapes)
         low, high = self._support(*shapes)
-        values = plain_values(z)
-        below, above = values <= plain_values(as_operand(low)), values >= plain_values(as_operand(high))
+        below, above = z < low if self.discrete else z <= low, z >= high
         if self.discrete:
-            z, below = np.floor(z), values < plain_values(as_operand(low))
-        if not (np.any(below) or np.any(above)):
+            z = np.floor(z)
+        if observed() is None and not (np.any(below) or np.any(above)):
             return formula(z, *shapes)
         middle = self._middle(low, high)
         at_low, at_high = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}[
@@ -178,10 +184,14 @@ class Distribution:
             return as_tensors(getattr(self.scipy, method)(q, *args, **kwargs))
         if not carries_history((q, args, kwargs)):
             return self._plain(method, q, *args, **kwargs)
-        shapes, loc, scale = self._parameters(args, kwargs)
-        q = as_operand(as_argument(q))
         formula: Formula = self._formulas.get("ppf") or self._solved
-        return loc + scale * formula(q if method == "ppf" else 1.0 - q, *shapes)
+
+        def find(q: Any, *args: Any, **kwargs: Any) -> Any:
+            shapes, loc, scale = self._parameters(args, kwargs)
+            q = as_operand(as_argument(q))
+            return loc + scale * formula(q if method == "ppf" else 1.0 - q, *shapes)
+
+        return composed(f"{self.name}.{method}", find, (q, *args), kwargs)
 
     def _solved(self, q: Any, *parameters: Any) -> Any:
         """The quantile by SciPy, of no history, and Newton's steps: its derivatives up to the seventh order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..attributes import typed
 from ..graph import Block, Node, Value
 from .constants import is_pure
 
@@ -50,14 +51,3 @@ def key_of(node: Node) -> Any:
     except TypeError:
         return None
     return key
-
-
-def typed(attributes: Any) -> Any:
-    """Attributes of which two are equal only where they are the same: 1 is not 1.0, and 0.0 is not -0.0."""
-    if type(attributes) is tuple:
-        return tuple([typed(option) for option in attributes])
-    if type(attributes) is list:
-        return (list, *[typed(option) for option in attributes])
-    if type(attributes) is float or type(attributes) is complex:
-        return (type(attributes), repr(attributes))
-    return (type(attributes), attributes)
