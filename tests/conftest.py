@@ -50,6 +50,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run first what traces programs: a trace looks at all objects of the process, and tests leave many."""
+    tracing = ("test_symbolic", "test_compiler", "test_textbook_loops")
+    items.sort(key=lambda item: not item.path.name.startswith(tracing))
+
+
 @pytest.fixture(autouse=True)
 def programs_however_slow(monkeypatch):
     """Let compiled programs be used also where the function itself is faster: tests are small, and time is noisy."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from typing import Any
 
@@ -12,12 +11,14 @@ __all__ = ["Generators"]
 
 
 class Generators:
-    """The generators of random numbers that there are, and the states that they had."""
+    """The states that generators of random numbers have.
 
-    def __init__(self) -> None:
-        kinds = (np.random.Generator, np.random.RandomState)
-        found = [thing for thing in gc.get_objects() if type(thing) in kinds]
-        self._found = [(generator, self._state(generator)) for generator in found]
+    Arguments:
+        generators: those that there are, apart from the modules' own.
+    """
+
+    def __init__(self, generators: list[Any]) -> None:
+        self._found = [(generator, self._state(generator)) for generator in generators]
         self._python = random.getstate()
         self._numpy = self._state(np.random)
 

@@ -114,7 +114,7 @@ def record(
         raise ValueError(f"numbers is 'fixed' or 'inputs', not {numbers!r}")
     binder = Binder(tracer, given, structure, argument_names(f))
     bound_args, bound_keywords = unflatten(structure, given)
-    generators = Generators()
+    generators = Generators(tracer.existing.generators if tracer.existing is not None else [])
     with observing(tracer):
         result = f(*bound_args, **bound_keywords)
         drawn = generators.drawn_from(options_of(tracer.graph))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import weakref
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from ..tensor.node import node_of
 from ..tensor.tensor import Tensor, current_edge, is_scalar
 from .attributes import Frozen, Given, interned
 from .composed import composed
+from .existing import Existing
 from .foreign import holds
 from .graph import Graph, Node, Value
 from .locations import Locations
@@ -44,6 +44,7 @@ class Tracer:
     Attributes:
         graph: what has been written down.
         closures: the tensors that were found outside, each with its input.
+        existing: what there was before; None where tensors of unknown origin are constants.
         aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
     """
 
@@ -65,7 +66,7 @@ class Tracer:
         self._numbers: dict[int, weakref.ref[Any]] = {}
         self._many = MANY
         self._indices: dict[int, tuple[Array, Value]] = {}
-        self._existing: dict[int, weakref.ref[Any]] = {} if lenient else existing_tensors()
+        self.existing = None if lenient else Existing()
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
@@ -248,8 +249,7 @@ class Tracer:
             return self.memories.add(owner, self.constant(owner))
         if self.lenient or is_constant(tensor):
             return self.memories.add(array, self.constant(array))
-        found = self._existing.get(id(owner))
-        if not (self._is_old(tensor) if is_scalar(tensor) else found is not None and found() is owner):
+        if not self._is_old(tensor if is_scalar(tensor) else owner):
             raise TraceError(
                 f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
             )
@@ -267,10 +267,9 @@ class Tracer:
         self.closures.append((tensor, value))
         return value
 
-    def _is_old(self, tensor: Tensor) -> bool:
-        """Whether a tensor was there before."""
-        found = self._existing.get(id(tensor))
-        return found is not None and found() is tensor
+    def _is_old(self, thing: Any) -> bool:
+        """Whether a tensor, or an array that owns memory, was there before."""
+        return self.existing is not None and thing in self.existing
 
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
         """The memory of a tensor from outside whose value is an input."""
@@ -404,23 +403,6 @@ def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
         if np.all(array == first) and not (first == 0 and np.any(np.signbit(array.real))):
             return "full", (array.shape, first.item(), array.dtype)
     return "constant", (Frozen(array.copy("C")),)
-
-
-def existing_tensors() -> dict[int, weakref.ref[Any]]:
-    """All tensors that there are, and the arrays that own their memory, by their ids."""
-    owners: dict[int, weakref.ref[Any]] = {}
-    for thing in gc.get_objects():
-        if type(thing) is Tensor:
-            try:
-                owner: Any = owner_of(thing._array)
-            except AttributeError:  # one that is just being made, elsewhere
-                continue
-            owners[id(thing)] = weakref.ref(thing)
-            if isinstance(owner, np.generic):
-                continue
-            if id(owner) not in owners:
-                owners[id(owner)] = weakref.ref(owner)
-    return owners
 
 
 def _reaches(window: Window, shape: tuple[int, ...]) -> bool:

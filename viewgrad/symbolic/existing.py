@@ -1,0 +1,47 @@
+"""What there was before a program is traced: tensors, the arrays that own their memory, random generators."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.tensor import Tensor
+from .memory import owner_of
+
+__all__ = ["Existing"]
+
+KINDS: Final = frozenset({Tensor, np.random.Generator, np.random.RandomState})
+
+
+class Existing:
+    """The tensors and generators that there are, found in one pass over all objects that Python's collector knows.
+
+    Attributes:
+        generators: those of random numbers.
+    """
+
+    def __init__(self) -> None:
+        self.generators: list[Any] = []
+        self._known: dict[int, weakref.ref[Any]] = {}
+        for thing in [each for each in gc.get_objects() if type(each) in KINDS]:
+            if type(thing) is Tensor:
+                self._add(thing)
+            else:
+                self.generators.append(thing)
+
+    def _add(self, tensor: Tensor) -> None:
+        try:
+            owner: Any = owner_of(tensor._array)
+        except AttributeError:  # one that is just being made, elsewhere
+            return
+        self._known[id(tensor)] = weakref.ref(tensor)
+        if not isinstance(owner, np.generic):
+            self._known.setdefault(id(owner), weakref.ref(owner))
+
+    def __contains__(self, thing: Any) -> bool:
+        """Whether a tensor, or an array that owns memory, was there."""
+        found = self._known.get(id(thing))
+        return found is not None and found() is thing
