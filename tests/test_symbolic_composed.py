@@ -12,6 +12,7 @@ scipy = pytest.importorskip("scipy")
 from replaying import replay  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
+import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad.errors import TraceError  # noqa: E402
 from viewgrad.scipy import linalg, ndimage, optimize, signal, special, stats  # noqa: E402
 from viewgrad.symbolic import function_of, trace  # noqa: E402
@@ -29,6 +30,9 @@ FUNCTIONS = {
     "median filter": (lambda x: ndimage.median_filter(x, 3), X),
     "Gaussian filter": (lambda x: ndimage.gaussian_filter(x, 0.5), X),
     "margins in a list": (lambda x: np.pad(x, [[1, 2]], mode="edge"), X),
+    "operands from one line": (lambda x: special.fdtr(x, x[::-1] + 0.3, x * 0.3), X),
+    "an argument without history": (lambda x: special.eval_sh_jacobi(3, 2.5, 1.5, x), UNIT),
+    "a function without derivative": (lambda x: vnp.gcd(vnp.array([4, 6, 9, 2]), 6) * x, X),
     "Wiener filter": (lambda x: signal.wiener(x, 3), X),
 }
 

@@ -109,8 +109,7 @@ class Stream:
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
-        for operand in operands:
-            operand = self._fetched(operand, location)
+        for operand in [self._fetched(operand, location) for operand in operands]:  # all before ages are counted
             if type(operand) is Named:
                 taken.append((operand.place, tuple(range(len(operand.shape)))))
                 ages.append(self._counts[operand.place] - 1 - operand.number)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import UnknownFunctionError
 from ..tensor.creation import holds_tensor
+from ..tensor.observers import composed
 from ..tensor.tensor import FUNCTIONS, Tensor
 from .values import NESTED, as_argument, as_tensors, carries_history, plain_values
 
@@ -64,7 +65,10 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             except TypeError:
                 if isinstance(options.get("out"), Tensor) or carries_history(args) or carries_history(kwargs):
                     raise
-        elif carries_history(args) or carries_history(kwargs):
+        return composed(name, on_values, args, kwargs)
+
+    def on_values(*args: Any, **kwargs: Any) -> Any:
+        if carries_history(args) or carries_history(kwargs):
             raise lost(name, way_out)
         return as_tensors(function(*map(plain_values, args), **plain_values(kwargs)))
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import holds_tensor
+from ..tensor.observers import composed
 from ..tensor.tensor import UFUNCS, Tensor
 from .functions import lost
 from .values import as_argument, as_tensors, carries_history, plain_values
@@ -84,10 +85,15 @@ class UniversalFunction:
                 kwargs = kwargs | {"out": outputs[0] if len(outputs) == 1 else tuple(outputs)}
                 del inputs[self._arguments :]
             return handler(*inputs, **kwargs)
-        if carries_history(args) or carries_history(kwargs):
-            module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
-            raise lost(f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}"), self._way_out)
-        return as_tensors(method(*map(plain_values, args), **plain_values(kwargs)))
+        module = "numpy" if hasattr(np, self.__name__) else "scipy.special"
+        name = f"{module}.{self.__name__}" + ("" if kind == "__call__" else f".{kind}")
+
+        def on_values(*args: Any, **kwargs: Any) -> Any:
+            if carries_history(args) or carries_history(kwargs):
+                raise lost(name, self._way_out)
+            return as_tensors(method(*map(plain_values, args), **plain_values(kwargs)))
+
+        return composed(name, on_values, args, kwargs)
 
 
 _made: Final[dict[np.ufunc, UniversalFunction]] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import EscapeError, GraphError
+from ..errors import EscapeError, GraphError, UnknownFunctionError
 from ..func.tree import Branch, Fixed, Structure, flatten, unflatten
 from ..tensor.modes import TRACE, ModeSwitch
 from ..tensor.tensor import Tensor
@@ -34,14 +34,18 @@ OF_MEMORY: Final = frozenset({"constant", "full", "read", "write", "detach"})
 def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function while a program is traced; see `Observer.composed`.
 
+    While a program is traced, all tensors count as having a history. A function that takes none with a history may do
+    for those that are given: it is a step, too.
+
     Raises:
         EscapeError: where it looks at values, and has other arguments or results than tensors and numbers.
+        UnknownFunctionError: where it has no derivative, and a tensor has a history.
     """
     last = tracer.block.returns.prev
     escapes, tracer.escapes = tracer.escapes, "error"
     try:
         return function(*args, **kwargs)
-    except EscapeError:
+    except (EscapeError, UnknownFunctionError):
         leaves, structure = flatten((args, kwargs))
         if tracer.lenient or not is_known(structure, KNOWN + NUMBERS):
             raise
