@@ -395,3 +395,18 @@ def test_what_is_static_is_a_part_of_the_program():
     assert len(compiled.entries) == 4
     assert all(entry.program is not None for entry in compiled.entries), compiled.explain()
     assert "static int64[4]" in compiled.explain()
+
+
+def test_a_result_that_was_detached_from_its_views():
+    def f(x):
+        y = x * x
+        turned = y.T
+        y.detach_()
+        return y, turned, y[0]
+
+    compiled = vg.compile(f, executor="python")
+    for _ in range(4):
+        y, turned, row = compiled(vg.ones((2, 3), requires_grad=True))
+        assert [each.requires_grad for each in (y, turned, row)] == [False, True, False]
+        assert np.shares_memory(y.numpy(), turned.detach().numpy())
+    assert "detached" in compiled.explain()

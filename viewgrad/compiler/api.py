@@ -429,6 +429,8 @@ def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
             same = other_root == root and (is_view or other_is_view or leaf is other)
             if (other_root == root and not same) or (not same and np.may_share_memory(other._array, leaf._array)):
                 return "its results share memory, and are no views of one tensor"
+            if same and other.requires_grad is not leaf.requires_grad:
+                return "a result was detached from another that it shares memory with"
         if spec.input is None and sharing([leaf, *given]) and leaf.size:
             if any(isinstance(g, Tensor) and np.may_share_memory(g._array, leaf._array) for g in given):
                 return "a result shares memory with an argument of which it is no view"

@@ -56,7 +56,11 @@ def _var(of: Lowering, node: Node) -> bool:
     distances = of.emit("sub", [(operand, labels), (mean, _kept_labels(shape, dims))], shape, labels)
     squares = of.emit("square", [(distances, labels)], shape, labels)
     total = _reduced(of, "sum", squares, axis, keepdims)
-    of.values[node.output] = _divided(of, total, float(count))
+    spread = _divided(of, total, float(count))
+    if node.kind == "std":
+        out = tuple(range(len(spread.shape)))
+        spread = of.emit("root", [(spread, out)], spread.shape, out)
+    of.values[node.output] = spread
     return True
 
 
@@ -265,9 +269,10 @@ def _cast(of: Lowering, node: Node) -> bool:
 
 
 COMPOSITES: Final[dict[str, Callable[[Any, Node], bool]]] = {
-    "sum": _sum, "mean": _mean, "var": _var, "vector_norm": _vector_norm, "max": _extremum, "min": _extremum,
-    "logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _softmax, "cumsum": _running, "cumprod": _running,
-    "prod": _running, "matmul": _matmul, "dot": _matmul, "vecdot": _vecdot, "outer": _outer, "clip": _clip,
+    "sum": _sum, "mean": _mean, "var": _var, "std": _var, "vector_norm": _vector_norm, "max": _extremum,
+    "min": _extremum, "logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _softmax, "cumsum": _running,
+    "cumprod": _running, "prod": _running, "matmul": _matmul, "dot": _matmul, "vecdot": _vecdot, "outer": _outer,
+    "clip": _clip,
     "cast": _cast, "cast_exactly": _cast,
 }  # fmt: skip
 

@@ -159,7 +159,7 @@ class Executions:
             offsets = np.repeat(offsets, repeats) + inner * stride[which]
         times = times[which]
         if step.places is not None:
-            offsets = np.asarray(self.value(block, step.offset)) + step.places.array[offsets - first[which]]
+            offsets = first[which] + step.places.array[offsets - first[which]]
         return offsets, times
 
     def times(self, block: Block, step: Step) -> Array:

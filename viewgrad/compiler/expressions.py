@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
 
-__all__ = ["FORWARD", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
+__all__ = ["BITWISE", "FORWARD", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
 
 # Of operators whose operands are broadcast against each other.
 FORWARD: Final[dict[str, str]] = {
@@ -49,6 +49,10 @@ LOGICAL: Final = frozenset({
 })
 # Of these the operands must be bools.
 OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+# Operators of bits, of bools.
+BITWISE: Final = {
+    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "invert": "logical_not",
+}
 # Functions of formulas that are functions of the generated source too.
 KNOWN: Final = frozenset({
     "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",

@@ -22,7 +22,8 @@ from ..symbolic.kinds import operator_of
 from ..symbolic.types import TensorType, row_strides
 from .calls import Operation
 from .composites import COMPOSITES, broadcast_labels, options_of
-from .expressions import FORWARD, LOGICAL, MORE, OF_BOOLS
+from .expressions import BITWISE, FORWARD, LOGICAL, MORE, OF_BOOLS
+from .rearranging import REARRANGING
 from .replay import index_of
 from .small_matrices import SMALL_MATRICES
 from .stream import Named, Result, Stream
@@ -118,7 +119,7 @@ class Lowering:
         handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, node)
-        elif not (kind in FORWARD and self._elementwise(node)):
+        elif not ((kind in FORWARD or kind in BITWISE) and self._elementwise(node)):
             composite = _COMPOSITES.get(kind)
             if composite is None or not composite(self, node):
                 self._call(node)
@@ -222,7 +223,7 @@ class Lowering:
         given_kinds = tuple([None if kind is None else (kind.shape, kind.dtype) for kind in kinds])
         for number, output in enumerate(node.outputs):
             kind = self.type_of(output)
-            of = Operation(node.kind, node.attributes, given_kinds, number, kind.shape, kind.dtype)
+            of = Operation(node.kind, _without_lists(node.attributes), given_kinds, number, kind.shape, kind.dtype)
             given = [
                 operand if operand is None or isinstance(operand, Named) else self._filled(operand)
                 for operand in operands
@@ -260,10 +261,10 @@ class Lowering:
             raise self._refused(f"{how} of an array is not compiled")
         if how == "bool()":
             expected = bool(expected)
-        elif how == "int()" and self.type_of(value).dtype.kind == "f":
-            raise self._refused("int() of a value is not compiled")
         if self.type_of(value).shape:
             operand = self._reshaped(operand)
+        if how == "int()" and self.type_of(value).dtype.kind == "f":
+            operand, expected = self.emit("trunc", [(operand, ())], (), ()), float(expected)
         if type(expected) is bool and self.type_of(value).dtype.kind == "f":
             operand = self.emit("not_equal", [(operand, ()), (0.0, ())], (), (), "?")
         self.stream.check(operand, expected, node.location)
@@ -275,6 +276,8 @@ class Lowering:
         if None in node.inputs or (node.attributes and name not in ("clone",)):
             return False
         kinds = [self.type_of(value).dtype.kind for value in node.inputs if value is not None]
+        if set(kinds) == {"b"}:
+            name = BITWISE.get(name, name)
         if name in OF_BOOLS and set(kinds) != {"b"}:
             return False
         if name not in LOGICAL and name != "where" and name != "masked_fill" and "b" in kinds and out.dtype.kind != "f":
@@ -478,7 +481,12 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "overwrite": Lowering._write,
     "detach": Lowering._detach,
 }
-_COMPOSITES: Final = COMPOSITES | SMALL_MATRICES
+_COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING
+
+
+def _without_lists(option: Any) -> Any:
+    """An option with tuples for the lists in it, so that it can be hashed."""
+    return tuple(map(_without_lists, option)) if type(option) in (list, tuple) else option
 
 
 def window_of(flat: np.ndarray[Any, Any], window: Any) -> np.ndarray[Any, Any]:

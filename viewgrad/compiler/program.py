@@ -203,6 +203,11 @@ class Places:
     name: str
     array: np.ndarray[Any, Any]
 
+    @property
+    def are_distinct(self) -> bool:
+        """Whether no element is picked twice."""
+        return bool(np.unique(self.array).size == self.array.size)
+
 
 @attrs.define(eq=False)
 class Read(Step):

@@ -180,6 +180,8 @@ class VectorWriter(Writer):
             self.tables[step.places.name] = step.places.array
             index = f"({plus(step.offset)}{step.places.name}).reshape({_tuple(step.sizes)})"
             if type(step) is Add:
+                if step.places.are_distinct:
+                    return [f"{step.base.name}[{index}] += {value}"]
                 return [f"add_at({step.base.name}, {index}, {value})"]
             return [f"{step.base.name}[{index}] = {value}"]
         if type(step) is not Add:
