@@ -34,6 +34,9 @@ FUNCTIONS = {
     "an argument without history": (lambda x: special.eval_sh_jacobi(3, 2.5, 1.5, x), UNIT),
     "a function without derivative": (lambda x: vnp.gcd(vnp.array([4, 6, 9, 2]), 6) * x, X),
     "Wiener filter": (lambda x: signal.wiener(x, 3), X),
+    "ranks": (lambda x: x * stats.rankdata(x), X),
+    "distances": (lambda x: x * ndimage.distance_transform_edt(x > 1), X),
+    "factors of rows in another order": (lambda x: linalg.lu(x)[1], MATRIX),
 }
 
 

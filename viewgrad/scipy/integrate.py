@@ -15,10 +15,11 @@ import scipy.integrate  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors, carries_history
-from ..tensor.creation import as_operand, holds_tensor
+from ..numpy.values import as_argument, carries_history
+from ..tensor.creation import as_operand
 from ..tensor.modes import no_grad
 from .initial_values import ode, odeint, solve_ivp
+from .making import maker, numbers, registrar
 from .steps import pinned, plain_number
 
 if TYPE_CHECKING:
@@ -27,16 +28,8 @@ if TYPE_CHECKING:
 
 
 MADE: dict[str, Any] = {}
-
-
-def made(function: Any) -> Any:
-    """Make a function the counterpart of SciPy's of the same name."""
-    MADE[function.__name__] = function
-    return function
-
-
-def _samples(value: Any) -> Any:
-    return as_operand(as_argument(value))
+made: Final = maker(scipy.integrate, MADE)
+registered: Final = registrar(MADE)
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
@@ -45,16 +38,16 @@ def _samples(value: Any) -> Any:
 @made
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples by the trapezoidal rule."""
-    return np.trapezoid(_samples(y), None if x is None else _samples(x), dx, axis)
+    return np.trapezoid(numbers(y), None if x is None else numbers(x), dx, axis)
 
 
 @made
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
     """The running integral of samples by the trapezoidal rule."""
-    y = np.moveaxis(_samples(y), axis, -1)
+    y = np.moveaxis(numbers(y), axis, -1)
     widths = dx
     if x is not None:
-        x = _samples(x)
+        x = numbers(x)
         widths = np.diff(x if x.ndim == 1 else np.moveaxis(x, axis, -1), axis=-1)
     sums = (widths * (y[..., 1:] + y[..., :-1]) / 2.0).cumsum(-1)
     if initial is not None:
@@ -65,22 +58,18 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 @made
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     """The integral of samples by Romberg's rule."""
-    if not holds_tensor((y, dx)):
-        return as_tensors(scipy.integrate.romb(y, dx, axis, show))
-    y = _samples(y)
+    y = numbers(y)
     return np.tensordot(y, scipy.integrate.romb(np.eye(y.shape[axis])), ((axis,), (0,))) * dx
 
 
 @made
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples by Simpson's rule."""
-    if not holds_tensor((y, x, dx)):
-        return as_tensors(scipy.integrate.simpson(y, x, dx=dx, axis=axis))
-    y = _samples(y)
+    y = numbers(y)
     if x is None:  # linear in the samples
         weights = scipy.integrate.simpson(np.eye(y.shape[axis]), dx=1.0, axis=-1)
         return np.tensordot(y, weights, ((axis,), (0,))) * dx
-    x = _samples(x)
+    x = numbers(x)
     y = np.moveaxis(y, axis, -1)
     x = x if x.ndim == 1 else np.moveaxis(x, axis, -1)
     count = y.shape[-1]
@@ -116,7 +105,7 @@ def _rule() -> tuple[Any, Any]:
     return nodes, weights
 
 
-@made
+@registered
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
     """The integral of a function between two bounds; gradients flow to the bounds and to what the function refers to.
 
@@ -201,7 +190,7 @@ def _narrow_enough(
     return done
 
 
-@made
+@registered
 def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
     """The integral of a function of several variables; gradients flow as those of `quad` do."""
     given = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -230,7 +219,7 @@ def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = N
     return (pinned(total, found[0]), *found[1:]) if carries_history(total) else found
 
 
-@made
+@registered
 def dblquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
@@ -244,7 +233,7 @@ def dblquad(
     return nquad(func, [inner, [a, b]], args, {"epsabs": epsabs, "epsrel": epsrel})
 
 
-@made
+@registered
 def tplquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
     epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
@@ -277,7 +266,7 @@ def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: 
     return (func(as_operand(away), *args) + func(as_operand(-away), *args)) / place**2
 
 
-@made
+@registered
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     """The integral of a function by Gauss's rule of a fixed order."""
     nodes, weights = np.polynomial.legendre.leggauss(n)
@@ -286,6 +275,6 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
 
 
 for _function in (solve_ivp, odeint, ode):
-    made(_function)
+    registered(_function)
 globals().update(filled(scipy.integrate, MADE, frozenset(), {}))
 __all__ = public_names(scipy.integrate)

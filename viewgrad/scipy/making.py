@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from ..numpy.values import as_argument, as_tensors, carries_history, plain_value
 from ..tensor.creation import as_operand
 from ..tensor.observers import composed
 
-__all__ = ["floating", "maker", "numbers", "of_plain"]
+__all__ = ["floating", "maker", "make_constant", "numbers", "of_plain", "registrar"]
 
 # What changes nothing but how fast SciPy is, and what it writes over.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
@@ -37,6 +37,8 @@ def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for the counterparts of a module's functions, which are written for tensors with a history.
 
+    Where no argument has one, SciPy's own runs, unless it lacks an option that is given.
+
     Arguments:
         module: SciPy's.
         made: where the counterparts are put, by name.
@@ -47,9 +49,10 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
         scipys = getattr(module, name)
         known = inspect.signature(function).parameters
         takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+        further = known.keys() - _parameters(scipys)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not carries_history(args) and not carries_history(kwargs):
+            if not carries_history(args) and not carries_history(kwargs) and further.isdisjoint(kwargs):
                 return of_plain(scipys, *args, **kwargs)
             given = {key: value for key, value in kwargs.items() if key not in IDLE}
             unknown = [] if takes_all else sorted(given.keys() - known.keys())
@@ -64,3 +67,56 @@ def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., A
         return call
 
     return make
+
+
+def _parameters(function: Callable[..., Any]) -> set[str]:
+    """The names of a function's parameters; none of them where it is compiled."""
+    try:
+        return set(inspect.signature(function).parameters)
+    except ValueError:
+        return set()
+
+
+def registrar(made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator for counterparts that take functions, whose history shows only when they are called.
+
+    Arguments:
+        made: where they are put, by name, as they are.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        made[function.__name__] = function
+        return function
+
+    return register
+
+
+def make_constant(module: ModuleType, names: Iterable[str], made: dict[str, Any], doc: str) -> None:
+    """Make counterparts of functions through which nothing flows, as of those that give places or ranks.
+
+    Arguments:
+        module: SciPy's.
+        names: the names of the functions.
+        made: where the counterparts are put, by name.
+        doc: what their docstrings say, after the name.
+    """
+    for name in names:
+        made[name] = _constant(f"{module.__name__}.{name}", getattr(module, name), doc)
+
+
+def _constant(name: str, scipys: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return of_plain(scipys, *map(_detached, args), **{key: _detached(value) for key, value in kwargs.items()})
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return composed(name, run, args, kwargs)
+
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    call.__doc__ = f"`{name}`: {doc}"
+    return call
+
+
+def _detached(value: Any) -> Any:
+    """A value without its history; what is nested is joined, as in an argument."""
+    value = as_argument(value)
+    return value.detach() if hasattr(value, "detach") else value

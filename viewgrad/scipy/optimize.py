@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy.optimize  # type: ignore[import-untyped]
@@ -22,6 +22,7 @@ from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit import least_place, root_by_elements, root_place
+from .making import registrar
 from .older_searches import OLDER
 
 if TYPE_CHECKING:
@@ -30,12 +31,7 @@ if TYPE_CHECKING:
 
 
 MADE: dict[str, Any] = dict(OLDER)
-
-
-def made(function: Any) -> Any:
-    """Make a function the counterpart of SciPy's of the same name."""
-    MADE[function.__name__] = function
-    return function
+registered: Final = registrar(MADE)
 
 
 def _place(x0: Any) -> Any:
@@ -102,7 +98,7 @@ def _without_history(result: Any) -> Any:
 WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
 
 
-@made
+@registered
 def minimize(
     fun: Callable[..., Any],
     x0: Any,
@@ -187,7 +183,7 @@ def _constraint(item: dict[str, Any]) -> dict[str, Any]:
     return own
 
 
-@made
+@registered
 def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
@@ -207,7 +203,7 @@ def minimize_scalar(
     return found
 
 
-@made
+@registered
 def root(
     fun: Callable[..., Any],
     x0: Any,
@@ -238,7 +234,7 @@ def root(
     return found
 
 
-@made
+@registered
 def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
@@ -252,7 +248,7 @@ def fsolve(
     return (place, *as_tensors(found[1:])) if full_output else as_tensors(place)
 
 
-@made
+@registered
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """The place that a function of a tensor leaves where it is, with a history."""
     given = _given(args)
@@ -262,7 +258,7 @@ def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any,
     return as_tensors(place)
 
 
-@made
+@registered
 def least_squares(
     fun: Callable[..., Any],
     x0: Any,
@@ -295,7 +291,7 @@ def least_squares(
     return found
 
 
-@made
+@registered
 def curve_fit(
     f: Callable[..., Any],
     xdata: Any,
@@ -365,14 +361,14 @@ def _between(name: str) -> None:
 
     find.__name__ = find.__qualname__ = name
     find.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor; the place has a history."
-    made(find)
+    registered(find)
 
 
 for _name in ("brentq", "brenth", "ridder", "bisect"):
     _between(_name)
 
 
-@made
+@registered
 def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """`scipy.optimize.toms748` of a function of a tensor; the place has a history."""
     given = _given(args)
@@ -380,7 +376,7 @@ def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any,
     return _with_root(f, given, found)
 
 
-@made
+@registered
 def newton(
     func: Callable[..., Any],
     x0: Any,
@@ -403,7 +399,7 @@ def newton(
     return _with_root(func, given, found)
 
 
-@made
+@registered
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
     """The place where a function of a number vanishes; the place has a history."""
     given = _given(args)

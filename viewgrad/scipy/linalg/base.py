@@ -1,49 +1,26 @@
-"""Systems of equations, factors of matrices and special matrices.
-
-It is long because it is a collection: each function stands beside its derivative.
-"""
+"""Systems of equations, factors of matrices and special matrices."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.linalg  # type: ignore[import-untyped]
 
 from ...autograd.function import Function
 from ...errors import DifferentiabilityError
-from ...numpy.values import as_argument, as_tensors, plain_values
+from ...numpy.values import as_tensors, plain_values
 from ...operators.composites import COMPOSITES
 from ...operators.define import OPERATORS
-from ...tensor.creation import as_operand, holds_tensor
+from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
 from ..implicit import STEPS
+from ..making import maker, numbers
 
-__all__ = ["MADE", "made", "matrix_of", "signs_between", "without_pivots"]
+__all__ = ["MADE", "signs_between", "without_pivots"]
 
 MADE: dict[str, Any] = {}
-
-
-def made(function: Any) -> Any:
-    """Make a function the counterpart of SciPy's of the same name, which runs where no argument is a tensor."""
-    name = function.__name__
-    scipys = getattr(scipy.linalg, name)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for idle in ("check_finite", "overwrite_a", "overwrite_b", "overwrite_ab"):
-            kwargs.pop(idle, None)
-        if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
-            return as_tensors(scipys(*args, **kwargs))
-        return function(*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
-    MADE[name] = call
-    return call
-
-
-def matrix_of(value: Any) -> Any:
-    return as_operand(as_argument(value))
+made: Final = maker(scipy.linalg, MADE)
 
 
 # -- systems of equations ----------------------------------------------------------------------------------------------
@@ -52,13 +29,13 @@ def matrix_of(value: Any) -> Any:
 @made
 def inv(a: Any) -> Any:
     """The inverse."""
-    return np.linalg.inv(matrix_of(a))
+    return np.linalg.inv(numbers(a))
 
 
 @made
 def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed: bool = False) -> Any:
     """The solution of a system of equations; of symmetric and triangular matrices only what SciPy reads is read."""
-    a, b = matrix_of(a), matrix_of(b)
+    a, b = numbers(a), numbers(b)
     kind = "gen" if assume_a is None else assume_a
     if kind in ("sym", "pos", "her", "symmetric", "positive definite", "hermitian"):
         half = np.tril(a) if lower else np.triu(a)
@@ -76,7 +53,7 @@ def solve(a: Any, b: Any, lower: bool = False, assume_a: Any = None, transposed:
 @made
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
     """The solution of a triangular system, of which one triangle is read."""
-    a, b = matrix_of(a), matrix_of(b)
+    a, b = numbers(a), numbers(b)
     triangle = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         ones = np.eye(a.shape[-1], dtype=a.dtype)
@@ -89,13 +66,13 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
 @made
 def lstsq(a: Any, b: Any, cond: Any = None, lapack_driver: Any = None) -> Any:
     """The least-squares solution, the residuals, the rank and the singular values."""
-    return np.linalg.lstsq(matrix_of(a), matrix_of(b), cond)
+    return np.linalg.lstsq(numbers(a), numbers(b), cond)
 
 
 @made
 def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False) -> Any:
     """The pseudo-inverse."""
-    a = matrix_of(a)
+    a = numbers(a)
     found = np.linalg.pinv(a) if rtol is None else np.linalg.pinv(a, rtol)
     return (found, int(np.linalg.matrix_rank(plain_values(a)))) if return_rank else found
 
@@ -103,7 +80,7 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 @made
 def cholesky(a: Any, lower: bool = False) -> Any:
     """The triangular factor of a positive definite matrix."""
-    a = matrix_of(a)
+    a = numbers(a)
     return OPERATORS["cholesky"].function(a, upper=not lower)
 
 
@@ -117,7 +94,7 @@ def cho_factor(a: Any, lower: bool = False) -> Any:
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
     """The solution of a system from the factor of its matrix."""
     factor, lower = c_and_lower
-    factor, b = matrix_of(factor), matrix_of(b)
+    factor, b = numbers(factor), numbers(b)
     lower_factor = np.tril(factor) if lower else np.triu(factor).mT.conj()
     return np.linalg.solve(lower_factor.mT.conj(), np.linalg.solve(lower_factor, b))
 
@@ -125,7 +102,7 @@ def cho_solve(c_and_lower: Any, b: Any) -> Any:
 @made
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
     """The factors P, L and U; the permutation, which has no derivative, is that of the values."""
-    a = matrix_of(a)
+    a = numbers(a)
     rows = scipy.linalg.lu(plain_values(a), p_indices=True)[0]
     permuted = np.take(a, np.argsort(rows), -2)
     lower, upper = without_pivots(permuted)
@@ -150,7 +127,7 @@ def without_pivots(a: Any) -> tuple[Any, Any]:
 @made
 def lu_factor(a: Any) -> Any:
     """Both triangular factors in one matrix, and the exchanges of rows."""
-    a = matrix_of(a)
+    a = numbers(a)
     pivots = scipy.linalg.lu_factor(plain_values(a))[1]
     order = np.arange(a.shape[0])
     for place, other in enumerate(pivots):
@@ -163,7 +140,7 @@ def lu_factor(a: Any) -> Any:
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
     """The solution of a system from the factors of its matrix."""
     factors, pivots = lu_and_piv
-    factors, b = matrix_of(factors), matrix_of(b)
+    factors, b = numbers(factors), numbers(b)
     order = np.arange(factors.shape[0])
     for place, other in enumerate(plain_values(pivots)):
         order[[place, other]] = order[[other, place]]
@@ -178,7 +155,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0) -> Any:
 def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     """The solution of a system with a banded matrix, whose diagonals are the rows of `ab`."""
     below, above = (int(count) for count in l_and_u)
-    ab = matrix_of(ab)
+    ab = numbers(ab)
     size = ab.shape[1]
     matrix = from_array(np.zeros((size, size), ab.dtype))
     for row in range(below + above + 1):
@@ -187,13 +164,13 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
             continue
         diagonal = ab[row, offset:] if offset >= 0 else ab[row, : size + offset]
         matrix = matrix + np.diag(diagonal, offset)
-    return np.linalg.solve(matrix, matrix_of(b))
+    return np.linalg.solve(matrix, numbers(b))
 
 
 @made
 def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
     """The solution of a system with a symmetric positive definite banded matrix."""
-    ab = matrix_of(ab)
+    ab = numbers(ab)
     count, size = ab.shape
     matrix = from_array(np.zeros((size, size), ab.dtype))
     for row in range(count):
@@ -202,26 +179,26 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
         matrix = matrix + np.diag(diagonal, -offset)
         if offset:
             matrix = matrix + np.diag(diagonal.conj(), offset)
-    return np.linalg.solve(matrix, matrix_of(b))
+    return np.linalg.solve(matrix, numbers(b))
 
 
 @made
 def solve_circulant(c: Any, b: Any, **options: Any) -> Any:
     """The solution of a system with a circulant matrix."""
-    return np.linalg.solve(MADE["circulant"](c), matrix_of(b))
+    return np.linalg.solve(MADE["circulant"](c), numbers(b))
 
 
 @made
 def solve_toeplitz(c_or_cr: Any, b: Any) -> Any:
     """The solution of a system with a Toeplitz matrix."""
     columns = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
-    return np.linalg.solve(MADE["toeplitz"](*columns), matrix_of(b))
+    return np.linalg.solve(MADE["toeplitz"](*columns), numbers(b))
 
 
 @made
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """The matrix X with `a @ X + X @ b == q`."""
-    a, b, q = matrix_of(a), matrix_of(b), matrix_of(q)
+    a, b, q = numbers(a), numbers(b), numbers(q)
     m, n = a.shape[0], b.shape[0]
     system = np.kron(a, np.eye(n)) + np.kron(np.eye(m), b.mT)
     return np.linalg.solve(system, q.reshape(-1)).reshape(m, n)
@@ -230,13 +207,13 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 @made
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """The matrix X with `a @ X + X @ a^H == q`."""
-    return MADE["solve_sylvester"](a, matrix_of(a).mT.conj(), q)
+    return MADE["solve_sylvester"](a, numbers(a).mT.conj(), q)
 
 
 @made
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """The matrix X with `a @ X @ a^H - X + q == 0`."""
-    a, q = matrix_of(a), matrix_of(q)
+    a, q = numbers(a), numbers(q)
     size = a.shape[0]
     system = np.eye(size * size) - np.kron(a, a.conj())
     return np.linalg.solve(system, q.reshape(-1)).reshape(size, size)
@@ -250,7 +227,7 @@ def qr(a: Any, lwork: Any = None, mode: str = "full", pivoting: bool = False) ->
     """The orthogonal and the triangular factor."""
     if pivoting:
         raise TypeError("qr of tensors takes no pivoting=True, whose exchanges have no derivative")
-    a = matrix_of(a)
+    a = numbers(a)
     if mode == "economic" or a.shape[-2] <= a.shape[-1]:
         q, r = np.linalg.qr(a, "reduced")
         return (r,) if mode == "r" else (q, r)
@@ -287,19 +264,19 @@ class Undetermined(Function):
 @made
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, lapack_driver: Any = None) -> Any:
     """The singular values, between the left and the right singular vectors."""
-    return np.linalg.svd(matrix_of(a), full_matrices, compute_uv)  # type: ignore[call-overload]
+    return np.linalg.svd(numbers(a), full_matrices, compute_uv)  # type: ignore[call-overload]
 
 
 @made
 def svdvals(a: Any) -> Any:
     """The singular values."""
-    return np.linalg.svdvals(matrix_of(a))
+    return np.linalg.svdvals(numbers(a))
 
 
 @made
 def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, **options: Any) -> Any:
     """The eigenvalues and eigenvectors of a symmetric matrix, or of a pair of them."""
-    a = matrix_of(a)
+    a = numbers(a)
     if options:
         raise TypeError(f"eigh of tensors takes no {', '.join(options)}")
     triangle = "L" if lower else "U"
@@ -311,13 +288,13 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
     if not lower:
         a = a.mT.conj()
     half = np.tril(a) + np.tril(a, -1).mT.conj()
-    factor = np.linalg.cholesky(matrix_of(b) if lower else matrix_of(b).mT.conj())
+    factor = np.linalg.cholesky(numbers(b) if lower else numbers(b).mT.conj())
     inner = np.linalg.solve(factor, np.linalg.solve(factor, half).mT.conj())
     if eigvals_only:
         return np.linalg.eigvalsh(inner)
     values, vectors = np.linalg.eigh(inner)
     vectors = np.linalg.solve(factor.mT.conj(), vectors)
-    wanted = scipy.linalg.eigh(plain_values(a), plain_values(matrix_of(b)), lower=lower)[1]
+    wanted = scipy.linalg.eigh(plain_values(a), plain_values(numbers(b)), lower=lower)[1]
     return values, vectors * signs_between(vectors, wanted)
 
 
@@ -339,7 +316,7 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
     """The eigenvalues and eigenvectors of a matrix."""
     if left or options:
         raise TypeError("eig of tensors gives the right eigenvectors, in the usual form")
-    a = matrix_of(a) if b is None else np.linalg.solve(matrix_of(b), matrix_of(a))
+    a = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
     a = a.astype(np.result_type(a.dtype, np.complex64))
     return tuple(np.linalg.eig(a)) if right else np.linalg.eigvals(a)
 
@@ -353,7 +330,7 @@ def eigvals(a: Any, b: Any = None, **options: Any) -> Any:
 @made
 def expm(A: Any) -> Any:
     """The exponential of a matrix."""
-    return OPERATORS["matrix_exp"].function(matrix_of(A))
+    return OPERATORS["matrix_exp"].function(numbers(A))
 
 
 @made
@@ -362,7 +339,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
 
     The gradient of the root X of A solves `X @ dX + dX @ X == dA`.
     """
-    a = matrix_of(A)
+    a = numbers(A)
     root = np.asarray(scipy.linalg.sqrtm(plain_values(a)))
     size = root.shape[0]
     constant = from_array(np.array(root))
@@ -376,7 +353,7 @@ def sqrtm(A: Any, **options: Any) -> Any:
 @made
 def logm(A: Any, **options: Any) -> Any:
     """The principal logarithm of a matrix that has distinct eigenvalues."""
-    a = matrix_of(A)
+    a = numbers(A)
     values, vectors = np.linalg.eig(a)
     found = (vectors * np.log(values.astype(complex))) @ np.linalg.inv(vectors)
     return found.real.clone() if not np.iscomplexobj(scipy.linalg.logm(plain_values(a))) else found
@@ -385,13 +362,13 @@ def logm(A: Any, **options: Any) -> Any:
 @made
 def det(a: Any) -> Any:
     """The determinant."""
-    return np.linalg.det(matrix_of(a))
+    return np.linalg.det(numbers(a))
 
 
 @made
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of a vector or of a matrix."""
-    return COMPOSITES["norm"](matrix_of(a), ord, axis, keepdims)
+    return COMPOSITES["norm"](numbers(a), ord, axis, keepdims)
 
 
 @made
@@ -406,7 +383,7 @@ def null_space(A: Any, rcond: Any = None) -> Any:
 @made
 def block_diag(*arrs: Any) -> Any:
     """The matrix with the given ones along its diagonal."""
-    parts = [matrix_of(part) for part in arrs]
+    parts = [numbers(part) for part in arrs]
     parts = [part.reshape((1,) * (2 - part.ndim) + part.shape) if part.ndim < 2 else part for part in parts]
     dtype = np.result_type(*(part.dtype for part in parts))
     matrix = from_array(np.zeros((sum(part.shape[0] for part in parts), sum(part.shape[1] for part in parts)), dtype))
@@ -420,8 +397,8 @@ def block_diag(*arrs: Any) -> Any:
 @made
 def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with constant diagonals, of a given first column and first row."""
-    c = matrix_of(c).reshape(-1)
-    r = c.conj() if r is None else matrix_of(r).reshape(-1)
+    c = numbers(c).reshape(-1)
+    r = c.conj() if r is None else numbers(r).reshape(-1)
     values = np.concatenate([r[1:][::-1], c])
     places = np.arange(c.size)[:, None] - np.arange(r.size)[None, :] + r.size - 1
     return values[places]
@@ -430,7 +407,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 @made
 def circulant(c: Any) -> Any:
     """The matrix whose columns are a vector, turned by one place each."""
-    c = matrix_of(c)
+    c = numbers(c)
     size = c.shape[-1]
     return c[..., (np.arange(size)[:, None] - np.arange(size)[None, :]) % size]
 
@@ -438,8 +415,8 @@ def circulant(c: Any) -> Any:
 @made
 def hankel(c: Any, r: Any = None) -> Any:
     """The matrix with constant anti-diagonals."""
-    c = matrix_of(c).reshape(-1)
-    last = c * 0 if r is None else matrix_of(r).reshape(-1)
+    c = numbers(c).reshape(-1)
+    last = c * 0 if r is None else numbers(r).reshape(-1)
     values = np.concatenate([c, last[1:]])
     return values[np.arange(c.size)[:, None] + np.arange(last.size)[None, :]]
 
@@ -447,7 +424,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 @made
 def companion(a: Any) -> Any:
     """The companion matrix of a polynomial."""
-    a = matrix_of(a)
+    a = numbers(a)
     below = np.eye(a.size - 2, a.size - 1, dtype=a.dtype)
     return np.concatenate([(-a[1:] / (1.0 * a[0]))[None, :], below])
 
@@ -455,12 +432,12 @@ def companion(a: Any) -> Any:
 @made
 def khatri_rao(a: Any, b: Any) -> Any:
     """The Kronecker products of the columns."""
-    a, b = matrix_of(a), matrix_of(b)
+    a, b = numbers(a), numbers(b)
     return (a[:, None, :] * b[None, :, :]).reshape(-1, a.shape[1])
 
 
 @made
 def orthogonal_procrustes(A: Any, B: Any) -> Any:
     """The orthogonal matrix that turns one matrix into another best, and the sum of the singular values."""
-    u, values, vh = np.linalg.svd((matrix_of(B).mT @ matrix_of(A)).mT)
+    u, values, vh = np.linalg.svd((numbers(B).mT @ numbers(A)).mT)
     return u @ vh, values.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import itertools
 from collections.abc import Callable
@@ -11,12 +12,15 @@ from typing import Any, Final
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
-from ...numpy.values import as_argument, as_tensors, plain_values
-from ...tensor.creation import as_operand, holds_tensor
+from ...numpy.values import as_argument, carries_history, plain_values
+from ...tensor.creation import as_operand
+from ...tensor.tensor import Tensor
+from ..making import maker, numbers
 
-__all__ = ["MADE", "MODES", "each_of", "image_of", "made"]
+__all__ = ["MADE", "each_of", "made", "windows_around"]
 
 MADE: dict[str, Any] = {}
+_without_output: Final = maker(scipy.ndimage, MADE)
 # What NumPy calls the ways to go on beyond the edge.
 MODES: Final = {
     "reflect": "symmetric",
@@ -30,33 +34,29 @@ MODES: Final = {
 }
 
 
-def made(function: Any) -> Any:
-    """Make a function the counterpart of SciPy's of the same name, which runs where no argument is a tensor."""
-    name = function.__name__
-    scipys = getattr(scipy.ndimage, name)
+def made(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function the counterpart of SciPy's of the same name, with an `output` as SciPy's has it."""
+    run = _without_output(function)
+    name = run.__name__
+    signature = inspect.signature(getattr(scipy.ndimage, name))
 
-    signature = inspect.signature(scipys)
-
+    @functools.wraps(run)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
-            return as_tensors(scipys(*args, **kwargs))
         arguments = signature.bind(*args, **kwargs).arguments
-        output = arguments.pop("output", None)
-        result = function(**arguments)
+        output = arguments.get("output")
+        if not isinstance(output, Tensor) and not carries_history(arguments):
+            return run(*args, **kwargs)
+        arguments.pop("output", None)
+        arguments.update(arguments.pop("kwargs", {}))
+        result = run(**arguments)
         if output is None:
             return result
         if isinstance(output, type | np.dtype | str):
             return result.astype(output)
         return output.copy_(result)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
     MADE[name] = call
     return call
-
-
-def image_of(value: Any) -> Any:
-    return as_operand(as_argument(value))
 
 
 def each_of(value: Any, count: int) -> list[Any]:
@@ -64,19 +64,22 @@ def each_of(value: Any, count: int) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value] * count
 
 
-def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> Any:
-    """The sums of products of weights with the windows around each element."""
-    modes, origins = each_of(mode, image.ndim), each_of(origin, image.ndim)
-    dtype = image.dtype
-    for dim, (size, way, shift) in enumerate(zip(weights.shape, modes, origins)):
+def windows_around(image: Any, shape: tuple[int, ...], mode: Any, cval: Any, origin: Any) -> Any:
+    """The windows of a shape around each element, which come last."""
+    for dim, (extent, way, offset) in enumerate(zip(shape, each_of(mode, image.ndim), each_of(origin, image.ndim))):
         margin = [(0, 0)] * image.ndim
-        before = size // 2 + int(shift)
-        margin[dim] = (before, size - 1 - before)
+        before = extent // 2 + int(offset)
+        margin[dim] = (before, extent - 1 - before)
         options = {"constant_values": cval} if MODES[way] == "constant" else {}
         image = np.pad(image, margin, MODES[way], **options)  # type: ignore[call-overload]
-    windows = image
-    for dim, size in enumerate(weights.shape):
-        windows = windows.unfold(dim, size)
+    for dim, extent in enumerate(shape):
+        image = image.unfold(dim, extent)
+    return image
+
+
+def _filtered(image: Any, weights: Any, mode: Any, cval: float, origin: Any) -> Any:
+    """The sums of products of weights with the windows around each element."""
+    windows, dtype = windows_around(image, weights.shape, mode, cval, origin), image.dtype
     ndim = weights.ndim
     found = np.tensordot(windows, weights, (tuple(range(ndim, 2 * ndim)), tuple(range(ndim))))
     return found.astype(dtype) if dtype.kind in "iu" else found
@@ -87,7 +90,7 @@ def correlate(
     input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
 ) -> Any:
     """The correlation of an image with weights."""
-    return _filtered(image_of(input), image_of(weights), mode, cval, origin)
+    return _filtered(numbers(input), numbers(weights), mode, cval, origin)
 
 
 @made
@@ -95,10 +98,10 @@ def convolve(
     input: Any, weights: Any, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0, **options: Any
 ) -> Any:
     """The convolution of an image with weights."""
-    weights = image_of(weights)
+    weights = numbers(weights)
     shifts = [-shift - (1 - size % 2) for shift, size in zip(each_of(origin, weights.ndim), weights.shape)]
     reversed_weights = weights[(slice(None, None, -1),) * weights.ndim]
-    return _filtered(image_of(input), reversed_weights, mode, cval, shifts)
+    return _filtered(numbers(input), reversed_weights, mode, cval, shifts)
 
 
 def _along(image: Any, weights: Any, axis: int, mode: Any, cval: float, origin: int) -> Any:
@@ -116,7 +119,7 @@ def correlate1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The correlation with weights along one dimension."""
-    return _along(image_of(input), image_of(weights), axis, mode, cval, origin)
+    return _along(numbers(input), numbers(weights), axis, mode, cval, origin)
 
 
 @made
@@ -124,8 +127,8 @@ def convolve1d(
     input: Any, weights: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The convolution with weights along one dimension."""
-    weights = image_of(weights)
-    return _along(image_of(input), weights[::-1], axis, mode, cval, -origin - (1 - weights.size % 2))
+    weights = numbers(weights)
+    return _along(numbers(input), weights[::-1], axis, mode, cval, -origin - (1 - weights.size % 2))
 
 
 @made
@@ -133,13 +136,13 @@ def uniform_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The mean over windows along one dimension."""
-    return _along(image_of(input), image_of(np.full(int(size), 1.0 / int(size))), axis, mode, cval, origin)
+    return _along(numbers(input), numbers(np.full(int(size), 1.0 / int(size))), axis, mode, cval, origin)
 
 
 @made
 def uniform_filter(input: Any, size: Any = 3, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0) -> Any:
     """The mean over windows."""
-    image = image_of(input)
+    image = numbers(input)
     for axis, (extent, way, shift) in enumerate(
         zip(each_of(size, image.ndim), each_of(mode, image.ndim), each_of(origin, image.ndim))
     ):
@@ -185,7 +188,7 @@ def gaussian_filter1d(
 ) -> Any:
     """The correlation with a Gaussian, or a derivative of it, along one dimension; gradients flow to its width."""
     reach = int(truncate * float(plain_values(as_operand(sigma))) + 0.5) if radius is None else int(radius)
-    return _along(image_of(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
+    return _along(numbers(input), _bell(sigma, order, reach)[::-1], axis, mode, cval, 0)
 
 
 @made
@@ -201,7 +204,7 @@ def gaussian_filter(
     axes: Any = None,
 ) -> Any:
     """The correlation with a Gaussian along every dimension; gradients flow to its widths."""
-    image = image_of(input)
+    image = numbers(input)
     dims = list(range(image.ndim)) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
     count = len(dims)
     for dim, width, degree, way, reach in zip(
@@ -217,31 +220,31 @@ def gaussian_filter(
 @made
 def sobel(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
     """The slope along one dimension, smoothed along the others."""
-    return _slope(image_of(input), axis, mode, cval, [1.0, 2.0, 1.0])
+    return _slope(numbers(input), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
 @made
 def prewitt(input: Any, axis: int = -1, mode: Any = "reflect", cval: float = 0.0) -> Any:
     """The slope along one dimension, averaged along the others."""
-    return _slope(image_of(input), axis, mode, cval, [1.0, 1.0, 1.0])
+    return _slope(numbers(input), axis, mode, cval, [1.0, 1.0, 1.0])
 
 
 def _slope(image: Any, axis: int, mode: Any, cval: float, across: list[float]) -> Any:
     ways = each_of(mode, image.ndim)
     axis %= image.ndim
-    found = _along(image, image_of(np.array([-1.0, 0.0, 1.0])), axis, ways[axis], cval, 0)
+    found = _along(image, numbers(np.array([-1.0, 0.0, 1.0])), axis, ways[axis], cval, 0)
     for dim in range(image.ndim):
         if dim != axis:
-            found = _along(found, image_of(np.array(across)), dim, ways[dim], cval, 0)
+            found = _along(found, numbers(np.array(across)), dim, ways[dim], cval, 0)
     return found
 
 
 @made
 def laplace(input: Any, mode: Any = "reflect", cval: float = 0.0, *, axes: Any = None) -> Any:
     """The sum of the second differences along all dimensions."""
-    image = image_of(input)
+    image = numbers(input)
     dims = range(image.ndim) if axes is None else [dim % image.ndim for dim in each_of(axes, 1)]
-    parts = [_along(image, image_of(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
+    parts = [_along(image, numbers(np.array([1.0, -2.0, 1.0])), dim, mode, cval, 0) for dim in dims]
     return builtins.sum(parts[1:], parts[0])
 
 
@@ -267,7 +270,7 @@ def map_coordinates(
     input: Any, coordinates: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
     """The values of an image between its elements; up to order 1 differentiable in the coordinates as well."""
-    image, places = image_of(input), image_of(coordinates) * 1.0
+    image, places = numbers(input), numbers(coordinates) * 1.0
     if order == 0:
         order, places = 1, np.floor(places + 0.5)
     if order > 1 or mode == "wrap":
@@ -324,7 +327,7 @@ def shift(
     input: Any, shift: Any, order: int = 3, mode: str = "constant", cval: float = 0.0, prefilter: bool = True
 ) -> Any:
     """The image moved."""
-    image = image_of(input)
+    image = numbers(input)
     moves = each_of(shift if not hasattr(shift, "ndim") or not shift.ndim else list(shift), image.ndim)
     grid = np.indices(image.shape).astype(float)
     places = np.stack([as_operand(axis) - move for axis, move in zip(grid, moves)])
@@ -343,7 +346,7 @@ def zoom(
     grid_mode: bool = False,
 ) -> Any:
     """The image with more or fewer elements."""
-    image = image_of(input)
+    image = numbers(input)
     factors = [float(factor) for factor in each_of(plain_values(as_argument(zoom)), image.ndim)]
 
     def zoomed(values: Any) -> Any:

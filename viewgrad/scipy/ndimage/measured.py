@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
-from ...numpy.values import as_argument, as_tensors, plain_values
-from .linear import MADE, image_of, made
+from ...numpy.values import plain_values
+from ..making import make_constant, numbers
+from .linear import MADE, made
 
 __all__ = ["MADE"]
 
 
 def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) -> Any:
     """A measure of each part, from its elements and their places."""
-    image = image_of(input)
+    image = numbers(input)
     image = image if image.dtype.kind in "fc" else image.astype(float)
     if labels is None:
         return measure(image.reshape(-1), np.indices(image.shape).reshape(image.ndim, -1))
@@ -55,7 +56,7 @@ _measure("median", "The medians of parts.", np.median)
 @made
 def extrema(input: Any, labels: Any = None, index: Any = None) -> Any:
     """The least and greatest elements of parts, and their places."""
-    places = (MADE[name](_detached(input), labels, index) for name in ("minimum_position", "maximum_position"))
+    places = (MADE[name](input, labels, index) for name in ("minimum_position", "maximum_position"))
     return MADE["minimum"](input, labels, index), MADE["maximum"](input, labels, index), *places
 
 
@@ -70,24 +71,13 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     return found[0] if isinstance(found[0], list) else found
 
 
-def _detached(value: Any) -> Any:
-    value = as_argument(value)
-    return value.detach() if hasattr(value, "detach") else value
-
-
-def _of_places(name: str) -> None:
-    scipys = getattr(scipy.ndimage, name)
-
-    def places(*args: Any, **options: Any) -> Any:
-        given = [plain_values(_detached(each)) for each in args]
-        return as_tensors(scipys(*given, **{key: plain_values(_detached(each)) for key, each in options.items()}))
-
-    places.__name__ = name
-    places.__doc__ = f"`scipy.ndimage.{name}`: whole numbers and shapes, through which nothing flows."
-    MADE[name] = places
-
-
-for _name in ("label", "find_objects", "minimum_position", "maximum_position", "histogram", "distance_transform_edt",
-              "distance_transform_cdt", "distance_transform_bf", "binary_erosion", "binary_dilation", "binary_opening",
-              "binary_closing", "binary_fill_holes", "binary_propagation", "watershed_ift"):  # fmt: skip
-    _of_places(_name)
+make_constant(
+    scipy.ndimage,
+    (
+        "label", "find_objects", "minimum_position", "maximum_position", "histogram", "distance_transform_edt",
+        "distance_transform_cdt", "distance_transform_bf", "binary_erosion", "binary_dilation", "binary_opening",
+        "binary_closing", "binary_fill_holes", "binary_propagation", "watershed_ift",
+    ),
+    MADE,
+    "whole numbers and shapes, through which nothing flows.",
+)  # fmt: skip

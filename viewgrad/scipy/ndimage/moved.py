@@ -10,7 +10,8 @@ import numpy as np
 
 from ...numpy.functions import lost
 from ...numpy.values import plain_values
-from .linear import MADE, image_of, made
+from ..making import numbers
+from .linear import MADE, made
 
 __all__ = ["MADE"]
 
@@ -25,7 +26,7 @@ def affine_transform(
     cval: float = 0.0, prefilter: bool = True,
 ) -> Any:  # fmt: skip
     """The image at the places to which a matrix and an offset take those of the result."""
-    image, matrix, offset = image_of(input), image_of(matrix) * 1.0, image_of(offset) * 1.0
+    image, matrix, offset = numbers(input), numbers(matrix) * 1.0, numbers(offset) * 1.0
     ndim = image.ndim
     if matrix.ndim == 1:
         matrix = np.diag(matrix)
@@ -44,7 +45,7 @@ def rotate(
     cval: float = 0.0, prefilter: bool = True,
 ) -> Any:  # fmt: skip
     """The image turned in the plane of two dimensions, by an angle in degrees."""
-    image, radians = image_of(input), image_of(angle) * (math.pi / 180)
+    image, radians = numbers(input), numbers(angle) * (math.pi / 180)
     first, second = sorted(axis % image.ndim for axis in axes)
     cosine, sine = np.cos(radians), np.sin(radians)
     turn = np.stack([np.stack([cosine, sine]), np.stack([-sine, cosine])])
@@ -59,7 +60,7 @@ def rotate(
     shape = list(image.shape)
     shape[first], shape[second] = (int(n) for n in wanted)
     grid = _grid(tuple(shape))
-    moved = [image_of(each) for each in grid]
+    moved = [numbers(each) for each in grid]
     for row, dim in enumerate((first, second)):
         moved[dim] = turn[row, 0] * grid[first] + turn[row, 1] * grid[second] + offset[row]
     return MADE["map_coordinates"](image, np.stack(moved), None, order, mode, cval, prefilter)
@@ -73,8 +74,8 @@ def geometric_transform(
     """The image at the places that a function gives for those of the result."""
     if not callable(mapping):
         raise lost("scipy.ndimage.geometric_transform", "of tensors with a history it takes a function of Python")
-    image = image_of(input)
+    image = numbers(input)
     shape = image.shape if output_shape is None else tuple(int(n) for n in output_shape)
-    found = [image_of(list(mapping(place, *extra_arguments, **(extra_keywords or {})))) for place in np.ndindex(shape)]
+    found = [numbers(list(mapping(place, *extra_arguments, **(extra_keywords or {})))) for place in np.ndindex(shape)]
     places = np.stack(found, -1)
     return MADE["map_coordinates"](image, places, None, order, mode, cval, prefilter).reshape(shape)

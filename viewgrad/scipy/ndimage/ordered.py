@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...numpy.values import plain_values
-from .linear import MADE, MODES, each_of, image_of, made
+from ..making import numbers
+from .linear import MADE, each_of, made, windows_around
 
 __all__ = ["MADE"]
 
@@ -17,16 +18,8 @@ def _surroundings(image: Any, size: Any, footprint: Any, mode: Any, cval: Any, o
     """The elements around each, which come last; those that a footprint chooses."""
     shape = tuple(int(n) for n in each_of(size, image.ndim)) if footprint is None else np.shape(footprint)
     chosen = np.ones(shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
-    ways, shifts = each_of(mode, image.ndim), each_of(origin, image.ndim)
-    for dim, (extent, way, offset) in enumerate(zip(shape, ways, shifts)):
-        margin = [(0, 0)] * image.ndim
-        before = extent // 2 + int(offset)
-        margin[dim] = (before, extent - 1 - before)
-        options = {"constant_values": cval} if MODES[way] == "constant" else {}
-        image = np.pad(image, margin, MODES[way], **options)  # type: ignore[call-overload]
-    for dim, extent in enumerate(shape):
-        image = image.unfold(dim, extent)
-    return image.reshape((*image.shape[: len(shape)], -1))[..., chosen.reshape(-1)]
+    windows = windows_around(image, shape, mode, cval, origin)
+    return windows.reshape((*windows.shape[: len(shape)], -1))[..., chosen.reshape(-1)]
 
 
 @made
@@ -34,7 +27,7 @@ def maximum_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
 ) -> Any:
     """The greatest of the elements around each."""
-    return _surroundings(image_of(input), size, footprint, mode, cval, origin).max(-1)
+    return _surroundings(numbers(input), size, footprint, mode, cval, origin).max(-1)
 
 
 @made
@@ -42,7 +35,7 @@ def minimum_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
 ) -> Any:
     """The least of the elements around each."""
-    return _surroundings(image_of(input), size, footprint, mode, cval, origin).min(-1)
+    return _surroundings(numbers(input), size, footprint, mode, cval, origin).min(-1)
 
 
 def _of_rank(elements: Any, rank: int) -> Any:
@@ -54,7 +47,7 @@ def median_filter(
     input: Any, size: Any = None, footprint: Any = None, mode: Any = "reflect", cval: float = 0.0, origin: Any = 0
 ) -> Any:
     """The median of the elements around each."""
-    elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
+    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
     return _of_rank(elements, elements.shape[-1] // 2)
 
 
@@ -64,7 +57,7 @@ def rank_filter(
     origin: Any = 0,
 ) -> Any:  # fmt: skip
     """The one of a given rank of the elements around each."""
-    return _of_rank(_surroundings(image_of(input), size, footprint, mode, cval, origin), int(rank))
+    return _of_rank(_surroundings(numbers(input), size, footprint, mode, cval, origin), int(rank))
 
 
 @made
@@ -73,7 +66,7 @@ def percentile_filter(
     origin: Any = 0,
 ) -> Any:  # fmt: skip
     """The one of the elements around each below which a given part of them lies."""
-    elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
+    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
     share = percentile + 100 if percentile < 0 else percentile
     count = elements.shape[-1]
     return _of_rank(elements, count - 1 if share == 100 else int(count * share / 100.0))
@@ -90,7 +83,7 @@ def maximum_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The greatest of the elements around each, along one dimension."""
-    return _along(image_of(input), size, axis, mode, cval, origin).max(-1)
+    return _along(numbers(input), size, axis, mode, cval, origin).max(-1)
 
 
 @made
@@ -98,7 +91,7 @@ def minimum_filter1d(
     input: Any, size: int, axis: int = -1, mode: Any = "reflect", cval: float = 0.0, origin: int = 0
 ) -> Any:
     """The least of the elements around each, along one dimension."""
-    return _along(image_of(input), size, axis, mode, cval, origin).min(-1)
+    return _along(numbers(input), size, axis, mode, cval, origin).min(-1)
 
 
 # -- morphology --------------------------------------------------------------------------------------------------------
@@ -107,12 +100,26 @@ def minimum_filter1d(
 def _element(size: Any, footprint: Any, structure: Any, ndim: int) -> tuple[Any, Any]:
     """Which elements are looked at, and how high the structure is there, or None where it is flat."""
     if structure is not None:
-        structure = image_of(structure)
+        structure = numbers(structure)
         chosen = np.ones(structure.shape, bool) if footprint is None else np.asarray(plain_values(footprint), bool)
         return chosen, structure[chosen]
     if footprint is not None:
         return np.asarray(plain_values(footprint), bool), None
     return np.ones(tuple(int(n) for n in each_of(size, ndim)), bool), None
+
+
+def _above(
+    input: Any, size: Any, footprint: Any, structure: Any, mode: Any, cval: Any, origin: Any, turned: bool
+) -> Any:
+    """The elements around each, less the heights of a structure; with one that is turned, and hangs down, if asked."""
+    image = numbers(input)
+    chosen, heights = _element(size, footprint, structure, image.ndim)
+    if turned:
+        origin = [-int(shift) - (1 - extent % 2) for shift, extent in zip(each_of(origin, image.ndim), chosen.shape)]
+        chosen = chosen[(slice(None, None, -1),) * image.ndim]
+        heights = None if heights is None else -heights[::-1]
+    elements = _surroundings(image, None, chosen, mode, cval, origin)
+    return elements if heights is None else elements - heights
 
 
 @made
@@ -121,10 +128,7 @@ def grey_erosion(
     cval: float = 0.0, origin: Any = 0,
 ) -> Any:  # fmt: skip
     """The least of the elements around each, above a structure."""
-    image = image_of(input)
-    chosen, heights = _element(size, footprint, structure, image.ndim)
-    elements = _surroundings(image, None, chosen, mode, cval, origin)
-    return (elements if heights is None else elements - heights).min(-1)
+    return _above(input, size, footprint, structure, mode, cval, origin, False).min(-1)
 
 
 @made
@@ -133,12 +137,7 @@ def grey_dilation(
     cval: float = 0.0, origin: Any = 0,
 ) -> Any:  # fmt: skip
     """The greatest of the elements around each, with a structure on top."""
-    image = image_of(input)
-    chosen, heights = _element(size, footprint, structure, image.ndim)
-    backwards = (slice(None, None, -1),) * image.ndim
-    origins = [-int(shift) - (1 - extent % 2) for shift, extent in zip(each_of(origin, image.ndim), chosen.shape)]
-    elements = _surroundings(image, None, chosen[backwards], mode, cval, origins)
-    return (elements if heights is None else elements + heights[::-1]).max(-1)
+    return _above(input, size, footprint, structure, mode, cval, origin, True).max(-1)
 
 
 def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
@@ -157,7 +156,7 @@ def _composed(name: str, doc: str, compose: Callable[..., Any]) -> None:
         def dilated(image: Any) -> Any:
             return MADE["grey_dilation"](image, **options)
 
-        return compose(image_of(input), eroded, dilated)
+        return compose(numbers(input), eroded, dilated)
 
     filter.__name__, filter.__doc__ = name, doc
     made(filter)
@@ -180,9 +179,9 @@ def generic_filter(
     cval: float = 0.0, origin: Any = 0, extra_arguments: Any = (), extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
     """A function of the elements around each."""
-    elements = _surroundings(image_of(input), size, footprint, mode, cval, origin)
+    elements = _surroundings(numbers(input), size, footprint, mode, cval, origin)
     flat = elements.reshape(-1, elements.shape[-1])
-    found = [image_of(function(each, *extra_arguments, **(extra_keywords or {}))) for each in flat]
+    found = [numbers(function(each, *extra_arguments, **(extra_keywords or {}))) for each in flat]
     return np.stack(found).reshape(elements.shape[:-1])
 
 
@@ -192,7 +191,7 @@ def generic_laplace(
     extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
     """The sum of second derivatives along all dimensions, by a function that gives them."""
-    image, total = image_of(input), 0.0
+    image, total = numbers(input), 0.0
     for axis in range(image.ndim):
         total = total + derivative2(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
     return total
@@ -204,7 +203,7 @@ def generic_gradient_magnitude(
     extra_keywords: Any = None,
 ) -> Any:  # fmt: skip
     """The length of the gradient, by a function that gives derivatives along a dimension."""
-    image, total = image_of(input), 0.0
+    image, total = numbers(input), 0.0
     for axis in range(image.ndim):
         slope = derivative(image, axis, None, mode, cval, *extra_arguments, **(extra_keywords or {}))
         total = total + slope * slope
@@ -214,7 +213,7 @@ def generic_gradient_magnitude(
 @made
 def gaussian_laplace(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
     """The sum of second derivatives of a Gaussian along all dimensions."""
-    return _derivatives(image_of(input), sigma, 2, mode, cval, kwargs.get("kwargs", kwargs), lambda part: part)
+    return _derivatives(numbers(input), sigma, 2, mode, cval, kwargs, lambda part: part)
 
 
 @made
@@ -222,8 +221,7 @@ def gaussian_gradient_magnitude(
     input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any
 ) -> Any:
     """The length of the gradient, by derivatives of a Gaussian."""
-    options = kwargs.get("kwargs", kwargs)
-    return np.sqrt(_derivatives(image_of(input), sigma, 1, mode, cval, options, lambda part: part * part))
+    return np.sqrt(_derivatives(numbers(input), sigma, 1, mode, cval, kwargs, lambda part: part * part))
 
 
 def _derivatives(

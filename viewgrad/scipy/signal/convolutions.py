@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
-from ...numpy.values import as_argument, as_tensors
 from ...operators.define import OPERATORS
-from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.tensor import from_array
+from ..making import floating, maker
 
 __all__ = ["MADE"]
 
 MADE: dict[str, Any] = {}
+made: Final = maker(scipy.signal, MADE)
 all_pole = OPERATORS["all_pole"].function
-
-
-def made(function: Any) -> Any:
-    """Make a function the counterpart of SciPy's of the same name, which runs where no argument is a tensor."""
-    name = function.__name__
-    scipys = getattr(scipy.signal, name)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not holds_tensor(args) and not holds_tensor(tuple(kwargs.values())):
-            if kwargs.keys() >= {"axes"} or kwargs.keys() >= {"dot_axes"}:
-                return function(*args, **kwargs)
-            return as_tensors(scipys(*args, **kwargs))
-        return function(*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
-    MADE[name] = call
-    return call
-
-
-def _signal(value: Any) -> Any:
-    tensor = as_operand(as_argument(value))
-    return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
 
 
 # -- convolutions ------------------------------------------------------------------------------------------------------
@@ -101,7 +78,7 @@ def convolve(
             with all, and come first in the result. As `autograd.scipy.signal.convolve` has it.
         dot_axes: two lists of dimensions that are multiplied element by element and summed.
     """
-    a, b = _signal(in1), _signal(in2)
+    a, b = floating(in1), floating(in2)
     if axes is None and dot_axes is None:
         return _convolved(a, b, mode)
     over = axes if axes is not None else ([], [])
@@ -148,7 +125,7 @@ def _convolved_over(a: Any, b: Any, axes: Any, dots: Any, mode: str) -> Any:
 @made
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The correlation of two tensors."""
-    a, b = _signal(in1), _signal(in2)
+    a, b = floating(in1), floating(in2)
     if mode == "valid" and all(m >= n for n, m in zip(a.shape, b.shape)) and a.shape != b.shape:
         return _reversed(_convolved(b, _reversed(a.conj()), mode)).conj()
     return _convolved(a, _reversed(b.conj()), mode)
@@ -159,7 +136,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     """The convolution of two tensors."""
     if axes is not None:
         raise TypeError("fftconvolve of tensors takes no axes; use viewgrad.scipy.signal.convolve")
-    return _convolved(_signal(in1), _signal(in2), mode)
+    return _convolved(floating(in1), floating(in2), mode)
 
 
 @made
@@ -174,7 +151,7 @@ MODES = {"fill": "constant", "symm": "symmetric", "wrap": "wrap"}
 @made
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
     """The convolution of two matrices, with values beyond the boundary of the first."""
-    a, b = _signal(in1), _signal(in2)
+    a, b = floating(in1), floating(in2)
     if boundary == "fill" and fillvalue == 0:
         return _convolved(a, b, mode)
     margin = [(m - 1, m - 1) for m in b.shape]
@@ -190,7 +167,7 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 @made
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
     """The correlation of two matrices."""
-    a, weights = _signal(in1), _reversed(_signal(in2).conj())
+    a, weights = floating(in1), _reversed(floating(in2).conj())
     if mode != "same":
         return MADE["convolve2d"](a, weights, mode, boundary, fillvalue)
     whole = MADE["convolve2d"](a, weights, "full", boundary, fillvalue)
@@ -210,7 +187,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
         axis: the dimension they lie along.
         zi: the state at the start; where given, the state at the end comes back as well.
     """
-    b, a, x = (np.atleast_1d(_signal(value)) for value in (b, a, x))
+    b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
     b, a = b / a[0], a / a[0]
     order = max(a.size, b.size) - 1
     b, a = (np.concatenate([each, np.zeros(order + 1 - each.size)]) for each in (b, a))
@@ -218,7 +195,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     count = x.shape[-1]
     driven = _taps(b, x)
     if zi is not None:
-        state = np.moveaxis(_signal(zi), axis, -1)
+        state = np.moveaxis(floating(zi), axis, -1)
         state = state.broadcast_to((*x.shape[:-1], order))
         start = state[..., :count]
         if count > order:
@@ -248,7 +225,7 @@ def _taps(b: Any, x: Any) -> Any:
 @made
 def lfilter_zi(b: Any, a: Any) -> Any:
     """The state of a filter that has been fed with ones for ever."""
-    b, a = (np.atleast_1d(_signal(value)) for value in (b, a))
+    b, a = (np.atleast_1d(floating(value)) for value in (b, a))
     b, a = b / a[0], a / a[0]
     size = max(a.size, b.size)
     b, a = (np.concatenate([each, np.zeros(size - each.size)]) for each in (b, a))
@@ -260,12 +237,12 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 @made
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A cascade of filters of second order."""
-    sos, y = _signal(sos), _signal(x)
+    sos, y = floating(sos), floating(x)
     if zi is None:
         for section in sos:
             y = MADE["lfilter"](section[:3], section[3:], y, axis)
         return y
-    states, zi = [], _signal(zi)
+    states, zi = [], floating(zi)
     for section, state in zip(sos, zi):
         y, ending = MADE["lfilter"](section[:3], section[3:], y, axis, state)
         states.append(ending)
@@ -286,7 +263,7 @@ def filtfilt(
     """A filter applied forwards and backwards, so that nothing is shifted."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
         raise TypeError("filtfilt of tensors takes method='pad' and padtype 'odd', 'even', 'constant' or None")
-    b, a, x = (np.atleast_1d(_signal(value)) for value in (b, a, x))
+    b, a, x = (np.atleast_1d(floating(value)) for value in (b, a, x))
     x = np.moveaxis(x, axis, -1)
     edge = 0 if padtype is None else 3 * max(a.size, b.size) if padlen is None else int(padlen)
     if x.shape[-1] <= edge:
@@ -310,7 +287,7 @@ def filtfilt(
 @made
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     """The samples without their mean, or without the line that fits them best."""
-    data = np.moveaxis(_signal(data), axis, -1)
+    data = np.moveaxis(floating(data), axis, -1)
     if type in ("constant", "c"):
         return np.moveaxis(data - data.mean(-1, keepdims=True), -1, axis)
     if np.ndim(bp) or bp:
@@ -323,7 +300,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 @made
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """The analytic signal."""
-    x = _signal(x)
+    x = floating(x)
     count = x.shape[axis] if N is None else int(N)
     gains = np.zeros(count)
     gains[0] = 1

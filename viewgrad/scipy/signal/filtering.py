@@ -9,9 +9,9 @@ import numpy as np
 import scipy.signal  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
-from ...numpy.values import as_argument, plain_values
+from ...numpy.values import plain_values
 from .. import ndimage
-from ..making import floating, maker, numbers
+from ..making import floating, make_constant, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
 __all__ = ["MADE"]
@@ -265,23 +265,12 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
 # -- peaks, which are whole numbers ------------------------------------------------------------------------------------
 
 
-def _detached(value: Any) -> Any:
-    value = as_argument(value)
-    return value.detach() if hasattr(value, "detach") else value
-
-
-def _of_places(name: str) -> None:
-    def places(*args: Any, **kwargs: Any) -> Any:
-        return MADE[name](*map(_detached, args), **{key: _detached(value) for key, value in kwargs.items()})
-
-    places.__name__ = name
-    places.__doc__ = f"`scipy.signal.{name}`: places, through which nothing flows."
-    made(places)
-
-
-for _name in ("find_peaks", "find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema", "peak_prominences",
-              "peak_widths"):  # fmt: skip
-    _of_places(_name)
+make_constant(
+    scipy.signal,
+    ("find_peaks", "find_peaks_cwt", "argrelmax", "argrelmin", "argrelextrema", "peak_prominences", "peak_widths"),
+    MADE,
+    "places, through which nothing flows.",
+)
 
 
 # -- waves -------------------------------------------------------------------------------------------------------------

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
 from ...numpy.values import as_tensors, carries_history, plain_values
 from ...operators.define import OPERATORS
-from ...tensor.creation import as_operand, holds_tensor
+from ..making import maker, numbers
 
 __all__ = ["MADE"]
 
 MADE: dict[str, Any] = {}
+made: Final = maker(scipy.special, MADE)
 
 
-def made(function: Any) -> Any:
-    """Make a function the counterpart of SciPy's of the same name."""
-    MADE[function.__name__] = function
-    return function
-
-
-def _incomplete_gamma(name: str, upper: bool) -> Any:
+def _incomplete_gamma(name: str, upper: bool) -> None:
     """An incomplete gamma function of tensors; where its order is one number without history, by the simpler row."""
     scipys, row = getattr(scipy.special, name), OPERATORS["incomplete_gamma"].function
 
     def incomplete(a: Any, x: Any, **options: Any) -> Any:
-        if not holds_tensor((a, x)):
-            return as_tensors(scipys(a, x, **options))
-        order = as_operand(a)
+        order = numbers(a)
         if order.size == 1 and not carries_history(order):
-            x = as_operand(x)
+            x = numbers(x)
             found = scipys(float(plain_values(order).reshape(())), x, **options)
             return found if not order.ndim else found.broadcast_to(np.broadcast_shapes(order.shape, x.shape))
-        return row(order * 1.0, as_operand(x) * 1.0, 0, upper)
+        return row(order * 1.0, numbers(x) * 1.0, 0, upper)
 
-    incomplete.__name__ = incomplete.__qualname__ = name
+    incomplete.__name__ = name
     incomplete.__doc__ = f"`scipy.special.{name}`, differentiable by the order and the end of the integral."
-    return incomplete
+    made(incomplete)
 
 
-MADE["gammainc"], MADE["gammaincc"] = _incomplete_gamma("gammainc", False), _incomplete_gamma("gammaincc", True)
+_incomplete_gamma("gammainc", False)
+_incomplete_gamma("gammaincc", True)
 
 
 @made
@@ -50,7 +44,7 @@ def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
     """The regularised incomplete beta function, differentiable by its parameters and the end of the integral."""
     if not carries_history((a, b)):
         return as_tensors(scipy.special.betainc(plain_values(a), plain_values(b), x, **options))
-    return OPERATORS["incomplete_beta"].function(*(as_operand(each) * 1.0 for each in (a, b, x)))
+    return OPERATORS["incomplete_beta"].function(*(numbers(each) * 1.0 for each in (a, b, x)))
 
 
 @made
@@ -58,7 +52,7 @@ def stdtr(df: Any, t: Any, **options: Any) -> Any:
     """Student's distribution function, differentiable by the degrees of freedom and the value."""
     if not carries_history(df):
         return as_tensors(scipy.special.stdtr(plain_values(df), t, **options))
-    df, t = as_operand(df) * 1.0, as_operand(t) * 1.0
+    df, t = numbers(df) * 1.0, numbers(t) * 1.0
     middle = plain_values(t) == 0
     apart = np.where(middle, 1.0, t)
     outer = 0.5 * betainc(df / 2, 0.5, df / (df + apart * apart))

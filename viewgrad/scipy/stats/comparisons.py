@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
-from ...numpy.values import as_argument, carries_history, plain_values
+from ...numpy.values import plain_values
 from .. import special
-from ..making import floating, numbers
+from ..making import floating, make_constant, numbers
 from .reducing import MADE, Outcome, made, statistic
 
 __all__ = ["MADE"]
@@ -325,23 +326,12 @@ def energy_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weigh
 # -- ranks, which are whole numbers ------------------------------------------------------------------------------------
 
 
-def detached(value: Any) -> Any:
-    """A value without its history, however deep its tensors are."""
-    value = as_argument(value)
-    return value.detach() if carries_history(value) and hasattr(value, "detach") else value
-
-
-def _of_ranks(name: str) -> None:
-    """A function of ranks, which do not change with small changes of the samples."""
-
-    def of_ranks(*args: Any, **kwargs: Any) -> Any:
-        return MADE[name](*map(detached, args), **{key: detached(value) for key, value in kwargs.items()})
-
-    of_ranks.__name__ = name
-    of_ranks.__doc__ = f"`scipy.stats.{name}`: it is constant but for jumps, so that nothing flows."
-    made(of_ranks)
-
-
-for _name in ("rankdata", "spearmanr", "kendalltau", "weightedtau", "somersd", "percentileofscore", "mannwhitneyu",
-              "wilcoxon", "kruskal", "ranksums", "friedmanchisquare", "tiecorrect"):  # fmt: skip
-    _of_ranks(_name)
+make_constant(
+    scipy.stats,
+    (
+        "rankdata", "spearmanr", "kendalltau", "weightedtau", "somersd", "percentileofscore", "mannwhitneyu",
+        "wilcoxon", "kruskal", "ranksums", "friedmanchisquare", "tiecorrect",
+    ),
+    MADE,
+    "it is constant but for jumps, so that nothing flows.",
+)  # fmt: skip
