@@ -54,14 +54,7 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as plain dictionaries and lists."""
-        found: dict[str, Any] = attrs.asdict(self, value_serializer=_with_medians)
-        return found
-
-
-def _with_medians(_: Any, __: Any, value: Any) -> Any:
-    if isinstance(value, Timing):
-        return {"median": value.median, "samples": value.samples}
-    return value
+        return attrs.asdict(self)
 
 
 def machine(engines: Sequence[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ import gallery.wrong_rows
 import numpy as np
 import pytest
 from gallery import RIGHT, WRONG
+from products import Product
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
@@ -127,17 +128,6 @@ def test_operators_of_the_library_pass():
 def test_the_call_of_a_failure_is_small_and_its_message_short():
     """Of large arrays only the elements that differ are told, and the program has the smallest that fail."""
 
-    class Product(vg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x * y
-
-        @staticmethod
-        def backward(ctx, grad):
-            x, y = ctx.saved_tensors
-            return grad * y, grad * x
-
     class ReadsArgumentsLate(Product):
         @staticmethod
         def forward(ctx, x, y):
@@ -160,17 +150,6 @@ def test_the_call_of_a_failure_is_small_and_its_message_short():
 
 
 def test_what_is_computed_for_nobody_is_noted():
-    class Product(vg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return x * y
-
-        @staticmethod
-        def backward(ctx, grad):
-            x, y = ctx.saved_tensors
-            return grad * y, grad * x
-
     class OnlyWhatIsNeeded(Product):
         @staticmethod
         def backward(ctx, grad):

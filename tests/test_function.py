@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 from leaves import leaf
+from products import Product
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad, gradcheck, gradgradcheck, once_differentiable
@@ -22,20 +23,6 @@ from viewgrad.errors import (
 
 def assert_same(actual, expected):
     np.testing.assert_allclose(np.asarray(actual.detach() if isinstance(actual, vg.Tensor) else actual), expected)
-
-
-class Product(Function):
-    """Plain style: forward takes ctx."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return g * y, g * x
 
 
 class ProductSeparate(Function):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from leaves import leaf, numbers
+from products import Product
 
 import viewgrad as vg
 from viewgrad.autograd import (
@@ -29,18 +30,6 @@ from viewgrad.autograd.graph import (
     to_mermaid,
 )
 from viewgrad.errors import AnomalyError, FreedGraphError, HookError, SavedValueError, StrictMutationError
-
-
-class Product(Function):
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, y = ctx.saved_tensors
-        return g * y, g * x
 
 
 def program(x):

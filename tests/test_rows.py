@@ -622,16 +622,21 @@ LAYOUTS = {
 }
 
 
+def written_over(operator):
+    """The samples whose value can be written over their first tensor, with that tensor's name and both values."""
+    target = operator.signature.tensors[0].name
+    for sample in samples_of(operator):
+        old = np.asarray(sample.bound()[target])
+        (value,) = call(sample)
+        if value.shape == old.shape and np.can_cast(value.dtype, old.dtype, "same_kind"):
+            yield sample, target, old, value
+
+
 @over([operator for operator in ROWS if operator.has_inplace])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_in_place(operator, layout):
     """The in-place form writes what the operator gives, and the gradient is that of a program without aliasing."""
-    for sample in samples_of(operator):
-        target = operator.signature.tensors[0].name
-        old = np.asarray(sample.bound()[target])
-        (value,) = call(sample)
-        if value.shape != old.shape or not np.can_cast(value.dtype, old.dtype, "same_kind"):
-            continue
+    for sample, target, old, value in written_over(operator):
         shape, window = LAYOUTS[layout](old.shape)
         rng = rng_of(operator)
         before = rng.uniform(*operator.domain, shape).astype(old.dtype)
@@ -666,12 +671,7 @@ def test_in_place(operator, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_tangents_in_place(operator, layout):
     """The in-place form changes the tangent of what it writes to, and of nothing else."""
-    for sample in samples_of(operator):
-        target = operator.signature.tensors[0].name
-        old = np.asarray(sample.bound()[target])
-        (value,) = call(sample)
-        if value.shape != old.shape or not np.can_cast(value.dtype, old.dtype, "same_kind"):
-            continue
+    for sample, target, old, _ in written_over(operator):
         shape, window = LAYOUTS[layout](old.shape)
         rng = rng_of(operator)
         for tangents in directions_for(sample):
