@@ -172,7 +172,7 @@ class _Differentiation:
         self, block: Block, items: list[Item], contributions: dict[Step, list[Value]], step: Write
     ) -> None:
         gradient = self.gradients.get(step.base.name)
-        if gradient is None or step.silent:
+        if gradient is None or step.unrecorded:
             return
         value = step.value
         if isinstance(value, Operand) and value.step in self.active:
@@ -363,7 +363,7 @@ def activity(program: Program, wanted: set[str]) -> tuple[set[str], set[Step]]:
         before = len(bases) + len(active)
         for _, step in steps_of(program.block):
             if isinstance(step, Write):
-                if isinstance(step.value, Operand) and step.value.step in active and not step.silent:
+                if isinstance(step.value, Operand) and step.value.step in active and not step.unrecorded:
                     bases.add(step.base.name)
             elif isinstance(step, Read):
                 if step.base.name in bases and step.base.dtype.kind == "f":

@@ -218,11 +218,11 @@ class Builder:
             sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
             return Read(self._name("v"), sizes, location, self.stream.bases[base], strides, offset)
         if kind == "write":
-            _, base, location, ndim, operand, silent = structure
+            _, base, location, ndim, operand, unrecorded = structure
             sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
             value = self.value(block, operand, iter(numbers[2 * ndim + 1 :]), constants)
             of = self.stream.bases[base]
-            return Write(self._name("w"), sizes, location, of, strides, offset, value, silent=silent)
+            return Write(self._name("w"), sizes, location, of, strides, offset, value, unrecorded=unrecorded)
         if kind in ("gather", "scatter"):
             _, base, location, shape, table, *rest = structure
             places = self.stream.tables[table]

@@ -175,7 +175,7 @@ class Lowering:
             labels = broadcast_labels(source.shape, window.sizes)
         offset = memory.offset + window.offset
         self.stream.write(memory.base, window.sizes, window.strides, offset, given, labels, node.location,
-                          silent=node.kind == "overwrite")
+                          unrecorded=node.kind == "overwrite")
         self.remember(node.output, memory)
 
     def _index(self, node: Node) -> None:

@@ -234,7 +234,7 @@ class Write(Step):
     """A value written over a window of a base.
 
     Arguments:
-        silent: whether the history of the base does not know of it, so that its gradient passes.
+        unrecorded: whether the history of the base does not know of it, so that its gradient passes.
     """
 
     base: Base
@@ -242,7 +242,7 @@ class Write(Step):
     offset: Integer
     value: Value
     places: Places | None = attrs.field(default=None, kw_only=True)
-    silent: bool = attrs.field(default=False, kw_only=True)
+    unrecorded: bool = attrs.field(default=False, kw_only=True)
 
     @property
     def operands(self) -> tuple[Value, ...]:

@@ -89,8 +89,8 @@ class _Replay:
         args, keywords = forward_call(operator, given, node.attributes)
         results = operator.function(*args, **keywords)
         for output, result in zip(node.outputs, results if type(results) is tuple else (results,), strict=True):
-            silent = result.requires_grad and not output.type.requires_grad  # under no_grad
-            self.values[output] = result.detach() if silent else result
+            unrecorded = result.requires_grad and not output.type.requires_grad  # under no_grad
+            self.values[output] = result.detach() if unrecorded else result
 
     def _value(self, value: Value) -> Tensor:
         """The tensor that a value is."""

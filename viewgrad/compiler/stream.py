@@ -130,16 +130,16 @@ class Stream:
 
     def write(
         self, base: int, sizes: Shape, strides: Shape, offset: int, value: Named | float, labels: Shape, location: int,
-        silent: bool = False,
+        unrecorded: bool = False,
     ) -> None:
         """A value written over a window."""
         value = self._fetched(value, location)
         if type(value) is Named:
-            structure = interned(("write", base, location, len(sizes), (value.place, labels), silent))
+            structure = interned(("write", base, location, len(sizes), (value.place, labels), unrecorded))
             age = self._counts[value.place] - 1 - value.number
             self.roller.take(structure, (*sizes, *strides, offset, age))
         else:
-            structure = interned(("write", base, location, len(sizes), ("c", False), silent))
+            structure = interned(("write", base, location, len(sizes), ("c", False), unrecorded))
             self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
 
     def gather(self, base: int, places: Any, offset: int, location: int) -> Named:

@@ -61,7 +61,7 @@ class _Carrying:
     def _is_fit(self, loop: Repeat, write: Write) -> bool:
         if type(write) is not Write or write not in loop.body.items or not isinstance(write.value, Operand):
             return False
-        fits = not write.sizes and write.places is None and not write.silent
+        fits = not write.sizes and write.places is None and not write.unrecorded
         return fits and getattr(write.value.step, "dtype", None) == write.base.dtype
 
     def _carried(self, loop: Repeat, read: Read, write: Write) -> list[Step]:

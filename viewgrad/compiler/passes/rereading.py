@@ -74,7 +74,7 @@ def _look(block: Block, executions: Executions, found: dict[Step, Step]) -> None
         elif isinstance(item, Write):
             _forget(block, item, known, executions)
             value = item.value
-            if type(item) is Write and not item.sizes and not item.silent and isinstance(value, Operand):
+            if type(item) is Write and not item.sizes and not item.unrecorded and isinstance(value, Operand):
                 if getattr(value.step, "dtype", None) == item.base.dtype:
                     known.setdefault(item.base, []).append((item, found.get(value.step, value.step)))
 
