@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
 from ..tensor.creation import from_number, zeros_like
+from ..tensor.node import Edge, Node
 from ..tensor.observers import observed
 from ..tensor.tensor import Tensor, current_edge, held_grad, with_memory
 from .primals import as_gradient
@@ -140,7 +141,7 @@ def grad(
     edges, grads = _start(roots, grad_outputs, "grad")
     target_edges = [_required_edge(tensor, "inputs") for tensor in targets]
     retain = create_graph if retain_graph is None else retain_graph
-    results: list[Any] = run_backward(
+    results: list[Tensor | None] = run_backward(
         edges, grads, retain_graph=retain, create_graph=create_graph, inputs=target_edges, capture=True
     )
     for i, (tensor, result) in enumerate(zip(targets, results, strict=True)):
@@ -167,7 +168,7 @@ def _as_list(tensors: Tensors, what: str) -> list[Tensor]:
     return given
 
 
-def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[Tensor]]:
+def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Node | Edge], list[Tensor]]:
     """The edges at which a run from `roots` starts, and the gradients that it starts with."""
     given = [None] * len(roots) if grads is None else [grads] if not isinstance(grads, list | tuple) else list(grads)
     if len(given) != len(roots):
@@ -196,7 +197,7 @@ def _start(roots: list[Tensor], grads: Any, what: str) -> tuple[list[Any], list[
     return edges, starts
 
 
-def _required_edge(tensor: Tensor, what: str) -> Any:
+def _required_edge(tensor: Tensor, what: str) -> Node | Edge:
     edge = current_edge(tensor)
     if edge is None:
         raise DifferentiabilityError(f"one of {what}, a tensor of shape {tensor.shape}, does not require grad")

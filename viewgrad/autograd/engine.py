@@ -66,9 +66,9 @@ class GraphTask(HookedRun):
         self.exec_info: ExecInfo | None = None
         self.captures: dict[tuple[Node, int], Gradient] = {}
         self.captured: set[Node] = set()
-        self.buffers: dict[Any, Any] = {}
+        self.buffers: dict[Any, Any] = {}  # the fast engine keeps a bare gradient for most nodes
         self.ready: list[tuple[int, Node]] = []
-        self.seen: dict[Node, tuple[Any, ...]] = {}
+        self.seen: dict[Node, tuple[Tensor | None, ...]] = {}
         self.watched: dict[RunHook, list[Tensor | None] | None] = {}
 
     # -- the run -------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ See Note [The order of hooks] in docs/notes/engine.md.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import GradientMismatchError, HookError
-from ..tensor.node import Node, NodeHooks
+from ..tensor.node import AccumulateGrad, Node, NodeHooks
 from ..tensor.tensor import Tensor, from_array, held_grad, with_memory
 
 __all__ = ["HookedRun", "RunHook", "accumulating"]
@@ -32,7 +32,7 @@ class HookedRun:
     __slots__ = ("recorded", "seen", "watched")
 
     recorded: bool
-    seen: dict[Node, tuple[Any, ...]]
+    seen: dict[Node, tuple[Tensor | None, ...]]
     watched: dict[RunHook, list[Tensor | None] | None]
 
     def run_tensor_hooks(self, hooks: NodeHooks, grads: list[Any]) -> None:
@@ -76,7 +76,7 @@ class HookedRun:
             grads = tuple(self._replaced(hook, hook(shown, outputs), shown, grads, node))
         return grads
 
-    def finish_hooks(self, leaves: Sequence[Any]) -> None:
+    def finish_hooks(self, leaves: Sequence[AccumulateGrad]) -> None:
         """Run what comes after the accumulation in `leaves`, and what waits for the end of the run."""
         for node in leaves:
             if node.hooks is not None:
@@ -107,7 +107,7 @@ class HookedRun:
         return grad.clone() if self.recorded else from_array(np.array(grad))
 
     def _replaced(
-        self, hook: Any, returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
+        self, hook: Callable[..., Any], returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
     ) -> list[Any]:
         """The gradients after a hook: what it returned, or what it wrote to what it was shown, or what they were."""
         if returned is None:
@@ -151,6 +151,6 @@ class RunHook:
         raise NotImplementedError
 
 
-def hook_name(hook: Any) -> str:
+def hook_name(hook: Callable[..., Any]) -> str:
     """What to call a hook in a message."""
     return f"the hook {getattr(hook, '__qualname__', None) or type(hook).__name__}"

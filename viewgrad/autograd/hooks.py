@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DifferentiabilityError, HookError
-from ..tensor.node import AccumulateGrad, RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
+from ..tensor.node import AccumulateGrad, Edge, Node, RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
 from ..tensor.tensor import Tensor, current_edge, method
 
 __all__ = ["register_hook", "register_post_accumulate_grad_hook", "retain_grad"]
@@ -117,7 +117,7 @@ def _retains_grad(self: Tensor) -> bool:
     return retained is not None and retained() is self
 
 
-def _edge_of(tensor: Tensor, hook: Any, name: str) -> Any:
+def _edge_of(tensor: Tensor, hook: Callable[..., Any], name: str) -> Node | Edge:
     edge = current_edge(tensor)
     if edge is None:
         raise DifferentiabilityError(f"{name}() on a tensor that does not require grad: no gradient ever comes to it")

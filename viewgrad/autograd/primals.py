@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
-from ..tensor.node import ONE, ONE_EDGE, Node, OptionalEdge, next_sequence_nr, node_of, numbered
+from ..tensor.node import ONE, ONE_EDGE, Edge, Node, OptionalEdge, next_sequence_nr, node_of, numbered
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
 from .run import run_backward
@@ -112,7 +112,7 @@ class Transform:
             retain: whether there is going to be another run.
             record: whether to record the run in any case; what it returns keeps its whole history then.
         """
-        edges: list[OptionalEdge] = []
+        edges: list[Node | Edge] = []
         starts: list[Tensor] = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
             edge = current_edge(output)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..errors import InferenceError
 from ..operators.scalar_nodes import ScalarNode
 from ..tensor.interruption import isolated
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, OTHER_ENGINE, PLAIN, TRACE, ModeSwitch, current_mode
-from ..tensor.node import OptionalEdge, node_of
+from ..tensor.node import Edge, Node, node_of
 from ..tensor.tensor import Tensor
-from .engine import GraphTask
+from .engine import Gradient, GraphTask
 from .fast_engine import FastTask
 from .modes.anomaly import AnomalyTask
 from .modes.profile import ProfiledTask
@@ -21,14 +20,14 @@ __all__ = ["plain_engine", "run_backward"]
 
 
 def run_backward(
-    edges: Sequence[OptionalEdge],
+    edges: Sequence[Node | Edge],
     grads: Sequence[Tensor],
     *,
     retain_graph: bool,
     create_graph: bool,
-    inputs: Sequence[Any] | None = None,
+    inputs: Sequence[Node | Edge] | None = None,
     capture: bool = False,
-) -> list[Any]:
+) -> list[Tensor | None]:
     """Run the engine from `edges` with the gradients `grads`.
 
     Arguments:
@@ -73,8 +72,11 @@ def _special_engine(mode: int) -> type[GraphTask | FastTask]:
 
 
 def _run(
-    task: GraphTask | FastTask, mode: int, starts: list[tuple[Any, Any]], inputs: Sequence[Any] | None
-) -> list[Any]:
+    task: GraphTask | FastTask,
+    mode: int,
+    starts: list[tuple[Node | Edge, Gradient]],
+    inputs: Sequence[Node | Edge] | None,
+) -> list[Tensor | None]:
     MODE.set(mode)
     while starts:
         edge, grad = starts.pop(0)

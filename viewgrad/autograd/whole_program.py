@@ -16,10 +16,11 @@ from .fast_engine import accumulate_alone
 
 __all__ = ["MISSED", "run_alone"]
 
+Array = np.ndarray[Any, Any]
 MISSED: Final = object()  # what a pass gives that needs the engine
 
 
-def run_alone(edge: Any, grad: Any, inputs: Sequence[Any] | None, retain: bool) -> Any:
+def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | None, retain: bool) -> Any:
     """What the engine would give for a pass from one step to leaves; `MISSED` where it is needed.
 
     Arguments:
@@ -32,7 +33,7 @@ def run_alone(edge: Any, grad: Any, inputs: Sequence[Any] | None, retain: bool) 
     if node.hooks is not None:
         return MISSED
     edges = node.edges
-    leaves: set[Any] = set()
+    leaves: set[AccumulateGrad] = set()
     for each in edges:
         if each is not None:
             if type(each) is not AccumulateGrad or each.hooks is not None or each in leaves:
@@ -40,14 +41,14 @@ def run_alone(edge: Any, grad: Any, inputs: Sequence[Any] | None, retain: bool) 
             leaves.add(each)
     if inputs is not None and any(type(each) is not AccumulateGrad or each.hooks is not None for each in inputs):
         return MISSED
-    given = grad
+    given: Array | list[Array | None] = grad
     if node.outputs > 1:
         given = [None] * node.outputs
         given[edge.input_nr if type(edge) is Edge else 0] = grad
     if inputs is None:
         found = node.apply(given, edges) if retain else node.consume(given, edges)
         for each, gradient in zip(edges, found, strict=True):
-            if each is not None and gradient is not None:
+            if type(each) is AccumulateGrad and gradient is not None:
                 accumulate_alone(each, gradient)
         return []
     wanted = set(inputs)

@@ -48,7 +48,9 @@ class OperatorCall(Call):
         target: Tensor = self.args[0]
         root = target if target._view is None else target._view.base
         before = root._edge
-        result = self.operator.plain_functions[1](*self.args, **self.kwargs)
+        inplace = self.operator.plain_functions[1]
+        assert inplace is not None
+        result = inplace(*self.args, **self.kwargs)
         edge = root._edge
         if edge is not before:
             self.history = node_of(edge)

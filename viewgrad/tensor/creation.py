@@ -84,7 +84,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     return out
 
 
-def checked_device(device: Any) -> None:
+def checked_device(device: object) -> None:
     """Raise where `device` is another one than the only one there is.
 
     Raises:
@@ -183,7 +183,7 @@ def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     return made.requires_grad_() if requires_grad else made  # type: ignore[no-any-return]
 
 
-def holds_tensor(value: Any) -> bool:
+def holds_tensor(value: object) -> bool:
     """Whether `value` is a tensor, or nested lists and tuples with one in them."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_tensor, value))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from .storage import Storage
 from .windows import address_of, reach_of
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
 
@@ -42,10 +45,10 @@ class KnownStorage(Storage):
     __slots__ = ("session", "tensors", "writes")
 
     session: Session | None
-    tensors: list[weakref.ref[Any]]
+    tensors: list[weakref.ref[Tensor]]
     writes: int  # type: ignore[misc]
 
-    def __init__(self, root: Array, before: Storage | None, tensors: list[Any]) -> None:
+    def __init__(self, root: Array, before: Storage | None, tensors: list[Tensor]) -> None:
         super().__init__(root)
         self.session = SESSION.get()
         self.tensors = [weakref.ref(tensor) for tensor in tensors]
@@ -57,7 +60,7 @@ class KnownStorage(Storage):
                 self.inference = True
 
 
-def share(tensor: Any, other: Any, alone: bool) -> None:
+def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
     """Note that `other` looks at the memory of `tensor`, and that nobody else did before if that was `alone`."""
     storage = tensor._storage
     assert storage is not None

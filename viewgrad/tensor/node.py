@@ -8,12 +8,15 @@ import time
 import weakref
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, final, overload
 
 import attrs
 
 from ..errors import InterruptedWriteError
 from .observers import observed
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = ["AccumulateGrad", "Edge", "Node", "NodeHooks"]
 
@@ -56,7 +59,7 @@ class Node:
     saved_names: ClassVar[tuple[str, ...]] = ()
     whole: ClassVar[bool] = False  # whether the step is a whole program, and makes new arrays that nobody else holds
 
-    edges: Any  # a tuple
+    edges: tuple[OptionalEdge, ...]
     hooks: NodeHooks | None
     sequence_nr: int
 
@@ -153,8 +156,8 @@ class NodeHooks:
     """
 
     tensor: dict[int, dict[int, Any]] = attrs.Factory(dict)
-    retained: dict[int, weakref.ref[Any]] = attrs.Factory(dict)
-    following: dict[int, weakref.ref[Any]] = attrs.Factory(dict)  # by identity, so that those gone are replaced
+    retained: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)
+    following: dict[int, weakref.ref[Tensor]] = attrs.Factory(dict)  # by identity, so that those gone are replaced
     before: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     after: dict[int, Callable[..., Any]] = attrs.Factory(dict)
     accumulated: dict[int, Callable[..., Any]] = attrs.Factory(dict)
@@ -188,7 +191,7 @@ class AccumulateGrad(Node):
 
     edges = ()
 
-    def __init__(self, variable: Any) -> None:
+    def __init__(self, variable: Tensor) -> None:
         self.hooks = None
         self.sequence_nr = 0
         self._variable = weakref.ref(variable)
@@ -196,7 +199,7 @@ class AccumulateGrad(Node):
         self.dtype = variable._array.dtype
 
     @property
-    def variable(self) -> Any:
+    def variable(self) -> Tensor | None:
         """The leaf, or None where nobody holds it any longer."""
         return self._variable()
 

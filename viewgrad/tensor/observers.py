@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from .modes import TRACE, current_mode
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = ["OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "observed"]
 
@@ -22,7 +25,7 @@ Array = np.ndarray[Any, Any]
 class Observer(Protocol):
     """What is told of things."""
 
-    def made(self, tensor: Any, data: Any = None, garbage: bool = False) -> None:
+    def made(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
         """`tensor` was made of numbers or arrays, or of the tensor `data`, without its history.
 
         Arguments:
@@ -31,19 +34,19 @@ class Observer(Protocol):
             garbage: whether its elements are whatever the memory held.
         """
 
-    def number(self, tensor: Any) -> None:
+    def number(self, tensor: Tensor) -> None:
         """`tensor` was made of a number, or of something else of the library's own, which nobody changes."""
 
-    def detached(self, tensor: Any, other: Any) -> None:
+    def detached(self, tensor: Tensor, other: Tensor) -> None:
         """`other` looks at the memory of `tensor` now, with another history."""
 
-    def moved(self, tensor: Any, before: Any) -> None:
+    def moved(self, tensor: Tensor, before: Tensor) -> None:
         """`tensor` has another array of the same elements now than it had when it was `before`."""
 
-    def left(self, tensor: Any, how: str, value: Any) -> None:
+    def left(self, tensor: Tensor, how: str, value: Any) -> None:
         """The elements of `tensor` have left the library as `value`, by way of `how`."""
 
-    def indexed(self, tensor: Any, array: Array) -> None:
+    def indexed(self, tensor: Tensor, array: Array) -> None:
         """`array`, a copy of the elements of `tensor`, is used for an index."""
 
     def preserved(self, window: Array, copy: Array) -> None:
@@ -80,7 +83,7 @@ def observed() -> Observer | None:
     return OBSERVER.get() if current_mode() & TRACE else None
 
 
-def array_of(tensor: Any, how: str) -> Array:
+def array_of(tensor: Tensor, how: str) -> Array:
     """The elements of a tensor, for a use that no operator shows: the observer is told."""
     array: Array = tensor._array
     observer = observed()
@@ -89,7 +92,7 @@ def array_of(tensor: Any, how: str) -> Array:
     return array
 
 
-def array_of_index(tensor: Any) -> Array:
+def array_of_index(tensor: Tensor) -> Array:
     """The elements of a tensor that is used as an index, as an array of our own."""
     array: Array = np.array(tensor._array)
     observer = observed()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import AutogradError
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = ["tensor_repr"]
 
 SHOWN_BY_DEFAULT = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.complex128))
 
 
-def tensor_repr(tensor: Any) -> str:
+def tensor_repr(tensor: Tensor) -> str:
     """The tensor as an expression, with its `dtype`, `grad_fn` or `requires_grad` where they say something."""
     array: np.ndarray[Any, Any] = np.asarray(tensor._array)
     parts = [np.array2string(array, separator=", ", prefix="Tensor(")]

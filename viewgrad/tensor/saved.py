@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..errors import FreedGraphError, SavedValueError
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = ["RELEASED", "LostTensor", "PreservedTensor", "Released", "SavedConstant", "SavedTensor"]
 
@@ -23,7 +26,7 @@ class SavedTensor:
 
     array: Array
 
-    def restore_onto(self, tensor: Any) -> None:
+    def restore_onto(self, tensor: Tensor) -> None:
         """Give a tensor that was made of the saved value what was saved beside it: nothing, here."""
 
     def __repr__(self) -> str:
@@ -44,7 +47,7 @@ class PreservedTensor(SavedTensor):
 
     __slots__ = ()
 
-    def restore_onto(self, tensor: Any) -> None:
+    def restore_onto(self, tensor: Tensor) -> None:
         """Let what is saved of the tensor again be this very copy, as with any window."""
         if tensor._storage is not None:
             tensor._storage.whole = self

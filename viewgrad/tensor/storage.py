@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .observers import OBSERVER, PROFILER
 from .ownership import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, PreservedTensor, SavedTensor
 from .windows import SavedWindows
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 __all__ = [
     "SCALAR_OF_INFERENCE",
@@ -257,7 +260,7 @@ def _savers(saved: SavedTensor) -> list[str]:
     return names
 
 
-def storage_of(tensor: Any) -> Storage:
+def storage_of(tensor: Tensor) -> Storage:
     """The storage of a tensor, made where there is none yet.
 
     Raises:
@@ -288,7 +291,7 @@ def scalar_write(writer: str = "") -> ScalarWriteError:
     )
 
 
-def save(tensor: Any) -> SavedTensor:
+def save(tensor: Tensor) -> SavedTensor:
     """What a node is to keep of the value that `tensor` has now."""
     storage: Storage | None = tensor._storage
     if storage is None:
@@ -304,7 +307,7 @@ def save(tensor: Any) -> SavedTensor:
     return storage.save(tensor._array, root_index(tensor, storage))
 
 
-def keep_number(tensor: Any) -> SavedTensor | np.float64:
+def keep_number(tensor: Tensor) -> SavedTensor | np.float64:
     """What a node is to keep of a tensor without dimensions: the number, which no write can change, where it is real.
 
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
@@ -320,13 +323,13 @@ def keep_number(tensor: Any) -> SavedTensor | np.float64:
     return number
 
 
-def root_index(tensor: Any, storage: Storage) -> Any:
+def root_index(tensor: Tensor, storage: Storage) -> Any:
     """The index that takes the tensor from the storage's root, or None where it is not known to be one."""
     view = tensor._view
     return view.index if view is not None and view.base._array is storage.root else None
 
 
-def prepare_write(tensor: Any, writer: str = "") -> None:
+def prepare_write(tensor: Tensor, writer: str = "") -> None:
     """Count a write to the whole of `tensor` and preserve the saved windows that it is about to touch."""
     storage = tensor._storage
     if storage is None:

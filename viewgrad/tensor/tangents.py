@@ -12,7 +12,7 @@ that of its views, is a `TangentRoot`. A write to memory that has several roots 
 from __future__ import annotations
 
 import weakref
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .node import new
 from .saved import SavedTensor
 from .storage import save, storage_of
 from .tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar, tensor_like
+
+if TYPE_CHECKING:
+    from ..views.meta import DifferentiableViewMeta
 
 __all__ = [
     "DualLevel",
@@ -80,7 +83,7 @@ class Tangents:
     __slots__ = ("aliases", "records")
 
     def __init__(self) -> None:
-        self.records: dict[DualLevel, Any] = {}
+        self.records: dict[DualLevel, Any] = {}  # a Tangent; of a `DualSaved`, a saved one and its edge
         self.aliases: list[weakref.ref[TangentRoot]] = []
 
 
@@ -95,7 +98,7 @@ class TangentRoot:
 
     __slots__ = ("__weakref__", "_array", "_tangent", "view", "whole")
 
-    def __init__(self, array: Array, view: Any, whole: bool) -> None:
+    def __init__(self, array: Array, view: DifferentiableViewMeta, whole: bool) -> None:
         self._array = array
         self._tangent = Tangents()
         self.view = view
@@ -274,7 +277,7 @@ def interrupt_tangents(tensor: Tensor) -> None:
             level.remember(root)
 
 
-def _attach(root: Any, tangent: Tensor, level: DualLevel, owned: bool) -> None:
+def _attach(root: Tensor | TangentRoot, tangent: Tensor, level: DualLevel, owned: bool) -> None:
     array = root._array
     value = _cast(tangent, root)
     if is_scalar(value) and type(array) is np.ndarray:  # the tangent may be written to, as the value may be
@@ -303,7 +306,7 @@ def _same_order(array: Array, other: Array) -> bool:
     return bool((flags.c_contiguous and others.c_contiguous) or (flags.f_contiguous and others.f_contiguous))
 
 
-def _cast(tangent: Tensor, like: Any) -> Tensor:
+def _cast(tangent: Tensor, like: Tensor | TangentRoot) -> Tensor:
     """The tangent in the dtype of `like`."""
     dtype = like._array.dtype
     if tangent._array.dtype == dtype:
@@ -321,20 +324,20 @@ def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
     aliases = getattr(base, "_tangent", NONE).aliases
     if not aliases and root is base:
         return
-    others: list[Any] = [] if root is base else [base]
+    others: list[Tensor | TangentRoot] = [] if root is base else [base]
     others += [other for ref in aliases if (other := ref()) is not None and other is not root]
     for other in others:
         _tell(other, tensor, level, index)
 
 
-def _tell(other: Any, tensor: Tensor, level: DualLevel, index: Any) -> None:
+def _tell(other: Tensor | TangentRoot, tensor: Tensor, level: DualLevel, index: Any) -> None:
     view = tensor._view
     source = tangent_of(tensor, level)
     record = getattr(other, "_tangent", NONE).records.get(level)
     if source is None and record is None:
         return
-    whole = type(other) is not TangentRoot or other.whole
-    if whole:
+    part = other if type(other) is TangentRoot and not other.whole else None
+    if part is None:
         if record is None:
             _attach(other, from_new_array(np.zeros_like(other._array)), level, True)
         elif not record.owned:
@@ -342,22 +345,22 @@ def _tell(other: Any, tensor: Tensor, level: DualLevel, index: Any) -> None:
             record.owned = True
         full = other._tangent.records[level].value
     else:  # a dual tensor of a part of the base: what is written may lie inside, outside, or across its edge
-        full = from_new_array(np.zeros_like(other.view.base._array))
+        full = from_new_array(np.zeros_like(part.view.base._array))
     window = full if view is None else view.window(full)
     if index is None:
         window.copy_(0.0 if source is None else source)
     else:
         window[index] = 0.0 if source is None else source[index]
-    if not whole:
-        written = np.zeros_like(other.view.base._array)
-        part = written if view is None else view.window(written)
-        part[... if index is None else index] = 1
+    if part is not None:
+        written = np.zeros_like(part.view.base._array)
+        inside = written if view is None else view.window(written)
+        inside[... if index is None else index] = 1
         value = from_new_array(np.zeros_like(other._array)) if record is None else record.value.clone()
-        value.copy_where_(other.view.window(full).clone(), other.view.window(written) != 0)
+        value.copy_where_(part.view.window(full).clone(), part.view.window(written) != 0)
         _attach(other, value, level, True)
 
 
-def _tangents(root: Any) -> Tangents:
+def _tangents(root: Tensor | TangentRoot) -> Tangents:
     """The tangents of a root, an empty collection where it has none."""
     tangents = getattr(root, "_tangent", None)
     if tangents is None:

@@ -18,7 +18,7 @@ from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.node import UNFINISHED, AccumulateGrad, new, next_sequence_nr
-from ..tensor.storage import prepare_write, storage_of
+from ..tensor.storage import Storage, prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
 from .gather import ReadElement, Write, gathered, normalised, put
@@ -259,7 +259,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         raise
 
 
-def _preserve(storage: Any, array: Array, window: Any, index: Any) -> None:
+def _preserve(storage: Storage, array: Array, window: Any, index: Any) -> None:
     """Copy what was saved of `array[index]`, which is about to be written; `window` is that where it is an array."""
     if type(window) is not ndarray:
         window = window_at(array, index)

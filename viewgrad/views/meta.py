@@ -11,6 +11,7 @@ from ..tensor.interruption import isolated
 from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, ModeSwitch, current_mode
 from ..tensor.node import (
     AccumulateGrad,
+    Edge,
     Node,
     NodeHooks,
     OptionalEdge,
@@ -253,7 +254,8 @@ class DualViewMeta(GeneralViewMeta):
 def mark_made_in_function(tensor: Tensor) -> None:
     """Let a view, whose edge is about to be set, be one that was made inside a custom Function."""
     view = tensor._view
-    if type(view) is DifferentiableViewMeta:
+    assert view is not None
+    if not isinstance(view, GeneralViewMeta):
         tensor._view = general = new(GeneralViewMeta)
         general.take_over(view)
         view = general
@@ -269,7 +271,7 @@ def set_history(tensor: Tensor, edge: OptionalEdge) -> None:
         move_retained(tensor, old, edge)
 
 
-def move_retained(tensor: Tensor, old: Any, edge: OptionalEdge) -> None:
+def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
     """Let `retain_grad` follow the tensor to its new history."""
     if edge is None:
         return
@@ -281,7 +283,7 @@ def move_retained(tensor: Tensor, old: Any, edge: OptionalEdge) -> None:
         hooks.following.update(moved.following)
 
 
-def moved_hooks(tensor: Tensor, old: Any) -> NodeHooks | None:
+def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
     """What `retain_grad` has left with the old history of a tensor, taken from there.
 
     None where it has left nothing.

@@ -386,6 +386,7 @@ def as_strided(
                 "use clone() first"
             )
         view = DualViewMeta.of_view(dual.root, (window,))
+        assert out._view is not None
         view.take_over(out._view)
         out._view = view
     return out

@@ -49,7 +49,7 @@ class InterruptedWrite(Node):
     edge: OptionalEdge
     writer: str
 
-    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[None, ...]:
         """Raise, unless what was left has been overwritten since, and no gradient comes here."""
         if np.any(grad._array if isinstance(grad, Tensor) else grad):
             raise InterruptedWriteError(
@@ -61,7 +61,7 @@ class InterruptedWrite(Node):
     apply_recorded = apply
 
 
-def begin_write(tensor: Tensor, node: Node, own: Any) -> tuple[Node, Any]:
+def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, OptionalEdge]:
     """Let `node`, the step that is about to write to `tensor`, be its history from now on, and so the base's.
 
     What is returned refuses to be differentiated, and to be written over, until its `hooks` are set: the last step of
@@ -94,7 +94,7 @@ def begin_write(tensor: Tensor, node: Node, own: Any) -> tuple[Node, Any]:
     return begin_part(view.base, view.index, view.view_fn, node)
 
 
-def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> tuple[Node, Any]:
+def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> tuple[Node, OptionalEdge]:
     """Begin a write by `node` to the part of `base` that `index` or `view_fn` takes, as `begin_write` does."""
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
@@ -143,7 +143,7 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
             return node
 
 
-def finish_write(tensor: Tensor, head: Node, old: Any) -> None:
+def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
     """Let what was begun be the history for good; what the old one retains goes along.
 
     The hot paths say `head.hooks = None` in its place where `old` has no hooks.
@@ -154,7 +154,7 @@ def finish_write(tensor: Tensor, head: Node, old: Any) -> None:
     head.hooks = hooks
 
 
-def abandon_write(tensor: Tensor, head: Node, old: Any, error: BaseException, writer: str) -> None:
+def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseException, writer: str) -> None:
     """After an exception: let the history be the old one, where nothing was written, and one that refuses elsewhere.
 
     Arguments:
@@ -182,7 +182,7 @@ def abandon_write(tensor: Tensor, head: Node, old: Any, error: BaseException, wr
         move_retained(root, old, end)
 
 
-def _interrupted(old: Any, writer: str) -> InterruptedWrite:
+def _interrupted(old: OptionalEdge, writer: str) -> InterruptedWrite:
     """The node of a write that was interrupted, or made in vain; `old` leads to the history before it."""
     node = numbered(InterruptedWrite)
     node.edge = old
@@ -190,7 +190,7 @@ def _interrupted(old: Any, writer: str) -> InterruptedWrite:
     return node
 
 
-def rebase_history(tensor: Tensor, node: Node, own: Any) -> None:
+def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
     """Let `node`, of a write that has been made already, be the history of `tensor` from now on, and so the base's."""
     head, old = begin_write(tensor, node, own)
     finish_write(tensor, head, old)

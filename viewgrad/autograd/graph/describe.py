@@ -76,7 +76,7 @@ def _saved_value(name: str, saved: Any) -> SavedValue:
     return SavedValue(name, type(saved).__name__, 0)
 
 
-def shape_text(shape: tuple[int, ...], dtype: Any) -> str:
+def shape_text(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     """A shape and a dtype, as in `float64 (2, 3)`."""
     return f"{dtype} {shape}"
 

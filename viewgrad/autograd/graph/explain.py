@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from ...tensor.node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, node_of
@@ -31,7 +29,7 @@ class Write:
     edge: OptionalEdge
     step: Node
     window: str
-    before: Any
+    before: OptionalEdge
 
 
 def explain(tensor: Tensor) -> str:
@@ -98,7 +96,7 @@ def explain(tensor: Tensor) -> str:
     return "\n".join(lines)
 
 
-def _writes(base: Tensor, name: str) -> tuple[list[Write], Any]:
+def _writes(base: Tensor, name: str) -> tuple[list[Write], OptionalEdge]:
     """The writes in the history of `base`, the oldest first, and the edge to what it was before them."""
     writes: list[Write] = []
     edge = base._edge
@@ -142,13 +140,13 @@ def _write_text(write: Write) -> str:
     return "; ".join(parts) + "."
 
 
-def _view_text(edge: OptionalEdge, writes: list[Write], origin: Any) -> str:
+def _view_text(edge: OptionalEdge, writes: list[Write], origin: OptionalEdge) -> str:
     if edge is None:
         return "No gradient flows through this view."
     node = node_of(edge)
-    source = edge
-    while isinstance(node_of(source), ViewBackward) and not _is_one_of(source, writes, origin):
-        source = node_of(source).edges[0]
+    source: OptionalEdge = edge
+    while isinstance(step := node_of(source), ViewBackward) and not _is_one_of(source, writes, origin):
+        source = step.edges[0]
     after = next((number for number, write in enumerate(writes, 1) if write.edge is source), 0)
     when = f"after write {after}" if after else "before all writes" if writes else "when the base was as it is"
     if isinstance(node, AS_STRIDED):
@@ -156,5 +154,5 @@ def _view_text(edge: OptionalEdge, writes: list[Write], origin: Any) -> str:
     return f"The history of this view was made {when}, by {node.name()}."
 
 
-def _is_one_of(edge: OptionalEdge, writes: list[Write], origin: Any) -> bool:
+def _is_one_of(edge: OptionalEdge, writes: list[Write], origin: OptionalEdge) -> bool:
     return edge is origin or any(write.edge is edge for write in writes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -120,7 +120,7 @@ class forbid_mutation_on_saved_tensors(ModeSwitch):
 
 
 @feature(STRICT, OperatorCall)
-def refuse_first(call: OperatorCall, run: Any) -> Any:
+def refuse_first(call: OperatorCall, run: Callable[[], Any]) -> Any:
     """Refuse an in-place operator before it saves anything itself."""
     if call.inplace:
         target: Tensor = call.args[0]

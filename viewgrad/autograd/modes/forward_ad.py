@@ -18,7 +18,7 @@ from ...tensor.tensor import Tensor, current_edge, from_array, is_scalar
 from ...tensor.windows import address_of
 from ...views.making import make_view
 from ...views.meta import DualViewMeta
-from ...views.nodes import IndexViewBackward, view_node
+from ...views.nodes import IndexViewBackward, ViewBackward, view_node
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -176,7 +176,7 @@ def unpack_dual(tensor: Tensor) -> UnpackedDualTensor:
     return UnpackedDualTensor(primal, tangent)
 
 
-def _apart(tensor: Tensor, node_class: Any) -> Tensor:
+def _apart(tensor: Tensor, node_class: type[ViewBackward]) -> Tensor:
     """The whole of `tensor` as a view with a tangent of its own, or none; of a scalar, another one of its value."""
     if is_scalar(tensor):
         return from_array(tensor._array, current_edge(tensor) if current_mode() & GRAD else None)

@@ -278,7 +278,9 @@ def announce(operator: Operator) -> None:
     set_meaning(operator.name, operator.declared_forward, operator.function)
 
 
-def compile_plain(operator: Operator, environment: dict[str, Any]) -> tuple[Any, Any]:
+def compile_plain(
+    operator: Operator, environment: dict[str, Any]
+) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """The function of an operator and its in-place variant, written without a look at what the mode asks for."""
     name = operator.name
     label = label_of(environment)
@@ -294,15 +296,17 @@ def label_of(environment: dict[str, Any]) -> str:
     return str(environment["__name__"]).rpartition(".")[2]
 
 
-def augmented(operator: Operator) -> Any:
+def augmented(operator: Operator) -> Callable[..., Any]:
     """The in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
     assert operator.code is not None
     environment = operator.function.__globals__
     source = FunctionWriter(operator).inplace(augmented=True)
-    return compile_source(source, f"{label_of(environment)}_, augmented", environment)[f"{operator.name}_"]
+    scope = compile_source(source, f"{label_of(environment)}_, augmented", environment)
+    function: Callable[..., Any] = scope[f"{operator.name}_"]
+    return function
 
 
-def reflected(operator: Operator) -> Any:
+def reflected(operator: Operator) -> Callable[..., Any]:
     """The function of an operator on two tensors with these the other way round, for Python's `2.0 - x` and its like.
 
     It is written instead of being a call of the function, which would add a tenth to the time of a scalar's operator.
@@ -314,7 +318,9 @@ def reflected(operator: Operator) -> Any:
     head = f"def {operator.name}({first}, {second}):"
     assert source.startswith(head)
     source = source.replace(head, f"def {operator.name}({second}, {first}):", 1)
-    return compile_source(source, f"{label_of(environment)}, reflected", environment)[operator.name]
+    scope = compile_source(source, f"{label_of(environment)}, reflected", environment)
+    function: Callable[..., Any] = scope[operator.name]
+    return function
 
 
 def compile_source(source: str, what: str, environment: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,16 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ...errors import DeclarationError
 from ..late import LateFunction
+
+if TYPE_CHECKING:
+    from ...tensor.node import Node
+    from .tangent_functions import Tangents
 
 __all__ = [
     "Argument",
@@ -199,7 +203,7 @@ class Reading:
 
     formulas: tuple[Formula, ...]
     differentiable: tuple[str, ...]
-    tangents: Any
+    tangents: Tangents | None
     inplace_declaration: Operator | None = None
 
 
@@ -214,10 +218,10 @@ class Code:
         inplace_node_class: the class of the steps of the in-place variant, before it is told apart.
     """
 
-    node_class: Any
+    node_class: type[Node] | None
     source: str = ""
-    plain_functions: Callable[[], tuple[Any, Any]] | None = None
-    inplace_node_class: Any = None
+    plain_functions: Callable[[], tuple[Callable[..., Any], Callable[..., Any] | None]] | None = None
+    inplace_node_class: type[Node] | None = None
 
 
 @attrs.frozen
@@ -322,7 +326,7 @@ class Operator:
         return self.reading.differentiable
 
     @property
-    def tangents(self) -> Any:
+    def tangents(self) -> Tangents | None:
         """How tangents are computed: made of `forward_derivative`."""
         return self.reading.tangents
 
@@ -365,12 +369,12 @@ class Operator:
         return self.trial.reference
 
     @property
-    def node_class(self) -> Any:
+    def node_class(self) -> type[Node] | None:
         """The class of the backward steps; None where nothing is differentiable."""
         return self.code.node_class
 
     @functools.cached_property
-    def plain_functions(self) -> tuple[Any, Any]:
+    def plain_functions(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
         """The function and its in-place variant, blind to every mode but grad mode."""
         compile_plain = self.code.plain_functions
         assert compile_plain is not None
