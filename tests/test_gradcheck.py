@@ -299,3 +299,16 @@ def test_forward_mode_alone():
     Cube.jvp = staticmethod(lambda ctx, tangent: 2 * tangent)
     with pytest.raises(GradcheckError, match="forward mode says"):
         gradcheck(Cube.apply, leaf(0.5, 2.0), check_backward_ad=False, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("jvp", [lambda x, t: 2 * x, lambda x, t: 2 * x * abs(t), lambda x, t: 2 * x * t * t])
+def test_forward_mode_is_linear_in_the_tangent_that_it_is_given(jvp):
+    class Square(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            return x * x
+
+    Square.jvp = staticmethod(lambda ctx, tangent: jvp(ctx.saved_tensors[0], tangent))
+    with pytest.raises(GradcheckError, match="by linearity"):
+        gradcheck(Square.apply, leaf(0.5), check_backward_ad=False, check_forward_ad=True)

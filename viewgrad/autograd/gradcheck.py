@@ -101,6 +101,7 @@ def gradcheck(
                 for j, tangents in enumerate(row):
                     pair = Pair(program.positions[k], leaves[k], j, outputs[j])
                     _compare(pair, numerical[k][j], tangents, "forward mode", atol, rtol)
+                _check_linear_tangents(program, outputs, k, row, nondet_tol + atol, rtol)
         if check_backward_ad:
             _check_release(leaves, outputs, nondet_tol)
     except GradcheckError:
@@ -305,16 +306,8 @@ def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]
         array = program.arguments[position]._array
         rows: list[list[Array | None]] = [[] for _ in outputs]
         for component in range(_components(array).size):
-            with dual_level():
-                _, found = program.run(number, array, tangent=_basis(array, component))
-                tangents = [unpack_dual(output).tangent for output in found]
-            for j, (row, output, tangent) in enumerate(zip(rows, outputs, tangents, strict=True)):
-                if tangent is not None and (tangent.shape != output.shape or tangent.dtype != output.dtype):
-                    raise GradcheckError(
-                        f"the tangent of output {j} has shape {tangent.shape} and dtype {tangent.dtype}; the output "
-                        f"has shape {output.shape} and dtype {output.dtype}"
-                    )
-                row.append(None if tangent is None else _components(tangent._array))
+            for row, found in zip(rows, _tangents(program, outputs, number, _basis(array, component)), strict=True):
+                row.append(found)
         jacobians.append(
             [
                 None
@@ -324,6 +317,20 @@ def _forward(program: Program, outputs: list[Tensor]) -> list[list[Array | None]
             ]
         )
     return jacobians
+
+
+def _tangents(program: Program, outputs: list[Tensor], number: int, tangent: Array) -> list[Array | None]:
+    """The components of the tangents of all outputs, where leaf `number` has one; None where there is none."""
+    with dual_level():
+        _, found = program.run(number, program.arguments[program.positions[number]]._array, tangent=tangent)
+        tangents = [unpack_dual(output).tangent for output in found]
+    for j, (output, pushed) in enumerate(zip(outputs, tangents, strict=True)):
+        if pushed is not None and (pushed.shape != output.shape or pushed.dtype != output.dtype):
+            raise GradcheckError(
+                f"the tangent of output {j} has shape {pushed.shape} and dtype {pushed.dtype}; the output has shape "
+                f"{output.shape} and dtype {output.dtype}"
+            )
+    return [None if pushed is None else _components(pushed._array) for pushed in tangents]
 
 
 def _same_outputs(program: Program, outputs: list[Tensor], number: int, array: Array) -> list[Tensor]:
@@ -488,6 +495,25 @@ def _check_linear(leaves: list[Tensor], outputs: list[Tensor], atol: float, rtol
                 what = f"for the gradient {start} of output {j}"
                 scale = max((float(np.abs(part).max()) for part in parts if part.size), default=0.0)
                 _must_agree(gradient, expected, what, "by linearity from two others", k, atol + rtol * scale)
+
+
+def _check_linear_tangents(
+    program: Program, outputs: list[Tensor], number: int, row: list[Array | None], atol: float, rtol: float
+) -> None:
+    """The tangents of one leaf against those along its components: forward mode is linear in the tangent put in."""
+    position = program.positions[number]
+    tangent = -1.75 * _direction(program.arguments[position], np.random.default_rng(SEED))
+    tangent = tangent.astype(program.arguments[position].dtype)
+    for j, (found, matrix) in enumerate(zip(_tangents(program, outputs, number, tangent), row, strict=True)):
+        expected = None if matrix is None else _components(tangent) @ matrix
+        if expected is not None and not np.isfinite(expected).all():
+            continue
+        scale = 0.0 if matrix is None else float(np.abs(matrix).max(initial=0.0))
+        if not _alike(found, expected, atol + 2 * tangent.size * rtol * scale):
+            raise GradcheckError(
+                f"the tangent of output {j} is {found} where that of input {position} is {tangent}, but {expected} by "
+                "linearity from those along its components"
+            )
 
 
 def _check_release(leaves: list[Tensor], outputs: list[Tensor], nondet_tol: float) -> None:
