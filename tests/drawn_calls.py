@@ -79,6 +79,7 @@ CALLS = [
     ("np.linalg.slogdet(a + 3 * np.eye(len(a)))", ""), ("np.linalg.lstsq(a, a[:, 0])[0]", ""),
     ("np.linalg.matrix_power(a, 3)", ""), ("np.linalg.eigvalsh(a + a.conj().T)", ""), ("np.modf(a)", ""),
     ("np.polyfit(a, a**2 + 0.3 * a[::-1], 1)", ""), ("np.polyval(a, b)", ""), ("np.polymul(a, [0.5, 2])", ""),
+    ("np.polymul(b, a)", ""), ("np.polydiv(a, [0.5, 2])", ""), ("np.polyadd(a, [0.5, 2])", ""), ("np.polyder(a)", ""),
     ("np.convolve(a, [0.5, -1], **o)", "convolving"), ("np.correlate(a, [0.5, -1j], **o)", "convolving"),
     ("np.bincount(np.arange(len(a)) % 2, weights=a)", ""), ("np.histogram([0.1, 0.4, 0.9], 2, weights=a)[0]", ""),
     ("np.concatenate([a, a * 2], **o)", "axis"), ("np.stack([a, b + 0 * a], **o)", "dim"), ("np.block([a, a])", ""),

@@ -389,3 +389,17 @@ def test_counts_of_nothing_are_integers_whatever_the_weights():
     for places in ([], np.zeros(0, int), vg.Tensor(np.zeros(0, int))):
         found = np.bincount(places, weights=weights, minlength=2)
         assert found.dtype == np.bincount([], weights=[], minlength=2).dtype and found.tolist() == [0, 0]
+
+
+def test_leading_coefficients_that_are_zero_are_no_part_of_a_factor():
+    for first, second in (([0.0, 1.5, 0.0], [0.5, 2.0]), ([0.0, 0.0], [1.0, 2.0]), ([[1.0, 2.0, 3.0]], [0.5, 2.0])):
+        for function in (np.polymul, np.polyadd, np.polysub, np.polydiv):
+            try:
+                expected = function(np.array(first), second)
+            except ValueError:
+                continue
+            found = function(leaf(first), second)
+            for ours, theirs in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected))):
+                np.testing.assert_array_equal(ours.detach().numpy(), theirs)
+    x = leaf([0.0, 1.5, 0.0])
+    assert grad(np.polymul(x, [0.5, 2.0]).sum(), x)[0].tolist() == [0, 2.5, 2.5]

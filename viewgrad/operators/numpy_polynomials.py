@@ -10,6 +10,7 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, from_array
 from . import OPERATORS
 from .composites import composite
+from .derivatives.formulas import plain
 from .numpy_assembling import vander
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "roots"]
@@ -27,14 +28,14 @@ def _zeros(count: int, like: Tensor) -> Tensor:
 
 
 def _padded(p: Any, size: int) -> Any:
-    return p if p.size == size else concatenate([_zeros(size - p.size, p), p])
+    return p if len(p) == size else concatenate([_zeros(size - len(p), p), p])
 
 
 @composite(np.polyadd, method=False)
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials."""
     a1, a2 = _vector(a1), _vector(a2)
-    size = max(a1.size, a2.size)
+    size = max(len(a1), len(a2))
     return _padded(a1, size) + _padded(a2, size)
 
 
@@ -47,17 +48,21 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 @composite(np.polymul, method=False)
 def polymul(a1: Any, a2: Any) -> Any:
-    """The product of two polynomials."""
-    factors = [_vector(factor) for factor in (a1, a2)]
-    first, second = (factor if factor.size else _zeros(1, factor) for factor in factors)
+    """The product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
+    first, second = (_without_leading_zeros(_vector(factor)) for factor in (a1, a2))
     return np.convolve(first, second)
+
+
+def _without_leading_zeros(p: Any) -> Any:
+    places = np.flatnonzero(plain(p != 0))
+    return p[places[0] :] if len(places) else _zeros(1, p)
 
 
 @composite(np.polydiv, method=False)
 def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     """The quotient and the remainder of two polynomials."""
     u, v = _vector(u) * 1.0, _vector(v) * 1.0
-    m, n = u.size - 1, v.size - 1
+    m, n = len(u) - 1, len(v) - 1
     rest = u.clone().astype(np.result_type(u.dtype, v.dtype))
     steps = []
     for k in range(m - n + 1):
@@ -66,7 +71,7 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
         rest = concatenate([rest[:k], rest[k : k + n + 1] - step * v, rest[k + n + 1 :]])
     quotient: Any = np.stack(steps) if steps else _zeros(1, rest)
     start = 0  # as NumPy: leading coefficients that vanish are no part of the remainder
-    while start + 1 < rest.size and np.allclose(rest._array[start], 0, rtol=1e-14):
+    while start + 1 < len(rest) and np.allclose(rest._array[start], 0, rtol=1e-14):
         start += 1
     return quotient, rest[start:]
 
