@@ -3,18 +3,28 @@
 As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for what programs drawn as steps do not do.
 """
 
+import sys
+import time
+from contextvars import copy_context
+
 import drawn_calls
+import drawn_edges
 import numpy as np
 import pytest
 from drawn_calls import DrawnCall
-from interruptions import interruptions
+from interruptions import PACKAGE, interruptions
 from source_programs import Refused, SourceProgram, Wrong, check
-from test_interruption import WRITES, State, assert_right_or_refused, no_patience, references
+from test_interruption import WRITES, Square, State, assert_right_or_refused, no_patience, references
+from test_interruption import test_threads_that_write_to_one_tensor as threads_that_write
+from test_without_scipy import PROGRAM
+from test_without_scipy import run as without_scipy
 
 import viewgrad as vg
+from viewgrad.autograd import forward_ad
 from viewgrad.operators import OPERATORS, numpy_dispatch, numpy_reductions
 from viewgrad.operators.composites import COMPOSITES
 from viewgrad.operators.derivatives import formulas
+from viewgrad.tensor.modes import MODE
 from viewgrad.tensor.tensor import FUNCTIONS, as_scalar, is_scalar
 from viewgrad.views import gather, rebasing
 
@@ -210,6 +220,18 @@ def masks_take_values_of_their_own_shape_only(patch):
 
 
 @fault
+def what_is_joined_cannot_be_written_to_something(patch):
+    join = FUNCTIONS[np.concatenate]
+    meaning(patch, np.concatenate, lambda arrays, axis=0: join(arrays, axis=axis))
+
+
+@fault
+def products_cannot_be_written_to_something(patch):
+    dot = FUNCTIONS[np.dot]
+    meaning(patch, np.dot, lambda a, b: dot(a, b))
+
+
+@fault
 def windows_that_slide_are_not_known(patch):
     patch.delitem(FUNCTIONS, np.lib.stride_tricks.sliding_window_view)
 
@@ -277,6 +299,144 @@ def test_drawn_calls_find_each_mend_that_is_taken_out(fault, name, monkeypatch):
     with pytest.raises((drawn_calls.Wrong, ValueError)):
         for call in calls:
             drawn_calls.check(call)
+
+
+# -- the edges of the library ------------------------------------------------------------------------------------------
+
+
+def in_all_modules(patch, name, function):
+    """Replace a function under its name wherever it is imported."""
+    for key, module in list(sys.modules.items()):
+        if key.startswith("viewgrad") and callable(vars(module).get(name)):
+            patch.setattr(module, name, function)
+
+
+def gradients_are_checked_along_ones_only(patch):
+    in_all_modules(patch, "_check_linear", lambda *args: None)
+
+
+def tangents_are_checked_along_ones_only(patch):
+    in_all_modules(patch, "_check_linear_tangents", lambda *args: None)
+
+
+def forward_mode_is_never_checked_alone(patch):
+    check = drawn_edges.gradcheck
+    patch.setattr(drawn_edges, "gradcheck", lambda *args, check_backward_ad=True, **options: check(*args, **options))
+
+
+def overlaps_are_left_to_numpy(patch):
+    in_all_modules(patch, "_apart", lambda source, window: source)
+
+
+def tensors_of_tensors_have_no_history(patch):
+    patch.setattr(vg.Tensor, "_refuse_to_lose_history", lambda self, what: None)
+
+
+def masks_are_lost(patch):
+    in_all_modules(patch, "plain_array", lambda array: array.view(np.ndarray))
+
+
+def what_is_left_on_ctx_is_not_kept(patch):
+    in_all_modules(patch, "saved_attributes", lambda *args: [])
+
+
+def foreign_operands_are_refused(patch):
+    def asking_nobody(own):
+        def method(self, other):
+            found = own(self, other)
+            if found is NotImplemented:
+                raise TypeError("no operand")
+            return found
+
+        return method
+
+    for name in drawn_edges.NAMES:
+        for spelling in (f"__{name}__", f"__i{name}__"):
+            if hasattr(vg.Tensor, spelling):
+                method(patch, spelling, asking_nobody(getattr(vg.Tensor, spelling)))
+
+
+def duals_of_one_memory_do_not_hear_of_writes(patch):
+    in_all_modules(patch, "update_aliases", lambda *args: None)
+
+
+def tangents_of_tangents_are_dropped(patch):
+    make = forward_ad.make_dual
+    patch.setattr(forward_ad, "make_dual", lambda tensor, tangent: make(tensor, vg.Tensor(tangent._array)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (gradients_are_checked_along_ones_only, "checked_gradients"),
+        (tangents_are_checked_along_ones_only, "checked_gradients"),
+        (forward_mode_is_never_checked_alone, "checked_gradients"),
+        (overlaps_are_left_to_numpy, "overlapping_writes"),
+        (tensors_of_tensors_have_no_history, "made_of"),
+        (masks_are_lost, "made_of"),
+        (what_is_left_on_ctx_is_not_kept, "kept_values"),
+        (foreign_operands_are_refused, "foreign_operands"),
+        (duals_of_one_memory_do_not_hear_of_writes, "shared_duals"),
+        (tangents_of_tangents_are_dropped, "shared_duals"),
+    ],
+)
+def test_programs_at_the_edges_find_each_mend_that_is_taken_out(fault, kind, monkeypatch):
+    fault(monkeypatch)
+    with pytest.raises((drawn_edges.Wrong, NotImplementedError)):
+        for seed in range(300):
+            drawn_edges.check(kind, seed)
+
+
+@pytest.mark.slow
+def test_threads_find_that_writes_to_one_tensor_are_not_kept_apart(monkeypatch):
+    def copy_without_a_look(base, index, edge, like):
+        node = rebasing.CopySlicesOfCopy()
+        node.edge1, node.index, node.like, node.hooks = edge, index, like, None
+        node.layout = rebasing.layout_for(base)
+        node.edge0 = base._edge
+        time.sleep(1e-3)  # in which another thread gets its turn
+        node.sequence_nr = rebasing.next_sequence_nr()
+        base._edge = node
+        return node
+
+    in_all_modules(monkeypatch, "begin_copy", copy_without_a_look)
+    with pytest.raises(AssertionError):
+        for _ in range(20):
+            threads_that_write("elements", monkeypatch)
+
+
+UNDONE_BY_CODE = """
+def isolated(function, *args):
+    before = MODE.get()
+    try:
+        return function(*args)
+    finally:
+        MODE.set(before)
+"""
+
+
+@pytest.mark.slow
+def test_interrupted_backward_passes_find_that_modes_are_left(monkeypatch):
+    names = {"MODE": MODE}
+    exec(compile(UNDONE_BY_CODE, PACKAGE + "fault.py", "exec"), names)  # where the interrupter strikes
+    in_all_modules(monkeypatch, "isolated", names["isolated"])
+    with pytest.raises(AssertionError, match="a mode is left"):
+        copy_context().run(lambda: list(interruptions(State, lambda s: s.base.sum().backward())))
+
+
+@pytest.mark.slow
+def test_interrupted_functions_find_that_modes_are_left(monkeypatch):
+    in_all_modules(monkeypatch, "isolated", lambda function, *args: function(*args))
+    with pytest.raises(AssertionError, match="a mode is left"):
+        copy_context().run(lambda: list(interruptions(State, lambda s: Square.apply(s.base))))
+
+
+@pytest.mark.slow
+def test_calls_without_scipy_find_that_an_extra_is_not_named():
+    fault = "from viewgrad.operators.late import LateModule\nLateModule.is_installed = lambda self: True\n"
+    with pytest.raises(AssertionError):
+        without_scipy(PROGRAM.replace("import viewgrad as vg\n", f"import viewgrad as vg\n{fault}"))
 
 
 # -- interruptions -----------------------------------------------------------------------------------------------------

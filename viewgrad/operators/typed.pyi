@@ -1472,7 +1472,7 @@ def polyint(p: _TensorLike, m: int = 1, k: int | None = None) -> Tensor:
     """The `m`-th integral of a polynomial, with the constants `k`."""
 
 def polymul(a1: _TensorLike, a2: Any) -> Tensor:
-    """The product of two polynomials."""
+    """The product of two polynomials; leading coefficients that are 0 are no part of a factor, as in NumPy."""
 
 def polysub(a1: _TensorLike, a2: Any) -> Tensor:
     """The difference of two polynomials."""

@@ -1,0 +1,12 @@
+"""Programs at the edges of the library: what comes out is what their kind says."""
+
+import pytest
+from drawn_edges import KINDS, check
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_at_the_edges(kind, request):
+    number = request.config.getoption("--programs") // 6
+    first = request.config.getoption("--programs-seed") * 1_000_000
+    for seed in range(first, first + number):
+        check(kind, seed)
