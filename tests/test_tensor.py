@@ -96,6 +96,17 @@ def test_a_base_that_is_written_to_before_or_after_it_is_detached():
         assert grad((fresh + x[:1]).sum(), x)[0].tolist() == [1.0 + 5 * (not early), 0.0, 0.0]
 
 
+def test_what_shares_memory_with_a_base_that_is_detached_in_place_keeps_its_history():
+    x = leaf(1.0, 2.0, 3.0)
+    base = x.clone()
+    other = base.detach()
+    other.copy_(x * 2)
+    base.detach_()
+    view = other[1:]
+    view.neg_()
+    assert grad((view * view).sum(), x)[0].tolist() == [0.0, 16.0, 24.0]
+
+
 def test_a_leaf_that_is_frozen_and_thawed():
     x = leaf(1.0, 2.0)
     view = x[:1]

@@ -87,8 +87,8 @@ class Storage(VersionCounter):
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
-        cut: where a tensor over it was detached in place. It is a number smaller than those of all nodes made since,
-            and what leads to the node that its history ended with.
+        cuts: where tensors over it were detached in place, by their ids. It is a number smaller than those of all nodes
+            made since, and what leads to the node that the history ended with.
         layout: how a gradient of `root` is laid out, once that was asked for; see `views/nodes.py`.
     """
 
@@ -97,7 +97,7 @@ class Storage(VersionCounter):
     __slots__ = (
         "__weakref__",
         "_inference",
-        "cut",
+        "cuts",
         "foreign",
         "layout",
         "preserved",
@@ -117,7 +117,7 @@ class Storage(VersionCounter):
         self.shared = foreign
         self.preserved: deque[tuple[Array, str]] | None = None
         self.layout: tuple[tuple[int, ...], np.dtype[Any], str] | None = None
-        self.cut: tuple[int, Any] | None = None
+        self.cuts: dict[int, tuple[int, Any]] | None = None
 
     @property
     def inference(self) -> bool:

@@ -330,10 +330,11 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return self
 
     def _cut(self) -> None:
-        """End the history here. Views that were taken before keep theirs, which the storage knows of by `cut`."""
-        edge = self._edge
-        if edge is not None and self._storage is not None:
-            self._storage.cut = (next_sequence_nr(), weakref.ref(node_of(edge)))
+        """End the history here. Views that were taken before keep theirs, which the storage knows of by `cuts`."""
+        edge, storage = self._edge, self._storage
+        if edge is not None and storage is not None:
+            cuts = storage.cuts = storage.cuts or {}
+            cuts[id(self)] = (next_sequence_nr(), weakref.ref(node_of(edge)))
         self._edge = None
 
     @property

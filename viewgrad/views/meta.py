@@ -148,7 +148,7 @@ class DifferentiableViewMeta:
         """
         made_from = self.made_from
         storage = self.base._storage
-        cut = None if storage is None else storage.cut
+        cut = None if storage is None or storage.cuts is None else storage.cuts.get(id(self.base))
         if type(base_edge) is AccumulateGrad or (
             made_from is not None and (cut is None or node_of(made_from).sequence_nr >= cut[0])
         ):
