@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 scipy = pytest.importorskip("scipy")
+from drawn_calls import DrawnCall  # noqa: E402
 from replaying import replay  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
+from viewgrad import math  # noqa: E402
 from viewgrad.errors import TraceError  # noqa: E402
 from viewgrad.scipy import linalg, ndimage, optimize, signal, special, stats  # noqa: E402
 from viewgrad.symbolic import function_of, trace  # noqa: E402
@@ -33,6 +35,7 @@ FUNCTIONS = {
     "operands from one line": (lambda x: special.fdtr(x, x[::-1] + 0.3, x * 0.3), X),
     "an argument without history": (lambda x: special.eval_sh_jacobi(3, 2.5, 1.5, x), UNIT),
     "a function without derivative": (lambda x: vnp.gcd(vnp.array([4, 6, 9, 2]), 6) * x, X),
+    "Python's functions": (lambda x: math.sqrt(x[0]) * math.log(x[1]) + math.modf(x[2] * 3)[0] * math.exp(x[3]), X),
     "Wiener filter": (lambda x: signal.wiener(x, 3), X),
     "ranks": (lambda x: x * stats.rankdata(x), X),
     "distances": (lambda x: x * ndimage.distance_transform_edt(x > 1), X),
@@ -69,6 +72,22 @@ def test_second_derivatives_of_a_step():
         (second,) = vg.autograd.grad((first * first).sum(), x)
         near = x.detach().numpy()
         np.testing.assert_allclose(second.numpy(), 2 * np.where(abs(near) <= 1, near, 0))
+
+def names_and_leaves(call):
+    """The names of a drawn call's arrays, and leaves for them."""
+    arrays = [array.copy(order="K") for array in call.arrays.values()]
+    leaves = [vg.Tensor(array, requires_grad=array.dtype.kind in "fc") for array in arrays]
+    return list(call.arrays), leaves
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("batch", range(8))
+def test_drawn_calls_are_replayed(batch):
+    for seed in range(150 * batch, 150 * (batch + 1)):
+        call = DrawnCall(seed)
+        names, leaves = names_and_leaves(call)
+        replay(lambda *given, call=call, names=names: call.run(dict(zip(names, given))), leaves, str(call))
 
 
 MODULES = sorted(path.name for path in TESTS.glob("test_scipy_*.py")) + [

@@ -267,3 +267,41 @@ def test_a_long_traced_function_pickles():
         for ours, other in zip(again(x), f(x), strict=True):
             assert_close(ours.detach().numpy(), other.detach().numpy(), "value")
         assert_close(grad(again(x)[1], x)[0].numpy(), grad(f(x)[1], x)[0].numpy(), "gradient")
+
+
+def overwritten(x):
+    y = x * 2
+    y[...] = 1.0
+    return y, x[:3] * 1
+
+
+LAYOUTS = {
+    "in the order of columns": lambda x: x.reshape(3, 4).T * 2,
+    "turned": lambda x: (x * 2)[::-1],
+    "with gaps": lambda x: (x * 2).reshape(3, 4)[:, :3],
+    "with gaps inside": lambda x: (x * 2).reshape(3, 4)[:, ::2],
+    "taken by places": lambda x: x.reshape(3, 4).T[:, [0, 1]],
+    "several dimensions": lambda x: np.sin(x.reshape(3, 2, 2).transpose(2, 0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_results_lie_in_memory_as_they_do_without_a_graph(name):
+    function = LAYOUTS[name]
+    x = vg.Tensor(np.arange(12.0), requires_grad=True)
+    results = [each(x) for each in (function, function_of(function, x))]
+    flat = [result.reshape(-1) for result in results]  # a view, or a copy
+    for each in flat:
+        each[0] = 7.0
+    assert results[0].tolist() == results[1].tolist()
+    gradients = [grad((result * result).sum(), x)[0].tolist() for result in results]
+    assert gradients[0] == gradients[1]
+
+
+def test_a_result_that_constants_overwrite_has_a_history():
+    x = vg.Tensor(np.arange(4.0), requires_grad=True)
+    for each in (overwritten, function_of(overwritten, x)):
+        y, z = each(x)
+        assert y.requires_grad and z.requires_grad
+        assert grad(y.sum() + z.sum(), x, retain_graph=True)[0].tolist() == [1.0, 1.0, 1.0, 0.0]
+        assert grad(y.sum(), x, materialize_grads=True)[0].tolist() == [0.0] * 4

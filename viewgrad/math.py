@@ -12,6 +12,7 @@ import numpy as np
 from .numpy.functions import lost
 from .operators.define import OPERATORS
 from .tensor.creation import as_operand, holds_tensor
+from .tensor.observers import observed
 from .tensor.tensor import Tensor, current_edge
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ NAMED: Final = {
     "tanh": "tanh",
 }
 # Where Python raises an error, and NumPy gives a NaN or an infinity.
-DOMAIN: Final[dict[str, Callable[[float], bool]]] = {
+DOMAIN: Final[dict[str, Callable[[Any], Any]]] = {
     "sqrt": lambda x: x < 0,
     "log": lambda x: x <= 0,
     "log2": lambda x: x <= 0,
@@ -96,6 +97,15 @@ def _number(value: Any) -> Any:
     return value.detach().item() if isinstance(value, Tensor) else value
 
 
+def _holds(condition: Callable[[Any], Any], value: Any) -> bool:
+    """Whether a condition holds of a number; of a traced tensor it steers the program, and is checked in runs."""
+    return bool(condition(value if observed() is not None else _number(value)))
+
+
+def _is_finite(value: Any) -> Any:
+    return np.isfinite(value) if isinstance(value, Tensor) else math.isfinite(value)
+
+
 def _operator(name: str) -> Callable[..., Any]:
     plain = getattr(math, name)
     operator = OPERATORS[NAMED[name]].function
@@ -106,10 +116,10 @@ def _operator(name: str) -> Callable[..., Any]:
         if not any(isinstance(arg, Tensor) for arg in args):
             return plain(*args)
         scalars = [_scalar(arg) for arg in args]
-        if refused is not None and refused(_number(scalars[0])):
+        if refused is not None and _holds(refused, scalars[0]):
             raise ValueError("math domain error")
         result = operator(*(scalar if scalar.dtype.kind == "f" else scalar.astype(float) for scalar in scalars))
-        if not math.isfinite(_number(result)) and all(math.isfinite(_number(scalar)) for scalar in scalars):
+        if not _holds(_is_finite, result) and all(_holds(_is_finite, scalar) for scalar in scalars):
             plain(*map(_number, scalars))  # raises what Python does, where it does
         return result
 
@@ -142,7 +152,7 @@ def log(x: Any, *base: Any) -> Any:
     """The logarithm, natural or to a given base."""
     if not isinstance(x, Tensor) and not any(isinstance(each, Tensor) for each in base):
         return math.log(x, *base)
-    if _number(x) <= 0:
+    if _holds(DOMAIN["log"], x):
         raise ValueError("math domain error")
     logarithm = OPERATORS["log"].function(_scalar(x) * 1.0)
     return logarithm / OPERATORS["log"].function(_scalar(base[0]) * 1.0) if base else logarithm
@@ -187,7 +197,7 @@ def modf(x: Any) -> Any:
     """The fractional and the integer part; the gradient goes to the fractional one."""
     if not isinstance(x, Tensor):
         return math.modf(x)
-    whole = math.modf(_number(x))[1]
+    whole = math.modf(_number(x))[1] if observed() is None else np.trunc(x.detach())
     return x - whole, whole
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from .memory import owner_of
 from .numbers import number_given
 from .on_tensors import run_on_tensors
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
-from .signature import InputSpec, ResultSpec, Signature
+from .signature import InputSpec, ResultSpec, Signature, laid_out
 from .source import Program, program_of
 from .trace import trace
 from .types import TensorType
@@ -37,14 +37,21 @@ class GraphFunction:
     Arguments:
         graph: the graph.
         name: what its source is called.
+        layouts: by number, how outputs lie in memory that do not lie in row order.
+        requiring: the numbers of outputs that have a history although no gradient flows from them to the inputs.
 
     Attributes:
         gradient: the graph differentiated, once that was needed.
     """
 
-    def __init__(self, graph: Graph, name: str = "graph") -> None:
+    def __init__(
+        self, graph: Graph, name: str = "graph", layouts: Mapping[int, tuple[int, ...]] | None = None,
+        requiring: frozenset[int] = frozenset(),
+    ) -> None:  # fmt: skip
         self.graph = graph
         self.name = name
+        self.layouts = layouts or {}
+        self.requiring = requiring
         self.gradient: Gradient | None = None
         self._plain: Program | None = None
         self._with_temporaries: Program | None = None
@@ -90,11 +97,13 @@ class GraphFunction:
         given = [None if each is None else np.asarray(each._array) for each in inputs]
         outputs: list[Any] = []
         held = {id(array) for array in given} | program.constants  # which results share no memory with
-        for array in program(given):
+        for number, array in enumerate(program(given)):
             if array is None:
                 outputs.append(None)
                 continue
-            if array.base is not None or not array.flags.writeable or id(array) in held:
+            if number in self.layouts:
+                array = laid_out(array, self.layouts[number])
+            elif array.base is not None or not array.flags.writeable or id(array) in held:
                 array = array.copy()
             held.add(id(array))
             outputs.append(from_array(array))
@@ -114,8 +123,11 @@ class DifferentiableGraph(Function):
         ctx.set_materialize_grads(False)
         with ModeSwitch(off=TRACE):
             outputs = function.run(program, inputs)
-        types = [value.type.requires_grad if value is not None else False for value in gradient.f.outputs]
-        constant = [tensor for tensor, grad in zip(outputs, types, strict=True) if tensor is not None and not grad]
+        constant = [
+            tensor
+            for number, (tensor, value) in enumerate(zip(outputs, gradient.f.outputs, strict=True))
+            if not (tensor is None or value is None or value.type.requires_grad or number in function.requiring)
+        ]
         ctx.mark_non_differentiable(*constant)
         ctx.save_for_backward(
             *[inputs[number] for number in gradient.df_input_captured_inputs],
@@ -166,7 +178,10 @@ class TracedFunction:
             raise GraphError("only a graph that was traced can be a function of the arguments that it was traced with")
         self.graph = graph
         self.signature: Signature = graph.signature
-        self.function = GraphFunction(graph)
+        requiring = frozenset(
+            spec.output for spec in self.signature.results if isinstance(spec, ResultSpec) and spec.type.requires_grad
+        )
+        self.function = GraphFunction(graph, "graph", self.signature.layouts, requiring)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """The result for other arguments of the same kind; what the function writes to is written to.

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 
 from .types import Type
 
-__all__ = ["InputSpec", "MutationSpec", "ResultSpec", "Signature"]
+__all__ = ["InputSpec", "MutationSpec", "ResultSpec", "Signature", "laid_out", "layout_of"]
 
 
 @attrs.frozen(eq=False)
@@ -89,6 +90,7 @@ class Signature:
         aliased: where memory that a gradient flows to was written to by a tensor of another history, which
             forward mode has no answer to; None for nowhere.
         fixed: the leaves of the arguments that are part of the program, by number: its values are not looked at again.
+        layouts: by number, how the outputs lie in memory that do not lie in row order.
     """
 
     arguments: Any
@@ -98,3 +100,29 @@ class Signature:
     mutations: tuple[MutationSpec, ...] = ()
     fixed: dict[int, Any] = attrs.field(factory=dict)
     aliased: str | None = None
+    layouts: dict[int, tuple[int, ...]] = attrs.field(factory=dict)
+
+
+def layout_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    """How an array lies in memory: strides in elements that reshape alike, with gaps no wider than needed for that."""
+    strides = [0] * array.ndim
+    reach, before = 1, array.itemsize
+    for dim in sorted(range(array.ndim), key=lambda dim: (abs(array.strides[dim]), -dim)):
+        extent, step = array.shape[dim], array.strides[dim]
+        if extent == 1:
+            continue
+        stride = reach if abs(step) == before else reach + 1
+        strides[dim] = -stride if step < 0 else stride
+        reach, before = stride * extent, abs(step) * extent
+    return tuple(strides)
+
+
+def laid_out(array: np.ndarray[Any, Any], layout: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array with the elements of another, and of a layout."""
+    size = array.itemsize
+    room = 1 + sum((extent - 1) * abs(stride) for extent, stride in zip(array.shape, layout, strict=True))
+    start = sum((1 - extent) * stride for extent, stride in zip(array.shape, layout, strict=True) if stride < 0)
+    buffer = np.zeros(room, array.dtype)
+    found = np.ndarray(array.shape, array.dtype, buffer, start * size, tuple([stride * size for stride in layout]))
+    found[...] = array
+    return found

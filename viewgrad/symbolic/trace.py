@@ -20,7 +20,7 @@ from .graph import Graph, Value
 from .memory import Memory, identified, owner_of, remember
 from .numbers import WEAK, check_numbers, number_traced
 from .randomness import Generators
-from .signature import InputSpec, MutationSpec, ResultSpec, Signature
+from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
 from .tracer import Tracer
 from .types import TensorType
 
@@ -168,6 +168,7 @@ class Binder:
         self.histories: dict[int, int] = {}
         self.memories: dict[int, int] = {}
         self.outputs: dict[int, int] = {}
+        self.layouts: dict[int, tuple[int, ...]] = {}
         for number, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
                 kind = TensorType.of(leaf.dtype, leaf.shape, leaf.requires_grad)
@@ -235,15 +236,17 @@ class Binder:
             )
         fixed = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, Tensor)}
         return Signature(
-            structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed, tracer.aliased
-        )
+            structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed, tracer.aliased,
+            self.layouts,
+        )  # fmt: skip
 
     def _results(self, leaves: list[Any]) -> list[Any]:
         """What the leaves of the result are; each tensor among them has an output of its own, in their order."""
         block = self.tracer.block
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-        for tensor in tensors:
+        for number, tensor in enumerate(tensors):
             block.add_output(self.tracer.value_of(tensor))
+            self._lay_out(number, tensor)
         owners = [id(owner_of(tensor._array)) for tensor in tensors]
         numbers = iter(range(len(tensors)))
         results: list[Any] = []
@@ -285,7 +288,13 @@ class Binder:
             outputs = self.tracer.graph.outputs
             number = outputs.index(value) if value in outputs else self.tracer.block.add_output(value)
             self.outputs[id(tensor)] = number
+            self._lay_out(number, tensor)
         return number
+
+    def _lay_out(self, number: int, tensor: Tensor) -> None:
+        """Note how a tensor lies in memory whose value is an output."""
+        if not tensor._array.flags.c_contiguous and not is_spread(tensor):
+            self.layouts.setdefault(number, layout_of(tensor._array))
 
 
 def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
