@@ -1,13 +1,21 @@
 """What is refused says the way out that keeps the gradient."""
 
+import functools
 import io
+import warnings
 
 import numpy as np
 import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import AutogradError, DifferentiabilityError, NonLeafGradWarning, UnknownFunctionError
+from viewgrad.errors import (
+    AutogradError,
+    DifferentiabilityError,
+    LostHistoryWarning,
+    NonLeafGradWarning,
+    UnknownFunctionError,
+)
 
 
 @pytest.fixture
@@ -74,3 +82,15 @@ def test_other_libraries_are_told_what_they_would_lose(x):
     with pytest.raises(AutogradError, match="carries no history"):
         torch.as_tensor(x)
     assert torch.as_tensor(x.detach()).tolist() == [1.0, 4.0]
+
+
+def test_what_is_kept_under_a_value_may_be_of_another_tensor(x):
+    kept = functools.cache(lambda s: s * 2.0)
+    with pytest.warns(LostHistoryWarning, match=r"hash\(\) .* another tensor of equal value .* id\(x\)"):
+        kept(x[0])
+    with pytest.warns(LostHistoryWarning, match=r"tobytes\(\) .* plain bytes"):
+        assert x.tobytes() == np.array([1.0, 4.0]).tobytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kept(x.detach()[1]) == 8.0 and hash(x) != hash(x.clone())
+        assert x.detach().tobytes("F") == np.array([1.0, 4.0]).tobytes()

@@ -88,6 +88,14 @@ def test_creators_give_tensors():
         assert type(kept) is numpy.ndarray
 
 
+def test_types_that_are_looked_up_cast_tensors():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    for name in ("float64", "double", "float32"):
+        cast = np.sctypeDict[name](x * 2.0)
+        assert cast.dtype == numpy.dtype(name) and grad(cast.sum(), x)[0].tolist() == [2.0, 2.0]
+    assert np.sctypeDict["bool"] is numpy.bool_ and list(np.sctypeDict) == list(numpy.sctypeDict)
+
+
 def test_random_numbers_are_numpys():
     np.random.seed(3)
     numpy_state = numpy.random.RandomState(3)

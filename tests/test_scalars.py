@@ -537,7 +537,7 @@ def test_printing_and_numbers():
         [1][s]
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", r"ignore:hash\(\)")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, np.bool_, np.complex128])
 def test_what_python_makes_of_a_scalar_is_what_it_makes_of_numpys(dtype):
     array = np.array([3, 1, 0]).astype(dtype)

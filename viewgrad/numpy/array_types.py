@@ -67,7 +67,7 @@ def _scalar_type(numpy: Any) -> Any:
     )
 
 
-_by_type: Final = {
+_by_type: Final[dict[Any, Any]] = {
     numpy: _scalar_type(numpy)
     for numpy in {value for value in vars(np).values() if isinstance(value, type) and issubclass(value, np.number)}
 }
@@ -76,6 +76,8 @@ _by_type: Final = {
 SCALAR_TYPES: Final[dict[str, Any]] = {
     name: _by_type[value] for name, value in vars(np).items() if isinstance(value, type) and value in _by_type
 }
+
+SCALAR_TYPES["sctypeDict"] = {key: _by_type.get(value, value) for key, value in np.sctypeDict.items()}
 
 
 class PlainArray(np.ndarray[Any, Any]):

@@ -9,7 +9,7 @@ __all__ = ["FROM_NUMPY", "WAYS_OUT"]
 # Constants, dtypes, settings, shapes, dates and text: no gradient can be lost in these.
 FROM_NUMPY: Final = frozenset(
     """
-    False_ True_ ScalarType e euler_gamma inf nan newaxis pi little_endian index_exp s_ sctypeDict typecodes
+    False_ True_ ScalarType e euler_gamma inf nan newaxis pi little_endian index_exp s_ typecodes
     bool bool_ bytes_ str_ object_ void datetime64 timedelta64 character flexible generic dtype
     broadcast flatiter ndindex matrix memmap recarray record ufunc errstate busdaycalendar
     iinfo promote_types mintypecode typename issubdtype isdtype

@@ -14,6 +14,7 @@ from ..errors import AutogradError, UnknownFunctionError
 from ..tensor.creation import as_operand
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
+from ..tensor.observers import array_of
 from ..tensor.ownership import ALONE_IN_SLOT, getrefcount
 from ..tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent, is_scalar, with_memory
 from ..views import ops as views
@@ -324,6 +325,12 @@ def _carries_history(self: Tensor) -> bool:
     return current_edge(self) is not None or has_tangent(self)
 
 
+def _bytes(self: Tensor, order: Any = "C") -> bytes:
+    """The elements as bytes, of which programs make keys; warns where a history is lost."""
+    self._warn_of_lost_history("tobytes()")
+    return np.asarray(array_of(self, "tobytes()")).tobytes(order)
+
+
 def _handing_out(name: str, result: str) -> Callable[..., Any]:
     """A method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
 
@@ -403,12 +410,13 @@ def _install() -> None:
         "__round__": _round,
         "conj": _conj,
         "conjugate": _conj,
+        "tobytes": _bytes,
         "setflags": _no_flags,
         "setfield": _no_flags,
     }
     for name, place in (("clip", 2), ("dot", 1), ("round", 1), ("ptp", 1)):
         methods[name] = _with_out(getattr(Tensor, name), name, place)
-    results = {"byteswap": "Tensor", "dump": "None", "dumps": "bytes", "getfield": "Tensor", "tobytes": "bytes"}
+    results = {"byteswap": "Tensor", "dump": "None", "dumps": "bytes", "getfield": "Tensor"}
     for name, result in (results | {"tofile": "None"}).items():
         methods[name] = _handing_out(name, result)
     for name, method in methods.items():

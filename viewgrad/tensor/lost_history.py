@@ -1,8 +1,9 @@
 """What is said where a tensor with a history becomes a plain array or number: what was tried, where, and what to do.
 
-`float()`, `complex()`, `item()` and `tolist()` give plain numbers, and warn where the
-tensor has a history, once for each line. `int()`, `bool()`, comparisons and formatted text do not warn: their
-derivative is zero, or nobody computes with them. Nobody asks for `__array__`, so that an array is an error.
+`float()`, `complex()`, `item()`, `tolist()` and `tobytes()` give plain values, and warn where the tensor has a
+history, once for each line. So does `hash()`, as results are kept under it. `int()`, `bool()`, comparisons and
+formatted text do not warn: their derivative is zero, or nobody computes with them. Nobody asks for `__array__`, so
+that an array is an error.
 """
 
 from __future__ import annotations
@@ -23,6 +24,16 @@ KEEPING: Final = {
     "tolist()": "use the tensor itself, or list(x), whose elements are tensors",
     "float()": "use the tensor itself",
     "complex()": "use the tensor itself",
+    "tobytes()": "use the tensor itself where numbers are wanted",
+    "hash()": "keep results under id(x) instead, or none",
+}
+PLAIN: Final = (
+    "gives a plain number, through which no gradient flows "
+    "(as does assigning the tensor to an element of a NumPy array)"
+)
+GIVEN: Final = {
+    "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
+    "hash()": "goes by its value: another tensor of equal value finds what is kept under it, without a gradient",
 }
 # What a line tries, and what keeps the history there; the first that fits is said.
 TRIED: Final = (
@@ -42,6 +53,7 @@ TRIED: Final = (
     (re.compile(r"\bmatrix\s*\("), "a numpy.matrix is no tensor: use array(), and @ for products"),
     (re.compile(r"\bascontiguousarray\b"), "use contiguous()"),
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
+    (re.compile(r"\btype\s*\("), "cast a tensor by astype()"),
 )
 
 
@@ -76,9 +88,8 @@ def is_drawn() -> bool:
 def warn_of_lost_number(by: str) -> None:
     """Warn, at the line of the caller's caller, of a plain number made of a tensor that has a history."""
     warnings.warn(
-        f"{by} of a tensor that requires grad gives a plain number, through which no gradient flows (as does "
-        f"assigning the tensor to an element of a NumPy array): {KEEPING[by]}, or detach() first, which says that no "
-        "gradient is wanted",
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {KEEPING[by]}, or detach() first, which says "
+        "that no gradient is wanted",
         LostHistoryWarning,
         stacklevel=4,
     )

@@ -1625,8 +1625,8 @@ class OperatorMethods:
             ValueError: for another device than "cpu".
         """
 
-    def tobytes(self, *args: Any, **kwargs: Any) -> bytes:
-        """`numpy.ndarray.tobytes` of a tensor without history."""
+    def tobytes(self, order: str = 'C') -> bytes:
+        """The elements as bytes, of which programs make keys; warns where a history is lost."""
 
     def tofile(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.tofile` of a tensor without history."""

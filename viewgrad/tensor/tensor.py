@@ -495,6 +495,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         """The value's hash for NumPy's scalars and whole numbers, and one of its identity for arrays."""
         array = self._array
         if not isinstance(array, ndarray) or (not array.ndim and array.dtype.kind in "biu"):
+            self._warn_of_lost_history("hash()")
             return hash(array.item())
         return object.__hash__(self)
 
