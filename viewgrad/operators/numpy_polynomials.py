@@ -54,8 +54,10 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 
 def _without_leading_zeros(p: Any) -> Any:
+    if p.ndim > 1:
+        raise ValueError("a factor has coefficients of one dimension")
     places = np.flatnonzero(plain(p != 0))
-    return p[places[0] :] if len(places) else _zeros(1, p)
+    return p[places[0] :] if len(places) else p[-1:] if p.size else _zeros(1, p)
 
 
 @composite(np.polydiv, method=False)
