@@ -33,7 +33,7 @@ class Interrupter:
         self.where = ""
 
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith((PACKAGE, "<viewgrad generated")):
+        if not frame.f_code.co_filename.startswith((PACKAGE, "<viewgrad ")):
             return None
         if event == "call":
             frame.f_trace_opcodes = self.bytecodes

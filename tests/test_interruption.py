@@ -71,9 +71,21 @@ class Square(Function):
         return x * x
 
     backward = staticmethod(lambda ctx, g: 2.0 * g * ctx.saved_tensors[0])
+    jvp = staticmethod(lambda ctx, t: 2.0 * t * ctx.saved_tensors[0])
+
+
+def element_augmented(s):
+    s.base[1] *= s.leaf[0]
+
+
+def element_of_a_view_augmented(s):
+    s.view[1] += s.leaf[3] * s.base[0]
 
 
 WRITES = {
+    "an element from elements": lambda s: s.base.__setitem__(1, s.base[0] * s.base[2] - s.leaf[3] / s.base[1]),
+    "an element augmented": element_augmented,
+    "an element of a view augmented": element_of_a_view_augmented,
     "mul_": lambda s: s.base.mul_(2.0),
     "mul_ by the leaf": lambda s: s.base.mul_(s.leaf),
     "exp_, which saves its result": lambda s: s.base.exp_(),
@@ -203,10 +215,43 @@ def test_writes_that_are_not_made(name):
         assert_right_or_refused(state, before, after, where)
 
 
+# -- compiled programs -------------------------------------------------------------------------------------------------
+
+
+def smoothed(y, x):
+    for i in range(1, 4):
+        y[i] = y[i - 1] * 0.5 + y[i] * x[i]
+    return (y * x).sum()
+
+
+@pytest.fixture
+def compiled():
+    """A compiled function that writes to its first argument, called until its program is used."""
+    function = vg.compile(smoothed, executor="python")
+    for _ in range(4):
+        state = State()
+        function(state.base, state.leaf)
+    assert "CopyBackwards" in repr(state.base.grad_fn)
+    return function
+
+
+@pytest.mark.parametrize("stride", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_compiled_programs_that_write(compiled, stride):
+    def act(state):
+        compiled(state.base, state.leaf)
+
+    before, after = references(act)
+    for state, where in interruptions(State, act, stride=stride):
+        assert_right_or_refused(state, before, after, where)
+        following = State()
+        act(following)
+        assert following.outcomes() == after, f"the call after one that was interrupted at {where}"
+
+
 # -- backward passes ---------------------------------------------------------------------------------------------------
 
 
-def program(leaf):
+def of_arrays(leaf):
     y = leaf * 1.0
     y[1:] *= y[:-1]
     z = Square.apply(y)
@@ -214,8 +259,26 @@ def program(leaf):
     return (z * WEIGHTS).sum()
 
 
-@pytest.mark.parametrize("kind", ["backward", "grad", "recorded", "plain"])
-def test_backward_passes(kind):
+def of_scalars(leaf):
+    y = leaf * 1.0
+    total = y[0]
+    for i in range(1, 4):
+        y[i] = y[i] * y[i - 1] + y[i] / leaf[0]
+        total = total - y[i] * total
+    return total * np.exp(-y[2])
+
+
+def of_views(leaf):
+    y = leaf * 1.0
+    y.reshape(2, 2).T.mul_(vg.Tensor([[1.0, 2.0], [3.0, 4.0]]))
+    y[[0, 2, 2]] = y[1:] * y[:3]
+    return (y[::-1] * WEIGHTS).sum()
+
+
+PROGRAMS = [of_arrays, of_scalars, of_views, "compiled"]
+
+
+def check_interrupted_passes(program, kind, stride):
     reference = vg.Tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
     program(reference).backward()
 
@@ -232,18 +295,49 @@ def test_backward_passes(kind):
 
     if kind == "plain":
         with vg.autograd.graph.plain_engine():
-            found = list(interruptions(prepare, act, stride=13))
+            found = list(interruptions(prepare, act, stride=stride))
     else:
-        found = list(interruptions(prepare, act, stride=13))
+        found = list(interruptions(prepare, act, stride=stride))
     for (leaf, value), where in found:
         if leaf.grad is not None:
-            assert leaf.grad.tolist() == reference.grad.tolist(), where
+            np.testing.assert_allclose(leaf.grad, reference.grad, rtol=1e-14, err_msg=where)
         try:
             (found,) = grad(value, leaf)
         except AutogradError as error:
             assert "released" in str(error)
         else:
             np.testing.assert_allclose(found, reference.grad, err_msg=where)
+
+
+@pytest.mark.parametrize("kind", ["backward", "grad", "recorded", "plain"])
+@pytest.mark.parametrize("stride", [149, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_backward_passes(program, kind, stride, request):
+    if program == "compiled":
+        function = request.getfixturevalue("compiled")
+        program = lambda leaf: function(leaf * 1.0, leaf)
+    check_interrupted_passes(program, kind, stride)
+
+
+@pytest.mark.parametrize("stride", [1999, pytest.param(11, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("program", PROGRAMS[:3])
+def test_backward_passes_over_dual_tensors(program, stride):
+    """Gradients have tangents there: right ones, or none where the pass was interrupted."""
+
+    def prepare():
+        leaf = vg.Tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
+        return leaf, program(forward_ad.make_dual(leaf, vg.Tensor([1.0, 0.5, 2.0, -1.0])))
+
+    def act(state):
+        leaf, value = state
+        return forward_ad.unpack_dual(grad(value, leaf, retain_graph=True)[0])
+
+    with forward_ad.dual_level():
+        gradient, tangent = act(prepare())
+        for state, where in interruptions(prepare, act, stride=stride):
+            again = act(state)
+            np.testing.assert_allclose(again.primal, gradient, rtol=1e-13, err_msg=where)
+            np.testing.assert_allclose(again.tangent, tangent, rtol=1e-13, err_msg=where)
 
 
 # -- functions that fail -----------------------------------------------------------------------------------------------
