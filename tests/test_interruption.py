@@ -14,6 +14,7 @@ from interruptions import Interrupter, interruptions, modes
 
 import viewgrad as vg
 import viewgrad.tensor.node
+import viewgrad.views.indexing
 from viewgrad.autograd import Function, forward_ad, grad
 from viewgrad.errors import AutogradError, InterruptedWriteError
 
@@ -167,6 +168,26 @@ def test_values_saved_earlier_survive_a_write_after_an_interruption(act):
             state.base.fill_(7.0)
         outcomes = state.outcomes()
         assert [gradient for _, gradient in outcomes[2:]] == [gradient for _, gradient in before[2:]], where
+
+
+def test_scalars_that_take_in_what_they_were_made_of(monkeypatch):
+    """Whether that is done, or half done, the gradient is the same."""
+
+    monkeypatch.setattr(viewgrad.views.indexing, "MANY_WRITES", -1)
+
+    class Scalar:
+        def __init__(self):
+            self.leaf = vg.Tensor([0.5, 2.0, -1.0, 3.0], requires_grad=True)
+            self.made = vg.exp(-self.leaf[0]) * vg.log(self.leaf[1]) + self.leaf[2] * self.leaf[3]
+            self.later = self.made * self.leaf[0]
+
+    def outcome(state):
+        return [grad(tensor, state.leaf, retain_graph=True)[0].tolist() for tensor in (state.made, state.later)]
+
+    expected = outcome(Scalar())
+    for state, where in interruptions(Scalar, lambda s: vg.zeros(1).__setitem__(0, s.made), bytecodes=True, stride=3):
+        assert outcome(state) == expected, where
+        assert grad(state.made * 2.0, state.leaf)[0].tolist() == [2 * each for each in expected[0]], where
 
 
 class Dual(State):

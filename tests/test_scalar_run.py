@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 
 import numpy as np
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewgrad as vg
+import viewgrad.views.indexing
 from viewgrad.errors import FreedGraphError
-from viewgrad.operators.scalar_nodes import ScalarOfOne, ScalarOfTwo
 from viewgrad.tensor.ownership import TRUSTED
+from viewgrad.views.scalar_nodes import ScalarOfOne, ScalarOfTwo
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e200, np.inf, -np.inf, np.nan]
 OF_TWO = {
@@ -24,6 +26,14 @@ OF_TWO = {
     "div": lambda a, b: a / b,
 }
 OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
+
+
+@pytest.fixture(autouse=True)
+def take_in_at_every_write():
+    """As it is done in large graphs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(viewgrad.views.indexing, "MANY_WRITES", -1)
+        yield
 
 
 def gradients(function, numbers, incoming, plain):
@@ -99,10 +109,19 @@ def test_what_was_saved_is_released(name):
             result.backward()
 
 
+# Formulas whose intermediate results nobody holds, of an array and three places in it.
+NESTED = {
+    "soft minimum": lambda a, i, j, k: -vg.log(vg.exp(-a[i]) + vg.exp(-a[j]) + vg.exp(-a[k])),
+    "turned twice": lambda a, i, j, k: vg.exp(-(-a[i] * 0.3)) - vg.log(-(-(a[j] * a[j]) - 1.0)) / (a[k] * a[k] + 1.5),
+    "turned outside": lambda a, i, j, k: -vg.exp(0.1 * a[i]) * -vg.log(-(-1.5 - a[j] * a[j])) + -a[k],
+    "of itself": lambda a, i, j, k: (lambda r: r * r + vg.exp(-r) * r)(a[i]) - (a[j] + 0.5) * (-a[k] / 3.0),
+}
+
+
 @st.composite
 def steps(draw):
     """A program on the elements of `a`, as tuples: what to do, and with which numbers and elements."""
-    kinds = st.sampled_from([*OF_TWO, *OF_ONE, "sin", "read", "write", "write", "constant", "vector"])
+    kinds = st.sampled_from([*OF_TWO, *OF_ONE, *NESTED, "sin", "read", "write", "write", "constant", "vector"])
     return draw(st.lists(st.tuples(kinds, *[st.integers(0, 9)] * 3), min_size=1, max_size=25))
 
 
@@ -121,6 +140,10 @@ def run(steps, x, watch=lambda scalar: None):
             continue
         elif kind == "constant":
             made = one * 0.5 + 1 - k
+        elif kind in NESTED:
+            made = NESTED[kind](a, *(place % len(a) for place in (i, j, k)))
+            if k % 2:
+                a[k % len(a)] = vg.sin(made) + NESTED[kind](a, *(place % len(a) for place in (j, k, i))) * 0.1
         elif kind == "vector":
             a[1:3] = a[1:3] * one
             made = (a * other).sum()
@@ -132,13 +155,13 @@ def run(steps, x, watch=lambda scalar: None):
     return sum(scalars) + (a * a).sum()
 
 
-@given(steps())
-def test_both_engines_agree_on_drawn_programs(steps):
+@given(steps(), st.booleans())
+def test_both_engines_agree_on_drawn_programs(steps, looked_at):
     x = vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True)
     found = []
     for plain in (False, True):
         x.grad = None
-        loss = run(steps, x)
+        loss = run(steps, x, lambda scalar: looked_at and scalar.requires_grad and scalar.grad_fn.edges)
         if plain:
             with vg.autograd.graph.plain_engine():
                 loss.backward()
@@ -147,6 +170,8 @@ def test_both_engines_agree_on_drawn_programs(steps):
         found.append(np.array(x.grad))
     assert np.allclose(*found, rtol=1e-12, atol=1e-12)
     assert np.allclose(vg.autograd.grad(run(steps, x), x)[0].numpy(), found[0], rtol=1e-12, atol=1e-12)
+    (recorded,) = vg.autograd.grad(run(steps, x), x, create_graph=True)
+    assert np.allclose(recorded.detach().numpy(), found[0], rtol=1e-12, atol=1e-12)
 
 
 @given(steps(), st.integers(0, 100))
@@ -194,7 +219,12 @@ def test_hooks_and_retained_gradients_see_whole_gradients(steps, every):
 
 
 @pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
-def test_a_value_used_after_later_writes_costs_no_gradient_of_its_own():
+@pytest.mark.parametrize(
+    "used",
+    [lambda n, b: n * b, lambda n, b: b * n, lambda n, b: b * -n, lambda n, b: -n * b, lambda n, b: n * 0.5 + b],
+    ids=["left", "right", "right, turned", "left, turned", "beside a constant"],
+)
+def test_a_value_used_after_later_writes_costs_no_gradient_of_its_own(used):
     """A read that waits for nothing must not make gradients for versions of its base that have none yet."""
 
     def allocated(n):
@@ -204,9 +234,121 @@ def test_a_value_used_after_later_writes_costs_no_gradient_of_its_own():
         for i in range(1, n):
             now = a[i]
             a[i] = before * 0.5
-            before = now * before
+            before = used(now, before)
         with allocations() as sizes:
             before.backward()
         return sum(size for size in sizes if size >= 8 * n)
 
     assert allocated(400) <= 8 * 8 * 400
+
+
+# -- nodes that are taken in -------------------------------------------------------------------------------------------
+
+
+def names(node):
+    """The graph that a node begins, by names, as whoever follows `next_functions` sees it."""
+    followed = [before for before, _ in node.next_functions if before is not None]
+    assert all(before.sequence_nr < node.sequence_nr for before in followed)
+    return (node.name(), *map(names, followed)) if followed else node.name()
+
+
+def written(result):
+    """A scalar that has been written to an array, so that it has taken in what it was made of."""
+    vg.zeros(1)[0] = result
+    return result
+
+
+def cell(r, cost):
+    """A cell of a soft-DTW."""
+    return cost[0] - vg.log(vg.exp(-r[0]) + vg.exp(-r[1]) + vg.exp(-r[2]))
+
+
+@pytest.mark.parametrize("many", [-1, 20])
+def test_nodes_that_nobody_holds_are_taken_in(many, monkeypatch):
+    monkeypatch.setattr(viewgrad.views.indexing, "MANY_WRITES", many)
+
+    def kept(steps):
+        gc.collect()
+        before = sum(isinstance(thing, vg.autograd.graph.Node) for thing in gc.get_objects())
+        cost = vg.Tensor(np.ones(4), requires_grad=True)
+        r = cost * 1.0
+        for _ in range(steps):
+            r[3] = cell(r, cost)
+        after = sum(isinstance(thing, vg.autograd.graph.Node) for thing in gc.get_objects())
+        return after - before
+
+    assert kept(60) - kept(40) == 20 * (4 if TRUSTED else 15)
+    assert kept(20) - kept(10) == 10 * (4 if TRUSTED and many < 0 else 15)
+
+
+def test_whoever_looks_sees_them_as_they_were():
+    r, cost = (vg.Tensor([0.5, 1.0, 2.0], requires_grad=True) for _ in range(2))
+    read = ("ElementBackward", "AccumulateGrad")
+    soft = ("ExpBackward", ("NegBackward", read))
+    result = written(cell(r, cost))
+    expected = ("SubBackward", read, ("LogBackward", ("AddBackward", ("AddBackward", soft, soft), soft)))
+    assert names(result.grad_fn) == expected
+    assert names(result.grad_fn) == expected  # once more
+
+
+@pytest.mark.parametrize("name", ["ExpBackward", "NegBackward", "ElementBackward"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_node_that_was_given_back_runs_its_hooks(name, after):
+    r, cost = (vg.Tensor([0.5, 1.0, 2.0], requires_grad=True) for _ in range(2))
+    result = written(cell(r, cost))
+    (plain,) = vg.autograd.grad(result, r, retain_graph=True)
+    node = result.grad_fn.next_functions[1][0].next_functions[0][0].next_functions[1][0]
+    while node.name() != name:
+        node = node.next_functions[0][0]
+    if after:
+        node.register_hook(lambda before, grads: (before[0] * 10.0,))
+    else:
+        node.register_prehook(lambda grads: (grads[0] * 10.0,))
+    del node
+    result = written(result * 1.0)
+    (found,) = vg.autograd.grad(result, r)
+    assert np.allclose(found.numpy(), plain.numpy() * [1.0, 1.0, 10.0])
+
+
+def test_notes_on_a_node_stay():
+    x = vg.Tensor([0.5], requires_grad=True)
+    y = vg.exp(x[0])
+    y.grad_fn.metadata["note"] = 1
+    z = y * 2.0
+    del y
+    assert written(z).grad_fn.next_functions[0][0].metadata == {"note": 1}
+
+
+@pytest.mark.parametrize("saved", ["exp", "log"])
+def test_what_was_taken_in_is_released(saved):
+    function = getattr(vg, saved)
+    for made in (lambda x, y: function(x[0]) + y[0], lambda x, y: y[0] + function(x[0])):
+        x, y = (vg.Tensor([0.5], requires_grad=True) for _ in range(2))
+        result = written(made(x, y))
+        result.backward(retain_graph=True)
+        first = x.grad.item()
+        result.backward()
+        assert x.grad.item() == 2 * first and y.grad.item() == 2.0
+        with pytest.raises(FreedGraphError):
+            result.backward()
+    written(-x[0] + -y[0]).backward()
+
+
+def test_a_long_formula_is_gone_through_in_bounded_time():
+    """Each number twice: by following every edge, this would never end."""
+    x = vg.Tensor([0.5], requires_grad=True)
+    s = x[0]
+    for _ in range(100):
+        s = s + s
+    written(s * 2.0**-100).backward()
+    assert x.grad.item() == 1.0
+
+
+@given(st.sampled_from(sorted(NESTED)), st.permutations(range(4)))
+def test_second_derivatives_of_what_was_taken_in(name, places):
+    def function(values):
+        a = values * 1.0
+        a[places[3]] = NESTED[name](a, *places[:3]) * 0.5
+        return NESTED[name](a, *places[1:]) * a[places[3]]
+
+    assert vg.autograd.gradgradcheck(function, [vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True)])

@@ -19,6 +19,7 @@ from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_
 from ..tensor.node import ONE, ONE_EDGE, Edge, Node, OptionalEdge, next_sequence_nr, node_of, numbered
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
+from ..views.scalar_nodes import ScalarOfTwo
 from .run import run_backward
 
 __all__ = [
@@ -165,7 +166,7 @@ class Transform:
             yield node
             if node.sequence_nr < self._first:
                 continue
-            for edge in node.edges:
+            for edge in node.ends if type(node) is ScalarOfTwo else node.edges:
                 if edge is not None:
                     before = node_of(edge)
                     if before not in seen:

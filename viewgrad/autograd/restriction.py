@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from ..operators.scalar_nodes import ScalarOfTwo
 from ..tensor.node import AccumulateGrad, Edge, Node, node_of
 from ..views.nodes import ElementBackward
+from ..views.scalar_nodes import ScalarOfTwo
 
 __all__ = ["ExecInfo", "exec_info"]
 
@@ -67,12 +67,16 @@ def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
             edge = node.edge0
             if type(edge) is ElementBackward:
                 edge = edge.edge
+            elif type(edge) is tuple:
+                edge = edge[0]
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 stack.append(edge)
             edge = node.edge1
             if type(edge) is ElementBackward:
                 edge = edge.edge
+            elif type(edge) is tuple:
+                edge = edge[0]
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 stack.append(edge)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InferenceError
-from ..operators.scalar_nodes import ScalarNode
 from ..tensor.interruption import isolated
 from ..tensor.modes import ANOMALY, FORWARD, GRAD, INFERENCE, MODE, OTHER_ENGINE, PLAIN, TRACE, ModeSwitch, current_mode
 from ..tensor.node import Edge, Node, node_of
 from ..tensor.tensor import Tensor
+from ..views.scalar_nodes import ScalarNode
 from .engine import Gradient, GraphTask
 from .fast_engine import FastTask
 from .modes.anomaly import AnomalyTask

@@ -12,20 +12,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..operators.scalar_nodes import (
-    NEGATIVE,
-    OVER_SELF,
-    PRODUCT,
-    QUOTIENT,
-    SUM,
-    ScalarOfOne,
-    ScalarOfTwo,
-)
 from ..tensor.node import Edge
 from ..tensor.ownership import ALONE_IN_BUFFER, ALONE_IN_LOCAL, getrefcount
 from ..tensor.saved import RELEASED
 from ..views.copy_slices import CopySlicesOfCopy
 from ..views.nodes import ElementBackward
+from ..views.scalar_nodes import (
+    NEGATED_TIMES,
+    NEGATIVE,
+    OVER_SELF,
+    PRODUCT,
+    QUOTIENT,
+    SUM,
+    TIMES_RESULT,
+    ScalarOfOne,
+    ScalarOfTwo,
+    read_node,
+)
 
 __all__ = ["run_scalars"]
 
@@ -85,7 +88,9 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                     grad = grad / number
                 if consumed:
                     node.saved_other = node.saved_result = RELEASED
-            else:
+            else:  # it has saved nothing itself, but what it has taken in may have
+                if (type(edge) is tuple and edge[2] is RELEASED) or (type(other) is tuple and other[2] is RELEASED):
+                    return node, grad
                 second = grad if form == SUM else -grad
             # A read adds to the gradient that is collected for its base, if there is one, without waiting for its turn:
             # whatever else the read has a part in adds the rest later. Half of the nodes never see the heap: 1.2
@@ -94,11 +99,59 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                 if type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
                     held[other.index] += second
                     other = None
+            elif type(other) is tuple:
+                other, rule, number, index, layout = other
+                if rule is not None:
+                    form = rule.form
+                    if form == NEGATIVE:
+                        second = -second
+                    elif second:
+                        if form == NEGATED_TIMES:
+                            second = -(second * number)
+                        elif form == TIMES_RESULT:
+                            second = second * number
+                        elif form == OVER_SELF:
+                            second = second / number
+                        else:
+                            second = -(second / number)
+                    if consumed and number is not None:
+                        node.edge1 = (other, rule, RELEASED, index, layout)
+                if layout is not None:
+                    held = buffers.get(other)
+                    if type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                        held[index] += second
+                        other = None
+                    else:
+                        other = read_node(other, index, layout, node.sequence_nr - 0.375)
             if type(edge) is ElementBackward and edge.hooks is None:
                 held = buffers.get(edge.edge)
                 if type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
                     held[edge.index] += grad
                     edge = None
+            elif type(edge) is tuple:
+                edge, rule, number, index, layout = edge
+                if rule is not None:
+                    form = rule.form
+                    if form == NEGATIVE:
+                        grad = -grad
+                    elif grad:
+                        if form == NEGATED_TIMES:
+                            grad = -(grad * number)
+                        elif form == TIMES_RESULT:
+                            grad = grad * number
+                        elif form == OVER_SELF:
+                            grad = grad / number
+                        else:
+                            grad = -(grad / number)
+                    if consumed and number is not None:
+                        node.edge0 = (edge, rule, RELEASED, index, layout)
+                if layout is not None:
+                    held = buffers.get(edge)
+                    if type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                        held[index] += grad
+                        edge = None
+                    else:
+                        edge = read_node(edge, index, layout, node.sequence_nr - 0.875)
             if other is None:
                 node = edge
             elif edge is None:

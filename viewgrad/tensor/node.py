@@ -78,6 +78,7 @@ class Node:
         try:
             return self._metadata
         except AttributeError:
+            hooks_of(self)  # a node that has hooks stays as it is
             self._metadata: dict[Any, Any] = {}
             return self._metadata
 

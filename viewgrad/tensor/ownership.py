@@ -20,6 +20,7 @@ from .node import OptionalEdge
 
 __all__ = [
     "ALONE_AS_ARGUMENT",
+    "ALONE_AS_EDGE",
     "ALONE_AS_GRAD",
     "ALONE_AS_STORAGE",
     "ALONE_AS_WHOLE",
@@ -87,6 +88,13 @@ def _as_argument(make: Make) -> int:
 
 def _count_argument(grad: Any, recorded: bool) -> int:
     return getrefcount(grad)
+
+
+def _as_edge(make: Make) -> int:
+    node = _Holder()
+    node.held = make()
+    edge = node.held
+    return getrefcount(edge)
 
 
 def _as_grad(make: Make) -> int:
@@ -169,6 +177,7 @@ def _from_row(make: Make) -> int:
 
 PROBES: Final[dict[str, Callable[[Make], int]]] = {
     "ALONE_AS_ARGUMENT": _as_argument,
+    "ALONE_AS_EDGE": _as_edge,
     "ALONE_AS_GRAD": _as_grad,
     "ALONE_AS_STORAGE": _as_storage,
     "ALONE_AS_WHOLE": _as_whole,
@@ -250,6 +259,8 @@ ALONE_IN_SLOT: Final = _count("ALONE_IN_SLOT")
 # A gradient as the `consume` of a node sees it, and the node inside of a `CopySlices`.
 ALONE_IN_NODE: Final = _count("ALONE_IN_NODE")
 ALONE_IN_COPY_SLICES: Final = _count("ALONE_IN_COPY_SLICES")
+# A node that another node leads to.
+ALONE_AS_EDGE: Final = _count("ALONE_AS_EDGE")
 # A gradient that the backward of a custom function has returned, and its storage.
 ALONE_IN_LIST: Final = _count("ALONE_IN_LIST")
 ALONE_AS_STORAGE: Final = _count("ALONE_AS_STORAGE")

@@ -27,6 +27,7 @@ from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
 from .nodes import ElementBackward, layout_for
 from .ops import SelectBackward, SliceBackward
 from .rebasing import abandon_write, begin_copy, begin_write, finish_write
+from .scalar_nodes import take_in
 from .view_functions import Chain, Index, chained
 from .write_checks import check_write
 
@@ -35,6 +36,8 @@ __all__ = ["copy_", "fill_", "zero_"]
 Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 float64: Final[Any] = np.float64
+# Writes to one storage from where on it pays to make the graph smaller: it takes 0.3 us for each scalar that is read.
+MANY_WRITES: Final = 4000
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -227,6 +230,8 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         storage.version += 1
         array[index] = value
         return
+    if storage.version > MANY_WRITES and edge is not None:
+        take_in(edge, 0 if old is None else old.sequence_nr)
     layout = storage.layout
     if layout is None or array is not storage.root or (old is not None and old.hooks is not None):
         node = begin_copy(self, index, edge, None)

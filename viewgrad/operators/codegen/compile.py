@@ -30,6 +30,7 @@ from ...tensor.storage import keep_number, prepare_write, save
 from ...tensor.tensor import Tensor, tensor_like
 from ...views.copy_slices import CopyBackwards
 from ...views.rebasing import abandon_write, begin_write, finish_write
+from ...views.scalar_nodes import ScalarOfOne, ScalarOfTwo, ScalarRule
 from ...views.specs import match_spec
 from ...views.write_checks import check_write
 from ..features import run_special, run_special_inplace
@@ -55,9 +56,9 @@ from ..operands import (
     refuse_tensors,
     writes_reals,
 )
-from ..scalar_nodes import ScalarOfOne, ScalarOfTwo, ScalarRule, form_of
 from .function_writer import FunctionWriter, may_write_reals
 from .node_writer import LARGE, MANY_ELEMENTS, NodeWriter, backward_name
+from .scalars import form_of
 
 try:  # what numpy.count_nonzero calls, without a look at what else it may mean, which costs as much again
     from numpy._core.multiarray import count_nonzero

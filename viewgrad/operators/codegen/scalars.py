@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...views.scalar_nodes import DIFFERENCE, NEGATIVE, OVER_SELF, PRODUCT, QUOTIENT, SUM, TIMES_RESULT
 from ..language.declaration import Operator
-from ..scalar_nodes import form_of
 from .node_writer import backward_name, edge_slots, needs_input_specs
 
-__all__ = ["EXPRESSIONS", "scalar_path"]
+__all__ = ["EXPRESSIONS", "form_of", "scalar_path"]
 
 # What a ufunc gives for numbers of type float64, in terms of `n0` and `n1`.
 EXPRESSIONS: Final[dict[Any, str]] = {
@@ -35,6 +35,29 @@ EXPRESSIONS: Final[dict[Any, str]] = {
     np.negative: "-n0",
     np.square: "n0 * n0",
 }
+
+
+# The formulas of rows. Those that flow are 0 wherever the gradient is: Note [Where nothing flows].
+FORMS: Final[dict[tuple[str, ...], int]] = {
+    ("grad", "grad"): SUM,
+    ("grad", "-grad"): DIFFERENCE,
+    ("grad * conj(other)", "grad * conj(self)"): PRODUCT,
+    ("flowing(grad / conj(other), grad)", "flowing(-grad * conj(result / other), grad)"): QUOTIENT,
+    ("-grad",): NEGATIVE,
+    ("flowing(grad * conj(result), grad)",): TIMES_RESULT,
+    ("flowing(grad / conj(self), grad)",): OVER_SELF,
+}
+
+
+def form_of(operator: Operator) -> int | None:
+    """The form of the formulas of an elementwise operator, where it is one that the engine knows."""
+    formulas = operator.formulas
+    names = tuple(argument.name for argument in operator.signature.tensors)
+    if names != ("self", "other")[: len(names)] or tuple(formula.inputs for formula in formulas) != tuple(
+        (name,) for name in names
+    ):
+        return None
+    return FORMS.get(tuple(formula.text.strip() for formula in formulas))
 
 
 def scalar_path(operator: Operator) -> list[str]:

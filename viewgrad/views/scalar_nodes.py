@@ -1,0 +1,309 @@
+"""The nodes of arithmetic on scalars: one class for all operators on one number, and one for all on two.
+
+A backward pass over scalars costs what the interpreter costs. Where objects of one class come along, the interpreter
+knows where in them a slot lies. With a class for each operator it looks the slot up, which takes five times as long. So
+the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two classes. What they have to do is said by the
+*form* of their formulas, which the engine knows: see `autograd/scalar_run.py`. All else they have from the class of the
+operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
+
+Most scalars are intermediate results: nobody holds their nodes but that of the next operator. Where a graph is large,
+nodes of two scalars take such nodes in; see Note [Nodes that are taken in] there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from ..tensor.node import MANY, ONE, ONE_EDGE, AccumulateGrad, Edge, Node, OptionalEdge, new
+from ..tensor.ownership import ALONE_AS_EDGE, getrefcount
+from ..tensor.saved import RELEASED
+from .nodes import ElementBackward, Layout
+
+__all__ = [
+    "DIFFERENCE",
+    "NEGATED_OVER",
+    "NEGATED_TIMES",
+    "NEGATIVE",
+    "OVER_SELF",
+    "PRODUCT",
+    "QUOTIENT",
+    "SUM",
+    "TIMES_RESULT",
+    "ScalarNode",
+    "ScalarOfOne",
+    "ScalarOfTwo",
+    "ScalarRule",
+    "take_in",
+]
+
+SUM: Final = 0
+DIFFERENCE: Final = 1
+PRODUCT: Final = 2
+QUOTIENT: Final = 3
+NEGATIVE: Final = 4
+TIMES_RESULT: Final = 5
+OVER_SELF: Final = 6
+# Of two operators on one number each, one after the other: a product or quotient, with the other sign.
+NEGATED_TIMES: Final = 7
+NEGATED_OVER: Final = 8
+
+MANY_NODES: Final = 24  # from where on the rest of a formula stays as it was recorded
+
+# The forms of two operators, the outer one first.
+JOINED: Final[dict[tuple[int, int], int]] = {
+    (NEGATIVE, TIMES_RESULT): NEGATED_TIMES,
+    (TIMES_RESULT, NEGATIVE): NEGATED_TIMES,
+    (NEGATIVE, OVER_SELF): NEGATED_OVER,
+    (OVER_SELF, NEGATIVE): NEGATED_OVER,
+}
+
+
+@attrs.define(eq=False)
+class ScalarRule:
+    """What all nodes of one operator on scalars have in common.
+
+    Arguments:
+        form: the form of its formulas.
+        node_class: the class of its nodes on arrays, which has the formulas.
+        steps: the rules of two operators, the outer one first, where this is what both together do.
+        joined: this one joined to rules that come before it, None for those that it cannot be joined to.
+    """
+
+    form: int
+    node_class: Any
+    steps: tuple[ScalarRule, ...] = ()
+    joined: dict[ScalarRule, ScalarRule | None] = attrs.Factory(dict)
+
+    def after(self, inner: ScalarRule) -> ScalarRule | None:
+        """The rule of this operator applied to the result of another one; None where no form says what both do."""
+        form = JOINED.get((self.form, inner.form))
+        found = None if form is None else ScalarRule(form, self.node_class, (self, inner))
+        return self.joined.setdefault(inner, found)
+
+
+class ScalarNode(Node):
+    """The node of an operator on scalars of type float64."""
+
+    __slots__ = ()
+
+    rule: ScalarRule
+    input_specs: ClassVar[None] = None  # nothing was broadcast or cast
+
+    def name(self) -> str:
+        """The name of the step, that of the operator."""
+        name: str = self.rule.node_class.__name__
+        return name
+
+    @property
+    def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What it may have saved."""
+        names: tuple[str, ...] = self.rule.node_class.saved_names
+        return names
+
+    def apply(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """The gradients of the inputs, by the formulas."""
+        self._convert()
+        return self.rule.node_class.apply(self, grad, edges)
+
+    def consume(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """`apply`, after which the saved values are released."""
+        self._convert()
+        return self.rule.node_class.consume(self, grad, edges)
+
+    def apply_recorded(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """`apply` from tensors, recorded."""
+        self._convert()
+        return self.rule.node_class.apply_recorded(self, grad, edges)
+
+    def kept(self) -> list[tuple[str, Any]]:
+        """The saved values, each with a name."""
+        self._convert()
+        return super().kept()
+
+    def _convert(self) -> None:
+        """Make NumPy's numbers, which formulas are for, of Python's own."""
+        for name in self.saved_names:
+            if type(getattr(self, f"saved_{name}")) is float:
+                setattr(self, f"saved_{name}", np.float64(getattr(self, f"saved_{name}")))
+
+    def release(self) -> None:
+        """Let go of the saved values."""
+        self.rule.node_class.release(self)
+
+
+class ScalarOfOne(ScalarNode):
+    """The node of an operator on one scalar."""
+
+    __slots__ = ("edge", "rule", "saved_result", "saved_self")
+
+    edge: OptionalEdge
+
+    kind: ClassVar[int] = ONE
+    edges = ONE_EDGE
+
+
+# What a node has in the place of an edge to nodes that it has taken in: where these lead to; their rule, None for a
+# read alone; the number that one of them has saved; and the index and the layout of a read, None where there is none.
+Taken = tuple[OptionalEdge, "ScalarRule | None", Any, Any, "Layout | None"]
+
+
+class ScalarOfTwo(ScalarNode):
+    """The node of an operator on two scalars. `Taken`, a tuple, stands for an edge to nodes that it has taken in."""
+
+    __slots__ = ("edge0", "edge1", "rule", "saved_other", "saved_result", "saved_self")
+
+    kind: ClassVar[int] = MANY
+
+    edge0: OptionalEdge | Taken
+    edge1: OptionalEdge | Taken
+
+    @property
+    def edges(self) -> tuple[OptionalEdge, ...]:  # type: ignore[override]
+        """The edges, to nodes as they were recorded: those that were taken in are made anew."""
+        # All of them are newer than what they lead to, and older than this one.
+        edge = self.edge0
+        if type(edge) is tuple:
+            edge = self.edge0 = _given_back(edge, self.sequence_nr - 0.5)
+        other = self.edge1
+        if type(other) is tuple:
+            other = self.edge1 = _given_back(other, self.sequence_nr)
+        return edge, other  # type: ignore[return-value]
+
+    @property
+    def ends(self) -> tuple[OptionalEdge, ...]:
+        """The edges past what was taken in, which lead to the same leaves."""
+        edge = self.edge0
+        other = self.edge1
+        return (
+            edge[0] if type(edge) is tuple else edge,  # type: ignore[return-value]
+            other[0] if type(other) is tuple else other,
+        )
+
+
+def read_node(edge: Any, index: Any, layout: Layout, position: float) -> ElementBackward:
+    """The node of a read of one element that was taken in, made anew."""
+    node: ElementBackward = new(ElementBackward)
+    node.edge = edge
+    node.index = index
+    node.layout = layout
+    node.hooks = None
+    node.sequence_nr = position  # type: ignore[assignment]
+    return node
+
+
+def _given_back(taken: Taken, end: float) -> Node | Edge | None:
+    """The nodes that were taken in, made anew, with places in the order of creation before `end`.
+
+    The last of them is always given the same place, and so on: those that were given back before keep theirs.
+    """
+    edge, via, number, index, layout = taken
+    steps = () if via is None else via.steps or (via,)
+    position = end - 0.125 * len(steps)
+    if layout is not None:
+        edge = read_node(edge, index, layout, position - 0.125)
+    for rule in reversed(steps):
+        node: Any = new(ScalarOfOne)
+        node.edge = edge
+        node.rule = rule
+        node.hooks = None
+        node.sequence_nr = position
+        node.saved_self = node.saved_result = number
+        position += 0.125
+        edge = node
+    return edge
+
+
+def take_in(node: Any, since: int) -> None:
+    """Let the nodes that a formula was recorded by take one another in.
+
+    Arguments:
+        node: that of the result; an edge to one of several outputs is left as it is.
+        since: nodes that are no newer than this number have been looked at before.
+    """
+    waiting = [node]
+    for node in waiting:
+        kind = type(node)
+        if kind is ScalarOfTwo:
+            if node.hooks is None:
+                _take_in_operands(node)
+            ends = node.ends
+        elif kind is ScalarOfOne:
+            ends = (node.edge,)
+        else:
+            continue
+        if len(waiting) < MANY_NODES:
+            waiting += [edge for edge in ends if edge is not None and edge.sequence_nr > since]
+
+
+def _take_in_operands(node: Any) -> None:
+    """Let a node of two scalars take in the nodes that nobody else holds: those of operators on one number, and reads.
+
+    Holders are counted once more just before, since another thread may have asked for `edges` in between.
+    """
+    own = first = node.sequence_nr
+    held = node.edge1
+    if (type(held) is ScalarOfOne or type(held) is ElementBackward) and getrefcount(held) <= ALONE_AS_EDGE:
+        taken, position = _beyond(held, own)
+        if taken is not None and getrefcount(held) <= ALONE_AS_EDGE:
+            node.edge1 = taken
+            first = position
+    elif held is not None:
+        first = 0
+    held = node.edge0
+    if (type(held) is ScalarOfOne or type(held) is ElementBackward) and getrefcount(held) <= ALONE_AS_EDGE:
+        taken, position = _beyond(held, own if held.sequence_nr == own - 1 else first)
+        if taken is not None and getrefcount(held) <= ALONE_AS_EDGE:
+            node.edge0 = taken
+
+
+def _beyond(node: Any, following: int) -> tuple[Taken | None, int]:
+    """What takes the place of a node and of those behind it, None where it has to stay; and the number of the oldest.
+
+    In a run a read has to come after the writes that followed it. So it is taken in only where nothing was recorded
+    between it and the number `following`. Of a leaf, which has one gradient, all reads are taken in.
+    """
+    if node.hooks is not None:
+        return None, 0
+    position = node.sequence_nr
+    if position != following - 1:
+        following = 0
+    if type(node) is ElementBackward:
+        if following or type(node.edge) is AccumulateGrad:
+            return (node.edge, None, None, node.index, node.layout), position if following else 0
+        return None, 0
+    via = node.rule
+    number = _number(node)
+    if number is RELEASED:
+        return None, 0
+    edge = node.edge
+    if type(edge) is ScalarOfOne and edge.hooks is None and getrefcount(edge) <= ALONE_AS_EDGE:
+        joined = via.joined
+        inner = edge.rule
+        both = joined[inner] if inner in joined else via.after(inner)
+        if both is not None:
+            if number is None:
+                number = _number(edge)
+                if number is RELEASED:
+                    return None, 0
+            via = both
+            position -= 1
+            if edge.sequence_nr != position:
+                following = 0
+            edge = edge.edge
+    if type(edge) is ElementBackward and edge.hooks is None and getrefcount(edge) <= ALONE_AS_EDGE:
+        if edge.sequence_nr != position - 1:
+            following = 0
+        if following or type(edge.edge) is AccumulateGrad:
+            return (edge.edge, via, number, edge.index, edge.layout), position - 1 if following else 0
+    return (edge, via, number, None, None), position if following else 0
+
+
+def _number(node: Any) -> Any:
+    """The number that the node of an operator on one number has saved; None where that is a change of sign."""
+    form = node.rule.form
+    if form == NEGATIVE:
+        return None
+    return node.saved_result if form == TIMES_RESULT else node.saved_self
