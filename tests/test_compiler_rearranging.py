@@ -112,3 +112,33 @@ def test_elements_gathered_at_places_that_move_on(executor):
         assert value.item() == pytest.approx(wanted.item())
         np.testing.assert_allclose(vg.autograd.grad(value, x)[0].numpy(), vg.autograd.grad(wanted, x)[0].numpy())
     assert value.grad_fn.name() == "CompiledBackward", compiled.explain()
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_loops_over_observations_are_found_each(executor):
+    def f(start, moves, emits, seen):
+        alpha, scale = start * emits[:, seen[0]], 0.0
+        for t in range(1, len(seen)):
+            alpha = (alpha @ moves) * emits[:, seen[t]]
+            scale = scale + np.log(alpha.sum())
+            alpha = alpha / alpha.sum()
+        beta = vg.ones(len(start))
+        for t in range(len(seen) - 1, 0, -1):
+            beta = moves @ (emits[:, seen[t]] * beta)
+            beta[seen[t] % 3] = 1.0
+        return scale + (alpha * beta).sum()
+
+    compiled = vg.compile(f, executor=executor)
+    rng, seen = np.random.default_rng(0), np.random.default_rng(1).integers(0, 4, 30)
+    for _ in range(4):
+        given = [rng.random(3), rng.random((3, 3)), rng.random((3, 4))]
+        results = []
+        for function in (compiled, f):
+            leaves = [vg.Tensor(array, requires_grad=True) for array in given]
+            value = function(*leaves, seen)
+            results.append([value.detach(), *vg.autograd.grad(value, leaves)])
+        for found, wanted in zip(*results, strict=True):
+            np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-9)
+    told = compiled.explain()
+    assert told.count("28 times, with places from tables") == 2 and compiled.entries[0].program is not None, told
+    assert sum(1 for _ in steps_of(compiled.entries[0].program.program.block)) < 80, told

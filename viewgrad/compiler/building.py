@@ -39,6 +39,7 @@ from .stream import Stream
 __all__ = ["build", "out_sizes"]
 
 MOST_SPILLED: Final = 40
+UNROLLED: Final = 200  # terms; so many may stay without a loop
 
 
 class SpillError(NotCompiledError):
@@ -56,18 +57,41 @@ class SpillError(NotCompiledError):
 def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     """The program of a stream of instructions.
 
+    Where loops of iterations that are not all alike need values to go through memory, a short program goes without
+    such loops.
+
     Arguments:
         lower: makes the stream, with the values of some places in memory; each has as much room as the largest.
     """
+    stream = lower({})
+    try:
+        return stream, Builder(stream).program()
+    except SpillError:
+        pass
+    plain: tuple[Stream, Program] | None = None
+    failure: NotCompiledError | None = None
+    for choices in (False, True):
+        try:
+            found = _built(lower, choices)
+        except NotCompiledError as error:
+            failure = failure or error
+            continue
+        if choices or found[0].roller.taken <= UNROLLED or len(found[0].roller.terms) <= UNROLLED:
+            return found
+        plain = found
+    if plain is None:
+        assert failure is not None
+        raise failure
+    return plain
+
+
+def _built(lower: Callable[[dict[Any, int]], Stream], choices: bool) -> tuple[Stream, Program]:
+    """The program, with as many values in memory as it needs."""
     spilled: dict[Any, int] = {}
     while True:
         stream = lower(spilled)
         try:
-            try:
-                return stream, Builder(stream).program()
-            except SpillError:
-                stream = lower(spilled)
-                return stream, Builder(stream, choices=False).program()
+            return stream, Builder(stream, choices=choices).program()
         except SpillError as error:
             if len(spilled) >= MOST_SPILLED or not error.keys - spilled.keys():
                 raise

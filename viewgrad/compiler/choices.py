@@ -21,6 +21,7 @@ __all__ = ["Choice", "program_size", "with_choices"]
 
 LONG: Final = 40  # terms; a shorter row is left as it is
 FEWEST: Final = 6  # iterations
+WORTH: Final = 0.6  # of the terms of a row: a choice that has more is not made
 DEEPEST: Final = 3  # loops within loops that are taken apart
 MOST_BODIES: Final = 24
 MOST_TERMS: Final = 1_000_000
@@ -60,10 +61,10 @@ def program_size(term: Term | Choice) -> int:
 
 
 def with_choices(terms: list[Term]) -> list[Term | Choice]:
-    """The terms, with the long irregular row among them as a choice, where that makes the program shorter."""
+    """The terms, with the long irregular rows among them as choices, where that makes the program shorter."""
     if size(terms) < LONG:
         return list(terms)
-    best: tuple[int, list[Term | Choice]] = (int(0.6 * size(terms)), list(terms))
+    best: tuple[int, list[Term | Choice]] = (size(terms), list(terms))
     rows: list[Term] | None = list(terms)
     for _ in range(DEEPEST):
         before, rows = rows, taken_apart(rows) if rows is not None else None
@@ -101,9 +102,17 @@ def _with_choice(rows: list[Term]) -> tuple[int, list[Term | Choice]] | None:
         members[number].append(start)
         kinds.append(number)
     made = [_body(rows, starts, len(signature)) for signature, starts in zip(bodies, members)]
-    made_terms: list[Term | Choice] = [*rows[: places[0]], Choice(np.array(kinds), made), *rows[end:]]
-    total = size(rows[: places[0]]) + size(rows[end:]) + sum(size(body.terms) for body in made)
-    return total, made_terms
+    inner = sum(size(body.terms) for body in made)
+    if inner >= WORTH * size(rows[places[0] : end]):
+        return None
+    before, after = [_with_choices_of(part) for part in (rows[: places[0]], rows[end:])]
+    return before[0] + inner + after[0], [*before[1], Choice(np.array(kinds), made), *after[1]]
+
+
+def _with_choices_of(rows: list[Term]) -> tuple[int, list[Term | Choice]]:
+    """What comes before a choice, or after it, with its own."""
+    found = _with_choice(rows) if size(rows) >= LONG else None
+    return (size(rows), list(rows)) if found is None else found
 
 
 def _cut(structures: list[int], header: int) -> tuple[int, list[int], int] | None:

@@ -184,7 +184,12 @@ class Lowering:
         (pattern,) = node.attributes
         places = self._places(self.type_of(value).shape, pattern)
         memory = self.memory(value)
-        self.values[node.output] = self.stream.gather(memory.base, places, memory.offset, node.location)
+        strides = strides_of(places)
+        if strides is None:
+            self.values[node.output] = self.stream.gather(memory.base, places, memory.offset, node.location)
+        else:
+            start = memory.offset + int(places.flat[0])
+            self.values[node.output] = self.stream.read(memory.base, places.shape, strides, start, node.location)
 
     def _index_put(self, node: Node) -> None:
         target, value = node.inputs[:2]
@@ -199,7 +204,12 @@ class Lowering:
         memory = self.memory(target)
         given: Any = float(source.value) if isinstance(source, Number) else source
         labels = () if isinstance(source, Number) else broadcast_labels(source.shape, places.shape)
-        self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location)
+        strides = strides_of(places)
+        if strides is None:
+            self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location)
+        else:
+            start = memory.offset + int(places.flat[0])
+            self.stream.write(memory.base, places.shape, strides, start, given, labels, node.location)
         self.remember(node.output, memory)
 
     def _places(self, shape: Shape, pattern: Any, numbers: Any = None) -> np.ndarray[Any, Any]:
@@ -482,6 +492,17 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "detach": Lowering._detach,
 }
 _COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING
+
+
+def strides_of(places: np.ndarray[Any, Any]) -> Shape | None:
+    """The strides of the window that some places are, none of which is there twice; None where they are no window."""
+    if not places.size:
+        return None
+    strides = tuple([
+        int(places.take(1, axis).flat[0] - places.flat[0]) if n > 1 else 0 for axis, n in enumerate(places.shape)
+    ])
+    window = places.flat[0] + sum(np.ix_(*[np.arange(n) * step for n, step in zip(places.shape, strides)]))
+    return strides if np.array_equal(window, places) and np.unique(places).size == places.size else None
 
 
 def _without_lists(option: Any) -> Any:

@@ -68,6 +68,11 @@ def _loops(program: Program, block: Block, indent: str) -> list[str]:
             if straight:
                 lines.append(f"{indent}{straight} operations")
                 straight = 0
+            if len(item.bodies) == 1:
+                (body,) = item.bodies
+                lines.append(f"{indent}{len(item.kinds)} times, with places from tables, {_lines(program, body)}:")
+                lines += _loops(program, body, indent + "  ")
+                continue
             lines.append(f"{indent}{len(item.kinds)} times, one of {len(item.bodies)} bodies:")
             for number, body in enumerate(item.bodies):
                 lines.append(f"{indent}  {int((item.kinds == number).sum())} times, {_lines(program, body)}:")
