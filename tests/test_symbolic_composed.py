@@ -36,6 +36,7 @@ FUNCTIONS = {
     "an argument without history": (lambda x: special.eval_sh_jacobi(3, 2.5, 1.5, x), UNIT),
     "a function without derivative": (lambda x: vnp.gcd(vnp.array([4, 6, 9, 2]), 6) * x, X),
     "Python's functions": (lambda x: math.sqrt(x[0]) * math.log(x[1]) + math.modf(x[2] * 3)[0] * math.exp(x[3]), X),
+    "arrays made of NumPy's names": (lambda x: x @ vnp.eye(4) * vnp.arange(4) + vnp.array([1.0, 2, 3, 4]), X),
     "Wiener filter": (lambda x: signal.wiener(x, 3), X),
     "ranks": (lambda x: x * stats.rankdata(x), X),
     "distances": (lambda x: x * ndimage.distance_transform_edt(x > 1), X),
@@ -59,6 +60,12 @@ def test_a_function_that_is_given_a_function_is_refused():
     a = vg.Tensor(2.0)
     with pytest.raises(TraceError):
         trace(lambda a: optimize.root(lambda x: x**2 - a, np.ones(1)).x, a)
+
+
+def test_samples_are_refused():
+    generator = vnp.random.default_rng(0)
+    with pytest.raises(TraceError, match=r"a sample of numpy\.random\.normal"):
+        trace(lambda x: x * generator.normal(size=2), vg.ones(2))
 
 
 def test_second_derivatives_of_a_step():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.observers import observed
 from ..tensor.tensor import Tensor
 from .functions import lost
 from .values import as_argument, as_tensors, carries_history, plain_values
@@ -58,6 +59,9 @@ def sampler(draw: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @functools.wraps(draw, updated=())
     def sample(*args: Any, **kwargs: Any) -> Any:
+        observer = observed()
+        if observer is not None:
+            observer.refuse(f"a sample of numpy.random.{name}")  # a record would hold it fixed
         if name in SPECIAL:
             return SPECIAL[name](draw, *args, **kwargs)
         if not carries_history(args) and not carries_history(kwargs):

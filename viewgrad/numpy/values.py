@@ -9,7 +9,7 @@ import numpy as np
 from ..tensor.creation import from_numpy, holds_tensor, joined
 from ..tensor.modes import TRACE, current_mode
 from ..tensor.observers import array_of
-from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
+from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent
 
 __all__ = ["NESTED", "as_argument", "as_tensors", "carries_history", "plain_values"]
 
@@ -49,7 +49,7 @@ def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
         if value.dtype.kind not in "biufc" or not value.dtype.isnative:
             return value
         if value.base is None and not any(value is argument for argument in given):
-            return from_array(value)
+            return from_new_array(value)
         return from_numpy(value)
     if isinstance(value, NESTED):
         return _rebuilt(value, [as_tensors(item, given) for item in value])
