@@ -203,3 +203,11 @@ def test_slopes_at_the_ends_of_a_domain_are_infinite_with_the_sign_of_those_near
         x = vg.Tensor(np.array(points, dtype), requires_grad=True)
         (gradient,) = vg.autograd.grad(getattr(vg, name)(x).sum(), x)
         assert gradient.tolist() == [slope] * len(points)
+
+
+def test_determinants_of_matrices_with_infinities():
+    """LAPACK's search for singular values never ended for the first of them."""
+    first = [[INF, 0.8, 1.2], [0.5, 1.4, 1.0], [INF, -INF, 0.8]]
+    x = vg.Tensor([first, np.eye(3), np.zeros((3, 3))], requires_grad=True)
+    gradient = vg.autograd.grad(vg.linalg.det(x), x, [vg.ones(3)])[0].numpy()
+    np.testing.assert_array_equal(gradient, [np.full((3, 3), np.nan), np.eye(3), np.zeros((3, 3))])

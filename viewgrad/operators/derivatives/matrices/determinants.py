@@ -11,6 +11,7 @@ differentiation" (2008); F. Gantmacher, "The theory of matrices" (1959) for the 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -45,8 +46,13 @@ def cofactors(a: Any, determinant: Any) -> Any:
 
 
 def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
-    """The singular value decompositions, and the determinants of the product of the vectors."""
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    """The singular value decompositions, and the determinants of the product of the vectors.
+
+    Of matrices with infinities or NaN the values are NaN: LAPACK's search for them may never end.
+    """
+    finite = np.isfinite(a).all(axis=(-2, -1))
+    u, s, vh = np.linalg.svd(np.where(finite[..., None, None], a, 0), full_matrices=False)
+    s = np.where(finite[..., None], s, math.nan)
     return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
 
 
