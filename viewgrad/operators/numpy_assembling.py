@@ -128,7 +128,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = x.size if N is None else int(N)
     powers = concatenate([np.ones_like(x)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
     powers = powers[:, :count]
-    return powers if increasing else powers[:, ::-1]
+    return (powers if increasing else powers[:, ::-1]).contiguous()  # laid out as NumPy's, of which ravel() is a view
 
 
 # -- choosing ----------------------------------------------------------------------------------------------------------
