@@ -410,3 +410,35 @@ def test_a_result_that_was_detached_from_its_views():
         assert [each.requires_grad for each in (y, turned, row)] == [False, True, False]
         assert np.shares_memory(y.numpy(), turned.detach().numpy())
     assert "detached" in compiled.explain()
+
+
+@pytest.mark.parametrize("executor", ["python", "numba"])
+def test_what_an_array_was_before_a_write_is_used_again(executor):
+    pytest.importorskip("numba" if executor == "numba" else "numpy")
+
+    def f(x, flags):
+        total, seen = 0.0, x * 1.0
+        for k in range(4):  # one constant, written to in each iteration
+            q = vg.eye(3)
+            for i in range(2):
+                q[i] = q[i] * x[i] + q[i + 1] * x[k % 3]
+                q[:, 0] = q[:, 1] * 0.5 + seen
+                seen = seen + q[1]
+            chosen = vg.Tensor([True, False, True])
+            chosen[k % 3] = flags[0]
+            total = total + (q * q).sum() + np.where(chosen, seen, 0.0).sum()
+        return total
+
+    compiled = vg.compile(f, executor=executor)
+    for k in range(4):
+        results = []
+        for function in (compiled, f):
+            x = vg.Tensor(np.array([0.3, 0.5, 0.2]) + 0.1 * k, requires_grad=True)
+            value = function(x, np.array([False]))
+            (first,) = vg.autograd.grad(value, x, create_graph=True)
+            (plain,) = vg.autograd.grad(function(x, np.array([False])), x)
+            (second,) = vg.autograd.grad((first * first).sum(), x)
+            results.append([each.detach().numpy() for each in (value, first, plain, second)])
+        for found, wanted in zip(*results, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-10)
+    assert compiled(x, np.array([False])).grad_fn.name() == "CompiledBackward", compiled.explain()

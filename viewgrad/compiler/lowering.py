@@ -24,7 +24,7 @@ from .calls import Operation
 from .composites import COMPOSITES, broadcast_labels, options_of
 from .expressions import BITWISE, FORWARD, LOGICAL, MORE, OF_BOOLS
 from .rearranging import REARRANGING
-from .replay import index_of
+from .replay import index_of, outlived
 from .small_matrices import SMALL_MATRICES
 from .stream import Named, Result, Stream
 from .windows import completed_windows
@@ -92,6 +92,7 @@ class Lowering:
         self.windows = completed_windows(graph)
         self.differing: set[Any] = set()  # the arenas whose parts differ in size
         self.reserves = reserves  # by arena: the size of its largest part
+        self.outlived = outlived(graph)  # the values that are used after a write over them
 
     def run(self) -> Stream:
         for number, value in enumerate(self.graph.inputs):
@@ -162,9 +163,9 @@ class Lowering:
         if window.dtype is not None:
             raise self._refused("parts of complex numbers are not compiled")
         source = self._operand(value)
-        memory = self.memory(target)
         if self.type_of(target).dtype not in DTYPES:
             raise self._refused("a write to integers is not compiled")
+        memory = self._written(target)
         if self.type_of(target).dtype != self.type_of(value).dtype and not isinstance(source, Number):
             raise self._refused("a write that changes the dtype is not compiled")
         given: Any = source
@@ -201,7 +202,7 @@ class Lowering:
         if np.unique(places).size < places.size:
             raise self._refused("a write to one place twice is not compiled")
         source = self._operand(value)
-        memory = self.memory(target)
+        memory = self._written(target)
         given: Any = float(source.value) if isinstance(source, Number) else source
         labels = () if isinstance(source, Number) else broadcast_labels(source.shape, places.shape)
         strides = strides_of(places)
@@ -389,6 +390,21 @@ class Lowering:
         memory = Memory(base, offset)
         self.remember(value, memory)
         return memory
+
+    def _written(self, target: Value) -> Memory:
+        """The memory of a value that is written over: a copy of it, where the value is used again."""
+        memory = self.memory(target)
+        if target not in self.outlived:
+            return memory
+        assert self.node is not None
+        kind, location = self.type_of(target), self.node.location
+        strides, labels = row_strides(kind.shape), tuple(range(len(kind.shape)))
+        key = ("copied", location, kind.dtype)
+        base = self.arena(key, kind.dtype, 0.0)
+        copy = Memory(base, self._part(key, base, math.prod(kind.shape)))
+        whole = self.stream.read(memory.base, kind.shape, strides, memory.offset, location)
+        self.stream.write(copy.base, kind.shape, strides, copy.offset, whole, labels, location)
+        return copy
 
     def remember(self, value: Value, memory: Memory) -> None:
         """From now on the memory holds a value."""

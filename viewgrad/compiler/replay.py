@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
@@ -14,14 +14,16 @@ from ..symbolic.types import TensorType, Window
 from ..tensor.creation import full
 from ..tensor.tensor import Tensor
 
-__all__ = ["replayed"]
+__all__ = ["index_of", "outlived", "replayed"]
+
+WRITING: Final = frozenset({"write", "put_at", "overwrite"})
 
 
 def replayed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
     """The outputs of a graph, recorded as any computation.
 
     Arguments:
-        graph: the graph, of which no value is used after it was overwritten.
+        graph: the graph.
         inputs: a tensor for each of its inputs; they are not written to.
     """
     return _Replay(graph, inputs).run()
@@ -31,6 +33,7 @@ class _Replay:
     def __init__(self, graph: Graph, inputs: Sequence[Tensor]) -> None:
         self.graph = graph
         self.values: dict[Value, Tensor] = dict(zip(graph.inputs, inputs, strict=True))
+        self.outlived = outlived(graph)
         self.buffers: dict[Value, Tensor] = {}  # of values whose memory is looked at: all of it, flat
 
     def run(self) -> list[Tensor]:
@@ -49,14 +52,14 @@ class _Replay:
             base, value = node.inputs
             assert base is not None and value is not None
             given = self._value(value)
-            buffer = self._buffer(base)
+            buffer = self._written(base)
             window_of(buffer.detach(), node.attributes).copy_(given.detach())
             self.buffers[node.output] = buffer
         elif kind == "write":
             base, value = node.inputs
             assert base is not None and value is not None
             given = self._value(value)
-            buffer = self._buffer(base)
+            buffer = self._written(base)
             window_of(buffer, node.attributes).copy_(given)
             self.buffers[node.output] = buffer
         elif kind == "gather_at":
@@ -66,7 +69,7 @@ class _Replay:
             base, value = node.inputs
             assert base is not None and value is not None
             given = self._value(value)
-            buffer = self._buffer(base)
+            buffer = self._written(base)
             window, pattern = node.attributes
             window_of(buffer, window)[index_of(pattern)] = given
             self.buffers[node.output] = buffer
@@ -108,6 +111,24 @@ class _Replay:
         if buffer is None:
             buffer = self.buffers[value] = self.values[value].reshape(-1).clone()
         return buffer
+
+    def _written(self, value: Value) -> Tensor:
+        """The memory of a value that is written over: a copy of it, where the value is used again."""
+        buffer = self._buffer(value)
+        return buffer.clone() if value in self.outlived else buffer
+
+
+def outlived(graph: Graph) -> set[Value]:
+    """The values that are used again after a write over them."""
+    written: set[Value] = set()
+    found: set[Value] = set()
+    for node in graph.block:
+        for value in node.inputs:
+            if value in written:
+                found.add(value)
+        if node.kind in WRITING and node.inputs[0] is not None:
+            written.add(node.inputs[0])
+    return found | written.intersection(value for value in graph.outputs if value is not None)
 
 
 def index_of(pattern: Any) -> tuple[Any, ...]:
