@@ -1,11 +1,19 @@
 """What is refused says the way out that keeps the gradient."""
 
+import copy
+import decimal
 import functools
 import io
+import json
+import math
+import pickle
+import statistics
+import struct
 import warnings
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -29,6 +37,89 @@ REFUSED = {
     "joined by r_": (lambda x: np.r_[x, x], r"stack\(\) or concatenate\(\)"),
     "an array of tensors": (lambda x: np.array([x[0], x[1]]), r"stack\(\) or concatenate\(\)"),
 }
+
+
+def _as_assigned(x):
+    array = np.zeros(2)
+    array[:] = x
+
+
+def _as_assigned_number(x):
+    array = np.zeros(2)
+    array[0] = x[0]
+
+
+def _as_added(x):
+    array = np.zeros(2)
+    array += x
+
+
+def _as_filled(x):
+    np.zeros(2).fill(x[0])
+
+
+def _as_field(x):
+    records = np.zeros(2, [("a", float)])
+    records["a"] = x
+
+
+# Each way that a tensor leaves for where no gradient flows: an error, or a warning, that names what keeps it.
+LEAVES = {
+    "an array written to": (_as_assigned, AutogradError, r"array\[:\] = x.* zeros\(\)"),
+    "a number of an array": (_as_assigned_number, LostHistoryWarning, r"zeros\(\), empty\(\) or array\(\) of viewgrad"),
+    "a sum in place": (_as_added, TypeError, r"plain array, which has no history"),
+    "fill": (_as_filled, LostHistoryWarning, r"zeros\(\), empty\(\)"),
+    "a field": (_as_field, AutogradError, r"zeros\(\), empty\(\)"),
+    "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "make that a tensor first"),
+    "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "out= takes a Tensor"),
+    "np.put": (lambda x: np.put(np.zeros(2), [0], x), AutogradError, "np.put"),
+    "np.asarray": (lambda x: np.asarray(x), AutogradError, r"array\(\), stack\(\)"),
+    "np.float64": (lambda x: np.float64(x), AutogradError, r"np.float64\(x\)"),
+    "dtype.type": (lambda x: x.dtype.type(x), AutogradError, r"cast a tensor by astype\(\)"),
+    "np.fromiter": (lambda x: np.fromiter(x, float), LostHistoryWarning, r"array\(\) or stack\(\) of viewgrad"),
+    "np.vectorize": (lambda x: np.vectorize(lambda v: v)(x), AutogradError, "viewgrad.numpy"),
+    "np.frompyfunc": (lambda x: np.frompyfunc(abs, 1, 1)(x), UnknownFunctionError, "compose it"),
+    "structured": (lambda x: np.array([(x[0],)], [("a", float)]), LostHistoryWarning, r"array\(\) or stack\(\)"),
+    "np.rec": (lambda x: np.rec.fromarrays([x]), AutogradError, "viewgrad.numpy"),
+    "np.matrix": (lambda x: np.matrix([x]), AutogradError, r"numpy.matrix is no tensor|stack\(\)"),
+    "np.ma": (lambda x: np.ma.array(x), AutogradError, "viewgrad.numpy"),
+    "np.arange": (lambda x: np.arange(x[1]), AutogradError, "viewgrad.numpy"),
+    "np.random": (lambda x: np.random.default_rng(0).normal(x), AutogradError, "viewgrad.numpy"),
+    "np.packbits": (lambda x: np.packbits(x), UnknownFunctionError, "compose it"),
+    "np.save": (lambda x: np.save(io.BytesIO(), x), UnknownFunctionError, "keeps no history"),
+    "SciPy": (lambda x: scipy.linalg.expm(x[None].T * x), AutogradError, "function of viewgrad.scipy"),
+    "math": (lambda x: math.sin(x[0]), LostHistoryWarning, "use viewgrad.math"),
+    "statistics": (lambda x: statistics.mean(x), AutogradError, r"use np.mean\(\)"),
+    "float": (lambda x: float(x[0]), LostHistoryWarning, "use the tensor itself"),
+    "complex": (lambda x: complex(x[0]), LostHistoryWarning, "use the tensor itself"),
+    "item": (lambda x: x[0].item(), LostHistoryWarning, "use the tensor itself"),
+    "tolist": (lambda x: x.tolist(), LostHistoryWarning, r"list\(x\)"),
+    "struct": (lambda x: struct.pack("d", x[0]), LostHistoryWarning, "use the tensor itself"),
+    "bytes": (lambda x: bytes(x), LostHistoryWarning, "plain bytes"),
+    "dumps": (lambda x: x.dumps(), UnknownFunctionError, r"detach\(\)"),
+    "numpy": (lambda x: (x * 1.0).numpy(), AutogradError, r"detach\(\)"),
+    "pickle": (lambda x: pickle.dumps(x * 1.0), AutogradError, r"detach\(\)"),
+    "json": (lambda x: json.dumps(x[0]), TypeError, "not JSON serializable"),
+    "Decimal": (lambda x: decimal.Decimal(x[0]), TypeError, "Tensor to Decimal"),
+    "ctypes": (lambda x: x.ctypes, TypeError, r"detach\(\)"),
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_each_way_out_of_the_library_says_what_is_lost(name, x):
+    function, kind, message = LEAVES[name]
+    with pytest.warns(kind, match=message) if issubclass(kind, Warning) else pytest.raises(kind, match=message):
+        function(x)
+
+
+@pytest.mark.parametrize("use", [int, bool, str, "{:.2f}".format, lambda s: s < 2, round, copy.deepcopy])
+def test_what_loses_nothing_does_not_warn(use, x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use(x[0])
+    with warnings.catch_warnings(), pytest.raises(TypeError):
+        warnings.simplefilter("error")
+        float(x)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -411,6 +411,7 @@ def _install() -> None:
         "conj": _conj,
         "conjugate": _conj,
         "tobytes": _bytes,
+        "__bytes__": _bytes,
         "setflags": _no_flags,
         "setfield": _no_flags,
     }

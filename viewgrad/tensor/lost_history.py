@@ -8,6 +8,7 @@ that an array is an error.
 
 from __future__ import annotations
 
+import functools
 import linecache
 import re
 import sys
@@ -55,6 +56,15 @@ TRIED: Final = (
     (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
     (re.compile(r"\btype\s*\("), "cast a tensor by astype()"),
 )
+# Of a number: Python's own functions ask for it, and so do elements of plain arrays.
+NUMBERED: Final = (
+    (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
+    (
+        re.compile(r"\]\s*[-+*/]?=(?!=)|\.fill\s*\("),
+        "where it is written into a plain array, make that a tensor, by zeros(), empty() or array() of viewgrad.numpy",
+    ),
+    (re.compile(r"\b(fromiter|array)\s*\("), "join tensors by array() or stack() of viewgrad.numpy"),
+)
 
 
 def conversion_refused(what: str) -> str:
@@ -87,12 +97,21 @@ def is_drawn() -> bool:
 
 def warn_of_lost_number(by: str) -> None:
     """Warn, at the line of the caller's caller, of a plain number made of a tensor that has a history."""
+    frame = sys._getframe(3)
     warnings.warn(
-        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {KEEPING[by]}, or detach() first, which says "
-        "that no gradient is wanted",
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: "
+        f"{_way_out(by, frame.f_code.co_filename, frame.f_lineno)}, or detach() first, which says that no gradient is "
+        "wanted",
         LostHistoryWarning,
         stacklevel=4,
     )
+
+
+@functools.lru_cache(1024)
+def _way_out(by: str, file: str, number: int) -> str:
+    """What keeps the history in a line of a program that asks for a plain value."""
+    line = linecache.getline(file, number) if by == "float()" else ""
+    return next((said for pattern, said in NUMBERED if pattern.search(line)), KEEPING[by])
 
 
 def warn_of_missing_grad() -> None:

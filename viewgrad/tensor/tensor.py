@@ -386,8 +386,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     def item(self, *args: Any) -> Any:
         """The only element (or the one at the given index) as a Python number; warns where a history is lost."""
-        self._warn_of_lost_history("item()")
         value = self._array.item(*args)
+        self._warn_of_lost_history("item()")
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "item()", value if not args else self._array)
         return value
@@ -437,8 +437,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return value
 
     def __float__(self) -> float:
-        self._warn_of_lost_history("float()")
         value = float(self._array)
+        self._warn_of_lost_history("float()")
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "float()", value)
         return value
@@ -450,8 +450,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return value
 
     def __complex__(self) -> complex:
-        self._warn_of_lost_history("complex()")
         value = complex(self._array)
+        self._warn_of_lost_history("complex()")
         if current_mode() & TRACE:
             OBSERVER.get().left(self, "complex()", value)
         return value
