@@ -403,3 +403,45 @@ def test_leading_coefficients_that_are_zero_are_no_part_of_a_factor():
                 np.testing.assert_array_equal(ours.detach().numpy(), theirs)
     x = leaf([0.0, 1.5, 0.0])
     assert grad(np.polymul(x, [0.5, 2.0]).sum(), x)[0].tolist() == [0, 2.5, 2.5]
+
+
+LARGEST, SMALLEST = np.finfo(float).max, np.finfo(float).smallest_subnormal
+OF_NUMBERS = {
+    "frexp": np.frexp,
+    "modf": np.modf,
+    "ldexp up": lambda x: np.ldexp(x, 1024),
+    "ldexp down": lambda x: np.ldexp(x, -40),
+    "ldexp from the smallest": lambda x: np.ldexp(x, 2097),
+    "ldexp out of range": lambda x: (np.ldexp(x, 5000), np.ldexp(x, -5000)),
+    "divmod of a number": lambda x: np.divmod(7, x),
+    "divmod by a number": lambda x: np.divmod(x, 2.5),
+    "linspace to": lambda x: np.linspace(0, x, 3),
+    "linspace from": lambda x: np.linspace(x, np.float16(2.5), 4),
+    "logspace": lambda x: np.logspace(0, x, 3),
+    "geomspace": lambda x: np.geomspace(1, abs(x) + 1, 3),
+    "square": lambda x: x**2,
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.int8, np.bool_])
+def test_dtypes_and_extreme_values_of_scalars(name, dtype):
+    """Whole numbers become as long floats as NumPy's, Python's numbers are weak, and nothing overflows on the way."""
+    values = [1.5, -2.25, LARGEST, SMALLEST, 0.0, np.inf] if dtype is np.float64 else [3, 7, 0]
+    with np.errstate(all="ignore"):
+        for number in np.array(values).astype(dtype):
+            expected = OF_NUMBERS[name](number)
+            found = OF_NUMBERS[name](vg.Tensor([number])[0])
+            for one, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, expected))):
+                assert (one.dtype, one.shape) == (other.dtype, other.shape), number
+                np.testing.assert_allclose(one.numpy(), other, rtol=1e-2 if one.dtype == np.float16 else 1e-6)
+
+
+def test_spaced_numbers_end_where_they_are_told_to():
+    for stop in np.random.default_rng(0).normal(size=50):
+        x = leaf([0.1, stop])
+        for points in (np.linspace(x[0], x[1], 7), np.geomspace(x[0], x[1] * x[1] + 1.0, 7)[:-1]):
+            assert points[0].detach().item() == 0.1
+        last = np.linspace(x[0], x[1], 7)[-1]
+        assert last.detach().item() == stop
+        assert grad(last, x)[0].tolist() == [0.0, 1.0]

@@ -12,6 +12,8 @@ from . import OPERATORS
 from .derivatives.formulas import plain
 from .numpy_dispatch import converted, write_out
 from .numpy_functions import allclose, isclose
+from .numpy_ufuncs import as_floating, ldexp
+from .operands import operands
 
 __all__: list[str] = []
 
@@ -92,8 +94,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
 
 
 def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
-    first, second = converted(np.divmod, (first, second), **options)
-    first = as_operand(first)
+    first, second = operands(*converted(np.divmod, (first, second), **options))
     parts = first // second, first % second
     if out is None:
         return parts
@@ -105,9 +106,9 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
 
 def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
     """The mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
-    (x,) = converted(np.frexp, (as_operand(x),), **options)
+    (x,) = converted(np.frexp, (as_floating(x),), **options)
     _, exponents = np.frexp(plain(x))
-    mantissa = x * from_array(np.asarray(np.ldexp(1.0, -np.asarray(exponents)))).astype(x.dtype)
+    mantissa = ldexp(x, -exponents)
     parts = mantissa, from_array(np.asarray(exponents))
     if out is None:
         return parts

@@ -15,7 +15,7 @@ from .composites import composite
 from .derivatives.formulas import memory_order, plain
 from .numpy_dispatch import converted, register, require_tensor, write_out
 
-__all__ = ["float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "vecmat"]
+__all__ = ["as_floating", "float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "vecmat"]
 
 concatenate = OPERATORS["concatenate"].function
 
@@ -28,20 +28,30 @@ def float_power(self: Any, other: Any) -> Any:
     return base.astype(dtype) ** exponent.astype(dtype)
 
 
+def as_floating(value: Any) -> Any:
+    """A tensor of floating-point or complex numbers, as NumPy makes one of whole numbers for functions of such."""
+    tensor = as_operand(value)
+    return tensor if tensor.dtype.kind in "fc" else tensor.astype(np.result_type(tensor.dtype, np.float16))
+
+
 @composite(np.ldexp, method=False)
 def ldexp(self: Any, other: Any) -> Any:
     """The first times two to the power of the second."""
     base, exponent = as_operand(self), as_operand(other)
     if exponent.dtype.kind in "fc":  # which NumPy refuses
         return base * np.exp2(exponent)
-    return base * from_array(np.asarray(np.exp2(np.asarray(plain(exponent), dtype=float)))).astype(
-        np.result_type(base.dtype, np.float16)
-    )
+    base = as_floating(base)
+    # By powers none of which overflows: 0.5 times two to the power of 1024 is a number.
+    limit = 3 * (np.finfo(base.dtype).maxexp - 1)
+    whole = np.clip(plain(exponent), -limit, limit)
+    for part in (whole // 3, (whole + 1) // 3, (whole + 2) // 3):
+        base = base * from_array(np.asarray(np.exp2(part, dtype=float))).astype(base.dtype)
+    return base
 
 
 def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
     """The fractional and the integer part; the gradient goes to the fractional one."""
-    (x,) = converted(np.modf, (as_operand(x),), **options)
+    (x,) = converted(np.modf, (as_floating(x),), **options)
     whole = np.trunc(x)
     fraction = np.where(np.isinf(plain(x)), np.copysign(0.0, plain(x)), x - whole).astype(x.dtype, copy=False)
     if out is not None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ForeignTypeError
-from ..tensor.tensor import UFUNCS, Tensor, is_scalar
+from ..tensor.tensor import Tensor, is_scalar
 from . import OPERATORS
 from .codegen.compile import augmented, reflected, with_names
 from .numpy_dispatch import write_out
-from .operands import as_operand, operands
+from .operands import operands
 
 __all__: list[str] = []
 
@@ -94,7 +94,9 @@ NUMBERS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple)
 
 
 def _pow(self: Any, other: Any) -> Any:
-    return square(self) if type(other) is int and other == 2 else power(self, other)
+    if type(other) is int and other == 2 and type(self._array) is not np.bool_:  # which gives a whole number of 64 bits
+        return square(self)
+    return power(self, other)
 
 
 def _ipow(self: Any, other: Any) -> Any:
@@ -154,4 +156,3 @@ for _name, _function in {
     "where": _where,
 }.items():
     setattr(Tensor, _name, _function)
-UFUNCS[np.divmod, "__call__"] = lambda first, second: _divmod(as_operand(first), second)
