@@ -232,6 +232,8 @@ def check(call: DrawnCall) -> str:
         expected = call.expected()
         if expected is None or not all(isinstance(value, (np.ndarray, np.generic)) for value in expected):
             return "refused by NumPy"
+        if "fft" in call.text and not all(array.size for array in call.arrays.values()):
+            return "memory that NumPy has not set"
         leaves = leaves_of(call.arrays)
         try:
             found = call.run(leaves)
@@ -329,7 +331,7 @@ def difference(function, call, directions, step) -> float:
 
 
 def compare_with_double_precision(call, gradients, precision) -> str:
-    if "dtype" in call.options:
+    if "dtype" in call.options or "partition" in call.text:  # the order within parts is not told
         return "values"
     wide = {name: np.asarray(array, np.result_type(array, np.float64)) for name, array in call.arrays.items()}
     wide = {name: array.astype(complex if array.dtype.kind == "c" else float) for name, array in wide.items()}

@@ -1040,3 +1040,13 @@ def test_a_forward_formula_may_call_what_a_gradient_formula_may():
         x = forward_ad.make_dual(vg.Tensor([1.0, 2.0]), vg.Tensor([1.0, 1.0]))
         assert forward_ad.unpack_dual(scaled(x, vg.Tensor([3.0, 4.0]))).tangent.tolist() == [6.0, 8.0]
         assert forward_ad.unpack_dual(scaled(x, x)).tangent.tolist() == [4.0, 8.0]
+
+
+def test_values_with_more_axes_than_the_places_that_they_are_written_to():
+    def function(x):
+        y = x * 1.0
+        y[np.array([0, 0, 1])] = (x * 2.0)[None, :3]
+        return y
+
+    value, tangent = vg.func.jvp(function, (vg.Tensor([1.0, 2.0, 3.0]),), (vg.Tensor([1.0, 10.0, 100.0]),))
+    assert value.tolist() == [4.0, 6.0, 3.0] and tangent.tolist() == [20.0, 200.0, 100.0]

@@ -152,6 +152,7 @@ def write_tangents(tensor: Tensor, source: Tensor, index: Any = None, last: Any 
         with at_level(level.outer):
             tangent = tangent_of(source, level)
             if tangent is not None and last is not None:
+                tangent = tangent.reshape(tangent.shape[-last.ndim :])  # NumPy takes more axes of size 1 in front
                 tangent = tangent.broadcast_to(last.shape).reshape(-1)[last]
             overwrite_tangent(tensor, tangent, level, index=index)
 
