@@ -35,7 +35,8 @@ def called(compiled, number=2.0):
     ("seconds", "program", "call", "kinds", "uses"),
     [
         (1.0, 0.1, 0.1, [], [False, False, True, True, True]),
-        (1e-4, 1e-5, 2e-5, [Trial], [False, False, False, False, True]),
+        (1e-4, 1e-5, 2e-5, [], [False, False, True, True, True]),
+        (1e-4, 1e-5, 1.5e-4, [Trial], [False, False, False, False, True]),
         (1e-4, 1e-5, 3e-4, [Trial], [False] * 5),
         (1e-4, 3e-4, 3e-4, [], [False] * 5),
     ],

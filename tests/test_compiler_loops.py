@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
+import viewgrad as vg
 from viewgrad.compiler.loops import Roller, expanded, interned, size
 from viewgrad.errors import RecordTooLongError
 
@@ -95,3 +97,26 @@ def test_noise_stays_as_it_is_up_to_a_limit():
     with pytest.raises(RecordTooLongError, match="belong to no loop; at most 100"):
         for instruction in stream:
             limited.take(*instruction)
+
+
+def test_a_regular_loop_stays_one_beside_what_is_irregular():
+    def f(x, w):
+        level, slope = vg.zeros(60), vg.zeros(60)
+        for t in range(1, 60):
+            level[t] = w[0] * x[t] + (1 - w[0]) * (level[t - 1] + slope[t - 1]) + w[1] * slope[t - 1]
+            slope[t] = w[1] * (level[t] - level[t - 1]) + (1 - w[1]) * slope[t - 1] + w[2] * x[t] * x[t - 1]
+        total = 0.0
+        for t in (3, 5, 6, 11, 17, 18, 20, 31, 35, 44, 46, 53) if len(w) > 3 else ():
+            total = total + level[t] * slope[t - 1] + w[3] * level[t]
+        return total + (level * slope).sum()
+
+    for extra in (3, 4):
+        compiled = vg.compile(f, executor="python")
+        for _ in range(3):
+            x, w = vg.Tensor(np.sin(np.arange(60.0))), vg.Tensor(np.full(extra, 0.3), requires_grad=True)
+            value = compiled(x, w)
+        assert value.item() == pytest.approx(f(x, w).item())
+        np.testing.assert_allclose(vg.autograd.grad(value, w)[0].numpy(), vg.autograd.grad(f(x, w), w)[0].numpy())
+        told = compiled.explain()
+        assert ("59 times, test_" in told or "58 times, test_" in told), told
+        assert told.count("places from tables") == (extra == 4), told

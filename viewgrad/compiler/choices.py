@@ -15,13 +15,13 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .loops import Instruction, Ints, Loop, Term, append_constants, size, with_ints
+from .loops import Instruction, Ints, Loop, Term, append_constants, interned, size, with_ints
 
 __all__ = ["Choice", "program_size", "with_choices"]
 
 LONG: Final = 40  # terms; a shorter row is left as it is
 FEWEST: Final = 6  # iterations
-WORTH: Final = 0.6  # of the terms of a row: a choice that has more is not made
+WORTH: Final = 0.6  # of the terms: where more are left, a row is not worth a choice
 DEEPEST: Final = 3  # loops within loops that are taken apart
 MOST_BODIES: Final = 24
 MOST_TERMS: Final = 1_000_000
@@ -64,7 +64,7 @@ def with_choices(terms: list[Term]) -> list[Term | Choice]:
     """The terms, with the long irregular rows among them as choices, where that makes the program shorter."""
     if size(terms) < LONG:
         return list(terms)
-    best: tuple[int, list[Term | Choice]] = (size(terms), list(terms))
+    best: tuple[int, list[Term | Choice]] = (int(WORTH * size(terms)), list(terms))
     rows: list[Term] | None = list(terms)
     for _ in range(DEEPEST):
         before, rows = rows, taken_apart(rows) if rows is not None else None
@@ -106,7 +106,19 @@ def _with_choice(rows: list[Term]) -> tuple[int, list[Term | Choice]] | None:
     if inner >= WORTH * size(rows[places[0] : end]):
         return None
     before, after = [_with_choices_of(part) for part in (rows[: places[0]], rows[end:])]
-    return before[0] + inner + after[0], [*before[1], Choice(np.array(kinds), made), *after[1]]
+    here = (_loop(made[0], len(kinds)) if len(made) == 1 else None) or Choice(np.array(kinds), made)
+    return before[0] + inner + after[0], [*before[1], here, *after[1]]
+
+
+def _loop(body: Body, count: int) -> Loop | None:
+    """The loop that iterations with one body are, where all its integers change by constant steps."""
+    steps = []
+    for ints in body.ints:
+        moves = np.diff(ints, axis=0)
+        if (moves != moves[:1]).any():
+            return None
+        steps.append(tuple(moves[0].tolist()))
+    return Loop(interned(("loop", *[term.structure for term in body.terms])), body.terms, count, steps)
 
 
 def _with_choices_of(rows: list[Term]) -> tuple[int, list[Term | Choice]]:

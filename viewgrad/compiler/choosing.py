@@ -27,7 +27,7 @@ clock: Final[Callable[[], float]] = (
     time.thread_time if time.get_clock_info("thread_time").resolution < 1e-6 else time.perf_counter
 )
 LITTLE: Final = 0.0  # seconds by which a program may be slower
-COLD: Final = 5e-4  # seconds by which a first run may take longer than a later one
+COLD: Final = 0.01  # seconds by which a first run may take longer than a later one
 TRIALS: Final = 2  # further runs of the function, where the first does not tell
 ROUNDS: Final = 3  # how often a program is run to find out how long it takes
 ENOUGH: Final = 0.02  # seconds of measuring
@@ -84,7 +84,7 @@ def choose(
         return
     takes = times.program if times.call is None else times.call
     like = None
-    if takes > times.eager - COLD + LITTLE:
+    if takes > max(times.gradient, times.eager - COLD) + LITTLE:
         like = likeness(args, keywords, leaves, entry.static)
     if like is None:
         settle(entry, times)
