@@ -126,3 +126,20 @@ def test_the_deviation_of_one_number_has_gradient_zero(std):
     (g,) = grad(std(x, axis=1).sum(), x)
     alone = leaf([1.0, 2.0, 4.0])
     np.testing.assert_allclose(g.numpy(), [[0, 0, 0], grad(np.std(alone), alone)[0].numpy()])
+
+
+def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
+    """Also where the others are complex, or NumPy gives complex numbers for all."""
+    matrix = np.array([[2.0, 1.0, 0.5], [-1.0, 2.0, 0.3], [0.2, -0.4, 5.0]])
+    weights = np.array([0.3 + 1.0j, -0.7, 0.5j])
+
+    def loss(a):
+        values, vectors = np.linalg.eig(a)
+        return (vectors[:, 2] * weights).real.sum() + (values * values).real.sum()
+
+    x = leaf(matrix)
+    found = grad(loss(x), x)[0].numpy()
+    for place in np.ndindex(3, 3):
+        step = np.zeros((3, 3))
+        step[place] = 1e-6
+        assert found[place] == pytest.approx((loss(matrix + step) - loss(matrix - step)) / 2e-6, abs=1e-7)

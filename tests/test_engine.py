@@ -7,6 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from leaves import leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd import grad, run
@@ -257,3 +258,11 @@ def test_grad_with_respect_to_nothing():
     x = vg.Tensor([1.0], requires_grad=True)
     with pytest.raises(AutogradError, match="inputs must not be empty"):
         grad(x * 2, [])
+
+
+def test_gradients_with_respect_to_nothing():
+    empty = leaf_of(np.zeros((0, 3)))
+    assert grad((empty * 2.0).sum(), empty)[0].shape == (0, 3)
+    assert vg.func.grad(lambda a: (a * 2.0).sum())(vg.zeros(0)).shape == (0,)
+    assert vg.func.jacrev(lambda a: a * 2.0)(vg.zeros(0)).shape == (0, 0)
+    assert vg.autograd.gradcheck(lambda a: a * 2.0, empty)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from leaves import leaf_of
 
 import viewgrad as vg
 from viewgrad.errors import AutogradError, ForeignTypeError
@@ -108,3 +109,12 @@ def test_a_tensor_made_of_a_tensor_never_loses_its_history():
         dual = vg.autograd.forward_ad.make_dual(vg.Tensor([1.0]), vg.Tensor([1.0]))
         with pytest.raises(AutogradError, match="has a tangent"):
             vg.Tensor(dual)
+
+
+def test_masked_arrays_are_refused_beside_a_history():
+    x = leaf_of([1.0, 2.0])
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    acts = (lambda: x * masked, lambda: vg.Tensor(masked), lambda: np.add(x, masked), lambda: vg.zeros(2).add_(masked))
+    for act in acts:
+        with pytest.raises(Exception, match="mask"):
+            act()

@@ -1050,3 +1050,12 @@ def test_values_with_more_axes_than_the_places_that_they_are_written_to():
 
     value, tangent = vg.func.jvp(function, (vg.Tensor([1.0, 2.0, 3.0]),), (vg.Tensor([1.0, 10.0, 100.0]),))
     assert value.tolist() == [4.0, 6.0, 3.0] and tangent.tolist() == [20.0, 200.0, 100.0]
+
+
+def test_a_tangent_with_a_tangent_is_refused():
+    with dual_level():
+        tangent = make_dual(vg.Tensor([1.0]), vg.Tensor([5.0]))
+        with pytest.raises(ForwardModeError, match="unpack_dual"):
+            make_dual(vg.Tensor([2.0]), tangent)
+        with dual_level():
+            assert unpack_dual(make_dual(vg.Tensor([2.0]), tangent)).tangent.tolist() == [1.0]

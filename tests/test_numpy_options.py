@@ -445,3 +445,58 @@ def test_spaced_numbers_end_where_they_are_told_to():
         last = np.linspace(x[0], x[1], 7)[-1]
         assert last.detach().item() == stop
         assert grad(last, x)[0].tolist() == [0.0, 1.0]
+
+
+def test_unique_values_are_gathered():
+    x = leaf([3.0, 1.0, 3.0])
+    values = np.unique(x)
+    assert grad((values * np.array([5.0, 7.0])).sum(), x)[0].tolist() == [7, 5, 0]
+
+
+@pytest.mark.parametrize("function", [np.tril, np.triu])
+def test_a_triangle_of_a_vector_has_a_gradient_of_its_shape(function):
+    x = leaf([1.0, 2.0, 3.0])
+    assert grad(function(x).sum(), x)[0].tolist() == ([3, 2, 1] if function is np.tril else [1, 2, 3])
+
+
+def test_sort_is_in_place():
+    x = leaf([3.0, 1.0, 2.0])
+    t = x * 1.0
+    assert t.sort() is None
+    assert grad((t * np.array([1.0, 10.0, 100.0])).sum(), x)[0].tolist() == [100, 1, 10]
+
+
+def test_pieces_of_equal_length_are_needed_for_split():
+    with pytest.raises(ValueError, match="equal"):
+        np.split(leaf([1.0, 2.0, 3.0]), 2)
+
+
+def test_differences_of_order_zero_are_the_values():
+    assert np.diff(leaf([1.0, 2.0]), n=0, prepend=1.0).tolist() == [1, 2]
+
+
+def test_values_that_are_no_numbers_are_all_kept_by_unique_all():
+    x = np.array([np.nan, 1.0, np.nan])
+    np.testing.assert_array_equal(np.unique_all(vg.Tensor(x)).values.numpy(), np.unique_all(x).values)
+
+
+def test_weighted_sums_of_exponentials():
+    x = leaf([1.0, 2.0])
+    weights = np.array([1.0, 3.0])
+    (g,) = grad(vg.logsumexp(x, b=weights), x)
+    shares = weights * np.exp([1.0, 2.0])
+    np.testing.assert_allclose(g, shares / shares.sum())
+
+
+def test_repeating_a_number_along_its_only_axis():
+    s = leaf(2.0)
+    assert grad(np.repeat(s, 3, axis=0).sum(), s)[0].item() == 3.0
+
+
+def test_joined_and_multiplied_into_something_else():
+    x = leaf([1.0, 2.0])
+    joined, product = vg.zeros(4), vg.zeros(())
+    np.concatenate([x, x], out=joined)
+    np.dot(x, x, out=product)
+    assert grad(joined.sum() + product, x)[0].tolist() == [4, 6]
+    assert np.concatenate([x, x], dtype=np.float32).dtype == np.float32

@@ -8,14 +8,11 @@ import time
 
 import numpy as np
 import pytest
+from leaves import random_leaf
 
 import viewgrad as vg
 from viewgrad.autograd import Function, profile
 from viewgrad.autograd.graph import memory
-
-
-def leaf(*shape):
-    return vg.Tensor(np.random.default_rng(0).random(shape), requires_grad=True)
 
 
 def rows_by_name(rows):
@@ -29,7 +26,7 @@ def here(offset):
 
 
 def test_calls_and_steps_count_for_their_operators_and_lines():
-    x = leaf(4, 3)
+    x = random_leaf(4, 3)
     with profile() as p:
         out = vg.zeros(4, 3)
         first = here(+2)
@@ -59,7 +56,7 @@ def test_calls_and_steps_count_for_their_operators_and_lines():
 
 
 def test_copies_before_a_write_count_for_the_writer_and_its_line():
-    x = leaf(1000)
+    x = random_leaf(1000)
     with profile() as p:
         y = x * 1
         z = y * y
@@ -85,7 +82,7 @@ def test_what_runs_inside_of_a_call_counts_for_itself():
         def backward(ctx, grad):
             return grad * 2
 
-    x = leaf(20_000)
+    x = random_leaf(20_000)
     started = time.perf_counter()
     with profile() as p:
         Slow.apply(x).sum().backward()
@@ -105,7 +102,7 @@ def test_a_compiled_function_is_one_call():
             out[i] = 0.5 * out[i - 1] + x[i]
         return (out * out).sum()
 
-    x = leaf(20)
+    x = random_leaf(20)
     for _ in range(3):
         smoothed(x)
     with profile() as p:
@@ -116,7 +113,7 @@ def test_a_compiled_function_is_one_call():
 
 
 def test_steps_of_nodes_from_outside_have_no_line():
-    x = leaf(3)
+    x = random_leaf(3)
     loss = (vg.log_softmax(x, 0) * x[1:2]).sum()
     with profile() as p:
         loss.backward()
@@ -128,7 +125,7 @@ def test_steps_of_nodes_from_outside_have_no_line():
 
 def test_restricted_and_recorded_runs_and_hooks():
     """The engine that is timed does what the other does; all drawn programs run through it in test_programs.py."""
-    x, y = leaf(5), leaf(5)
+    x, y = random_leaf(5), random_leaf(5)
     seen = []
 
     def program():
@@ -148,7 +145,7 @@ def test_restricted_and_recorded_runs_and_hooks():
 
 
 def test_profiles_nest_and_end():
-    x = leaf(3)
+    x = random_leaf(3)
     with profile() as outer:
         x.exp()
         with profile() as inner:
@@ -165,7 +162,7 @@ def test_profiles_nest_and_end():
 
 
 def test_other_threads_are_not_counted():
-    x = leaf(3)
+    x = random_leaf(3)
     with profile() as p:
         thread = threading.Thread(target=lambda: x.exp())
         thread.start()
@@ -174,7 +171,7 @@ def test_other_threads_are_not_counted():
 
 
 def test_the_tables():
-    x = leaf(3)
+    x = random_leaf(3)
     with profile() as p:
         for name in ("exp", "sin", "cos", "tanh"):
             getattr(x, name)()  # the line that is shown
@@ -188,7 +185,7 @@ def test_the_tables():
 
 
 def test_the_trace_is_one_that_viewers_open(tmp_path):
-    x = leaf(3)
+    x = random_leaf(3)
     with profile() as p:
         line = here(+1)
         x.exp().sum().backward()
@@ -219,7 +216,7 @@ def test_the_trace_is_one_that_viewers_open(tmp_path):
 
 
 def test_memory_by_kind_and_by_line():
-    x = leaf(1000)
+    x = random_leaf(1000)
     with profile():
         y = x * 2.0
         made = here(+1)
@@ -241,7 +238,7 @@ def test_memory_by_kind_and_by_line():
 
 
 def test_memory_of_what_was_copied_before_a_write():
-    x = leaf(1000)
+    x = random_leaf(1000)
     y = x * 1
     loss = (y * y).sum()
     before = memory(loss).total
@@ -267,7 +264,7 @@ def test_memory_of_custom_functions_compiled_programs_and_packed_values(tmp_path
         def backward(ctx, grad):
             return grad * ctx.twice
 
-    x = leaf(100)
+    x = random_leaf(100)
     assert memory(Square.apply(x).sum()).total.saved == 1600
     square = vg.compile(lambda x: (x * x).sum(), executor="python")
     square(x)
@@ -278,7 +275,7 @@ def test_memory_of_custom_functions_compiled_programs_and_packed_values(tmp_path
 
 
 def test_memory_of_a_write_through_a_view():
-    x = leaf(1000)
+    x = random_leaf(1000)
     out = vg.zeros(1000)
     view = out[100:200]
     view += x[:100]
@@ -294,7 +291,7 @@ def test_memory_of_what_has_no_history():
 
 def test_a_copy_is_saved_again_as_any_window():
     """A recorded backward pass that saves a copied value keeps that copy, and no other."""
-    x = leaf(100)
+    x = random_leaf(100)
     y = x * 1
     loss = (y * y * y).sum()
     y += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from leaves import leaf_of
 from scipy import integrate as theirs
 
 import viewgrad as vg
@@ -23,10 +24,6 @@ def stiff(t, y, fast):
     return [-0.04 * y[0] + fast * y[1] * y[2], 0.04 * y[0] - fast * y[1] * y[2] - 3e7 * y[1] ** 2, 3e7 * y[1] ** 2]
 
 
-def leaf(value):
-    return vg.Tensor(np.array(value), requires_grad=True)
-
-
 def differences(function, value, h=1e-5):
     """The derivatives of a function of an array, by differences."""
     value = np.array(value, float)
@@ -43,7 +40,7 @@ def test_every_method_has_gradients(method):
     def last(solver, k, start):
         return solver(oscillator, (0.0, 2.0), start, method=method, t_eval=TIMES, args=(k,), **CLOSE)
 
-    k, start = leaf(1.3), leaf([1.0, -0.5])
+    k, start = leaf_of(1.3), leaf_of([1.0, -0.5])
     solution = last(ours.solve_ivp, k, start)
     right = last(theirs.solve_ivp, 1.3, [1.0, -0.5])
     np.testing.assert_allclose(solution.y.detach().numpy(), right.y, rtol=1e-9, atol=1e-12)
@@ -67,7 +64,7 @@ def test_stiff_equations(method):
     def last(solver, fast):
         return solver(stiff, (0.0, 4.0), [1.0, 0.0, 0.0], method=method, args=(fast,), rtol=1e-7, atol=1e-10)
 
-    fast = leaf(1e4)
+    fast = leaf_of(1e4)
     solution, right = last(ours.solve_ivp, fast), last(theirs.solve_ivp, 1e4)
     np.testing.assert_allclose(solution.y.detach().numpy(), right.y, rtol=1e-9)
     found = grad(solution.y[0, -1], fast)[0].item()
@@ -79,7 +76,7 @@ def test_stiff_equations(method):
 
 
 def test_second_derivatives_of_an_implicit_method():
-    k = leaf(1.3)
+    k = leaf_of(1.3)
     solution = ours.solve_ivp(lambda t, y: -k * y, (0.0, 1.0), [1.0], method="Radau", rtol=1e-10, atol=1e-12)
     (first,) = grad(solution.y[0, -1], k, create_graph=True)
     (second,) = grad(first, k, create_graph=True)
@@ -98,7 +95,7 @@ def test_events_have_times_with_a_history(method):
     def fall(t, y, g):
         return [y[1], -g + 0.0 * y[0]]
 
-    speed, g = leaf(5.0), leaf(9.81)
+    speed, g = leaf_of(5.0), leaf_of(9.81)
     start = vg.stack([vg.Tensor(1.0), speed])
     solution = ours.solve_ivp(fall, (0.0, 10.0), start, method=method, events=landed, args=(g,), **CLOSE)
     right = theirs.solve_ivp(fall, (0.0, 10.0), [1.0, 5.0], method=method, events=landed, args=(9.81,), **CLOSE)
@@ -123,7 +120,7 @@ def test_events_have_times_with_a_history(method):
 
 @pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau", "BDF"])
 def test_ends_of_the_time_have_gradients(method):
-    first, last = leaf(0.5), leaf(2.0)
+    first, last = leaf_of(0.5), leaf_of(2.0)
     solution = ours.solve_ivp(lambda t, y: -t * y, (first, last), [1.0], method=method, **CLOSE)
     found = grad(solution.y[0, -1], [first, last])
     value = np.exp((0.25 - 4.0) / 2)
@@ -131,7 +128,7 @@ def test_ends_of_the_time_have_gradients(method):
 
 
 def test_dense_output_and_times_that_have_a_history():
-    times, k = leaf([0.3, 1.7]), leaf(0.7)
+    times, k = leaf_of([0.3, 1.7]), leaf_of(0.7)
     solution = ours.solve_ivp(lambda t, y: -k * y, (0.0, 2.0), [1.0], t_eval=times, dense_output=True, **CLOSE)
     (found,) = grad(solution.y.sum(), times, retain_graph=True)
     np.testing.assert_allclose(found.numpy(), -0.7 * np.exp([-0.21, -1.19]), rtol=1e-4)
@@ -139,7 +136,7 @@ def test_dense_output_and_times_that_have_a_history():
 
 
 def test_vectorized_right_hand_sides_and_jacobians():
-    matrix = leaf([[-1.0, 0.3], [0.2, -2.0]])
+    matrix = leaf_of([[-1.0, 0.3], [0.2, -2.0]])
     for method in ("RK45", "Radau"):
         solution = ours.solve_ivp(lambda t, y: matrix @ y, (0, 1), [1.0, 2.0], method, vectorized=True)
         assert grad(solution.y[:, -1].sum(), matrix)[0].shape == (2, 2)
@@ -161,7 +158,7 @@ def test_odeint(fast):
     def slope(y, t, fast):
         return [-fast * (y[0] - np.cos(y[1])), y[0] - 0.1 * y[1]]
 
-    rate, start, times = leaf(fast), leaf([1.0, 0.5]), leaf([0.0, 0.5, 2.0])
+    rate, start, times = leaf_of(fast), leaf_of([1.0, 0.5]), leaf_of([0.0, 0.5, 2.0])
     found, information = ours.odeint(slope, start, times, args=(rate,), full_output=1)
     right = theirs.odeint(slope, [1.0, 0.5], [0.0, 0.5, 2.0], args=(fast,))
     np.testing.assert_array_equal(found.detach().numpy(), right)
@@ -188,7 +185,7 @@ def test_ode_goes_on_from_call_to_call(name):
         assert solver.successful() and solver.t == 2.0
         return rows
 
-    k, start = leaf(1.3), leaf([1.0, 0.0])
+    k, start = leaf_of(1.3), leaf_of([1.0, 0.0])
     found = solved(ours, start, k)
     for row, right in zip(found, solved(theirs, [1.0, 0.0], 1.3)):
         np.testing.assert_allclose(row.detach().numpy(), right, rtol=1e-12)

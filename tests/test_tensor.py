@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from leaves import leaf
+from leaves import leaf, leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd import forward_ad, grad
@@ -126,3 +126,10 @@ def test_detaching_in_place_what_has_a_tangent():
         with pytest.raises(AutogradError, match="use detach"):
             dual.detach_()
         assert forward_ad.unpack_dual(view).tangent.tolist() == [2.0]
+
+
+def test_a_tensor_of_a_tensor_with_history_is_refused():
+    x = leaf_of([1.0, 2.0])
+    with pytest.raises(AutogradError, match=r"clone\(\)"):
+        vg.Tensor(x * 2.0)
+    assert vg.Tensor(vg.zeros(2)).tolist() == [0, 0]

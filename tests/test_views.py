@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from leaves import leaf
+from leaves import leaf, leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -173,3 +173,16 @@ def test_memory_is_shared_exactly_when_numpy_shares_it(take, layout):
     expected, found = TAKEN[take](source), TAKEN[take](ours)
     assert found.tolist() == expected.tolist()
     assert np.shares_memory(found._array, ours._array) == np.shares_memory(expected, source)
+
+
+def test_the_diagonal_by_einsum_is_written_through():
+    x = leaf_of(np.eye(3))
+    matrix = x * 1.0
+    np.einsum("ii->i", matrix)[...] = 5.0
+    assert matrix.detach().numpy().diagonal().tolist() == [5, 5, 5]
+    assert grad(matrix.sum(), x)[0].tolist() == (1 - np.eye(3)).tolist()
+
+
+def test_windows_of_nothing_as_complex_numbers():
+    x = leaf_of(np.zeros((0, 2)))
+    assert grad(vg.view_as_complex(x * 1.0).real.sum(), x)[0].shape == (0, 2)

@@ -119,25 +119,3 @@ def test_dead_windows_are_forgotten():
         storage.save(root[i % 100], i % 100)
     assert storage.windows is not None
     assert len(storage.windows) <= 64
-
-
-def test_a_whole_saved_twice_is_one_saved_window():
-    root = np.zeros(3)
-    storage = Storage(root)
-    first = storage.save(root, None)
-    assert storage.save(root, None) is first
-
-
-def test_what_no_node_holds_is_not_copied():
-    root = np.zeros(3)
-    storage = Storage(root)
-    storage.save(root, None)
-    storage.preserve(root, None)
-    assert storage.preserved is None
-
-
-def test_foreign_memory_is_copied_when_saved():
-    root = np.zeros(3)
-    saved = Storage(root, foreign=True).save(root, None)
-    root[0] = 1.0
-    assert saved.array[0] == 0.0
