@@ -29,7 +29,6 @@ MOST_LINES, MOST_FILES = 450, 25
 INTRICATE = {
     ("autograd/fast_engine.py", "run"),
     ("autograd/scalar_run.py", "run_scalars"),
-    ("views/indexing.py", "_setitem"),
 }
 
 

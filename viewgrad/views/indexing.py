@@ -92,7 +92,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     return out
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the usual cases, without a call
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`, with the value broadcast and cast as NumPy does."""
     kind = type(index)
     if kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
@@ -122,23 +122,40 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         self = view.base  # which is written to just as well
         index = of_base
     # A window of a tensor that is no view: no tensor is made for it.
-    array = self._array
-    window: Any = array[index]
-    edge = None
-    if type(window) is float64 and (type(value) is float or (type(value) is Tensor and type(value._array) is float64)):
+    window: Any = self._array[index]
+    if type(window) is float64 and (
+        type(value) is float or type(value) is int or (type(value) is Tensor and type(value._array) is float64)
+    ):
         _write_number(self, index, value, mode)
-        return
+    else:
+        _write_array(self, index, window, value, mode)
+
+
+def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -> None:
+    """`self[index] = value` for a tensor that is no view, in plain grad mode or under `no_grad`.
+
+    Arguments:
+        self: the tensor.
+        index: a basic index.
+        window: what it reads, an array or a number of NumPy's.
+        value: what is assigned.
+        mode: the mode.
+    """
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)  # refuses scalars
+    array = self._array
+    if type(window) is not ndarray:
+        window = window_at(array, index)
+    edge = None
     if type(value) is Tensor:
         view = value._view
-        if view is not None:
-            if view.base is self:
-                if _is_same_window(self, index, value):
-                    return  # the last step of `x[index] += ...`
-                if view.made_from is not self._edge:
-                    _refuse_swapped_rows()
-            edge = view.edge_of(value)
-        else:
+        if view is None:
             edge = value._edge
+        else:
+            if view.base is self and _is_row_of_its_own(self, index, value):
+                return  # the last step of `x[index] += ...`
+            edge = view.edge_of(value)
         shared = value._storage is not None
         value = value._array
         if shared and window.ndim == 1:
@@ -149,35 +166,22 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         value = _apart(value._array, window)
     old = self._edge
     recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
-    storage = self._storage
-    if storage is None:
-        storage = storage_of(self)
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
         check_write(self, bool(recorded))
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, window, index)
+            storage.preserve(window, index if array is storage.root else None, "__setitem__")
         storage.version += 1
-        if type(window) is ndarray:
-            window[...] = value
-        elif type(value) is ndarray:
-            window_at(array, index)[...] = value
-        else:
-            array[index] = value
+        window[...] = value
         return
     same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
     node = begin_copy(self, index, edge, None if same else (value.shape, value.dtype))
     old = node.edge0
     try:
         if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, window, index)
+            storage.preserve(window, index if array is storage.root else None, "__setitem__")
         storage.version += 1
-        if type(window) is ndarray:
-            window[...] = value
-        elif type(value) is ndarray:
-            window_at(array, index)[...] = value
-        else:
-            array[index] = value
+        window[...] = value
         if old is None or old.hooks is None:
             node.hooks = None
         else:
@@ -187,6 +191,16 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:  # noqa: C901 - the 
         raise
 
 
+def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether a view of `self` is the very window `self[index]`; refused where compiled code swaps rows."""
+    if _is_same_window(self, index, value):
+        return True
+    assert value._view is not None
+    if value._view.made_from is not self._edge:
+        _refuse_swapped_rows()
+    return False
+
+
 def _refuse_swapped_rows() -> None:
     """Raise where compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
 
@@ -194,7 +208,7 @@ def _refuse_swapped_rows() -> None:
     goes another way. Here a row is about to be assigned that was overwritten since it was read. Where a program does
     that itself, its frame is at an assignment; where compiled code does it, the program's frame is at a call.
     """
-    frame = sys._getframe(2)
+    frame = sys._getframe(4)  # behind what `_setitem` calls
     code = frame.f_code
     if "shuffle" not in code.co_names and "shuffle" not in code.co_varnames:
         return
@@ -209,13 +223,15 @@ def _refuse_swapped_rows() -> None:
 def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
     """`self[index] = value` for one element of a tensor that is no view, and a scalar or a number of Python's own.
 
-    It is what `_setitem` does, without all that arrays need: a number shares no memory and is never broadcast. Both
+    It is what `_write_array` does, without all that arrays need: a number shares no memory and is never broadcast. Both
     end alike. A function for that end would make the write of a number 3 to 5 % slower, and that of a slice 1 to 2 %.
     """
     edge = None
-    if type(value) is not float:
+    if type(value) is Tensor:
         edge = value._edge
         value = value._array
+    elif type(value) is int:
+        value = float(value)  # raises while nothing has been done
     array = self._array
     old = self._edge
     recorded = mode and (edge is not None or old is not None)
@@ -226,7 +242,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         check_write(self, bool(recorded))
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, None, index)
+            _preserve(storage, array, index)
         storage.version += 1
         array[index] = value
         return
@@ -252,7 +268,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
             old = node.edge0
     try:
         if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, None, index)
+            _preserve(storage, array, index)
         storage.version += 1
         array[index] = value
         if old is None or old.hooks is None:
@@ -264,11 +280,9 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         raise
 
 
-def _preserve(storage: Storage, array: Array, window: Any, index: Any) -> None:
-    """Copy what was saved of `array[index]`, which is about to be written; `window` is that where it is an array."""
-    if type(window) is not ndarray:
-        window = window_at(array, index)
-    storage.preserve(window, index if array is storage.root else None, "__setitem__")
+def _preserve(storage: Storage, array: Array, index: Any) -> None:
+    """Copy what was saved of the element `array[index]`, which is about to be written."""
+    storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
 
 
 def _copied(self: Tensor, index: Any) -> Tensor:
