@@ -1,5 +1,7 @@
 """Programs that were run once, compiled: their loops found again, and written down with their gradients.
 
+It has many files because each step from a call to a program is one, and kinds of calls have steps of their own.
+
 A call goes through these files:
 
     api                    what is compiled, and when

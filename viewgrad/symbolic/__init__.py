@@ -1,5 +1,7 @@
 """Graphs: a program traced, differentiated, rewritten and run.
 
+It has many files because five subjects need each other's records: graphs, traces, derivatives, runs and source text.
+
 The parts, each in a file:
 
 - `graph`, `types`: `Graph` has a `Block` of `Node`s, a linked list. A `Value` is what a node gives, and has a `type`,
