@@ -467,6 +467,12 @@ def test_xlogy_where_the_first_value_is_zero():
         (lambda: vg.layer_norm(vg.ones(2, 3), 2), ValueError, "layer_norm over"),
         (lambda: vg.mse_loss(vg.ones(2), vg.ones(2), "average"), ValueError, "reduction"),
         (lambda: vg.nll_loss(vg.ones(2, 3), np.array([0, 1, 2])), ValueError, "class for each example"),
+        (
+            lambda: vg.nll_loss(vg.ones(2, 3), np.array([0, 1]), vg.ones(2, 3)),
+            ValueError,
+            "a weight for each class",
+        ),
+        (lambda: vg.conv1d(vg.ones(1, 2, 3), vg.ones(1, 2, 1), vg.ones(2)), ValueError, r"bias of shape \(2,\)"),
         (lambda: vg.one_hot(vg.Tensor(np.array([0, 3])), 3), ValueError, "classes"),
         (lambda: vg.matrix_exp(vg.ones(2, 3)), ValueError, "square"),
     ],
@@ -474,6 +480,36 @@ def test_xlogy_where_the_first_value_is_zero():
 def test_what_is_refused(program, error, message):
     with pytest.raises(error, match=message):
         program()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a: vg.matrix_power(a, 1), lambda a: vg.diff(a, 0), lambda a: np.fft.fftn(a, axes=()).real],
+    ids=["matrix_power", "diff", "fftn"],
+)
+def test_a_result_for_which_nothing_was_done_is_a_copy(function):
+    """Of NumPy's functions, these return their argument itself; what is written there would change it unseen."""
+    x = vg.Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    base = x * 1.0
+    same = function(base)
+    same[0, 0] = 7.0
+    np.testing.assert_array_equal(base.detach().numpy(), x.detach().numpy())
+    np.testing.assert_array_equal(vg.autograd.grad(base.sum() + same.sum(), x)[0].numpy(), [[1.0, 2.0], [2.0, 2.0]])
+
+
+def test_a_large_gradient_of_an_exponential_keeps_its_digits():
+    x = vg.Tensor([[0.3, -1.2], [0.5, 0.1]], requires_grad=True)
+    (g,) = vg.autograd.grad(vg.matrix_exp(x), x, vg.ones(2, 2))
+    (large,) = vg.autograd.grad(vg.matrix_exp(x), x, vg.full((2, 2), 1e12))
+    np.testing.assert_allclose(large.numpy(), 1e12 * g.numpy(), rtol=1e-13)
+    (nothing,) = vg.autograd.grad(vg.matrix_exp(x), x, vg.zeros(2, 2))
+    np.testing.assert_array_equal(nothing.numpy(), 0)
+
+
+def test_least_squares_of_whole_numbers_have_gradients():
+    a, b = np.array([[1, 2], [3, 4], [5, 7]]), vg.Tensor([1.0, 2.0, 2.0], requires_grad=True)
+    (g,) = vg.autograd.grad(vg.lstsq(a, b)[0].sum(), b)
+    np.testing.assert_allclose(g.numpy(), np.linalg.pinv(a).sum(0), atol=1e-12)
 
 
 # -- integers ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ...tensor.tensor import Tensor
 from ...views.specs import match_spec
 from ..codegen.compile import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
 
-__all__ = ["adjoint", "call", "conjugated", "eye_like", "filled", "pattern_of", "plain", "real_dtype"]
+__all__ = ["adjoint", "call", "conjugated", "eye_like", "filled", "of_its_own", "pattern_of", "plain", "real_dtype"]
 
 Array = np.ndarray[Any, Any]
 minimum_reduce: Final[Any] = np.minimum.reduce
@@ -23,6 +23,11 @@ ZEROS: Final = {np.dtype(dtype): np.zeros((), dtype) for dtype in (np.float16, n
 INTEGERS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
 MANY: Final = 3000  # from so many elements on, fewer calls of NumPy are not what counts
 SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
+
+
+def of_its_own(result: Any, a: Any) -> Any:
+    """A result in memory of its own; NumPy returns the argument itself where there is nothing to do."""
+    return result.copy() if result is a else result
 
 
 def memory_order(array: Any) -> list[int]:

@@ -18,7 +18,7 @@ from ..composites import composite
 from ..define import row
 from ..numpy_dispatch import write_out
 from ..operands import as_operand
-from .formulas import real_dtype
+from .formulas import of_its_own, real_dtype
 from .scattering import zeros_beside
 
 __all__ = ["hfft", "ihfft"]
@@ -157,7 +157,8 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             function: Any = function,
         ) -> Any:
             _require_distinct(a.ndim, s, axes)
-            return function(a, s, transformed_axes(a.ndim, s, axes) if axes is None else axes, norm)
+            axes = transformed_axes(a.ndim, s, axes) if axes is None else axes
+            return of_its_own(function(a, s, axes, norm), a)
 
         row(
             f"{name}{ending}(self, s=None, axes={axes}, norm=None)",

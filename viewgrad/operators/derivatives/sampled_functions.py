@@ -12,7 +12,7 @@ from ..codegen.compile import formula_function
 from ..composites import composite
 from ..define import row
 from ..operands import as_operand
-from .formulas import conjugated, memory_order
+from .formulas import conjugated, memory_order, of_its_own
 from .scattering import in_precision_of, scattered, values_of, zeros_beside
 
 __all__ = ["ediff1d", "gradient", "unwrap"]
@@ -54,7 +54,7 @@ def diff_gradient(grad: Any, shape: tuple[int, ...], n: int, axis: int) -> Any:
 
 row(
     "diff(self, n=1, axis=-1)",
-    lambda a, n=1, axis=-1: np.diff(a, n, axis),
+    lambda a, n=1, axis=-1: of_its_own(np.diff(a, n, axis), a),
     {"self": "diff_gradient(grad, self.shape, n, axis)"},
     forward_derivative="auto_linear",
     kinds="fc",

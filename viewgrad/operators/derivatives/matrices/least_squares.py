@@ -23,7 +23,9 @@ def lstsq_forward(a: Any, b: Any, rcond: float | None = None) -> Any:
 @formula_function
 def lstsq_inverse(a: Any, rcond: float | None) -> Any:
     """The pseudo-inverse that a least-squares solution is made with."""
-    return np.linalg.pinv(a, np.finfo(a.dtype).eps * max(a.shape) if rcond is None or rcond < 0 else rcond)
+    if rcond is None or rcond < 0:
+        rcond = np.finfo(np.result_type(a.dtype, np.float16)).eps * max(a.shape)  # also of whole numbers
+    return np.linalg.pinv(a, rcond)
 
 
 @formula_function

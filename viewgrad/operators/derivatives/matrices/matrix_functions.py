@@ -16,7 +16,7 @@ from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..formulas import call, eye_like, plain, real_dtype
+from ..formulas import call, eye_like, of_its_own, plain, real_dtype
 
 __all__ = ["cond", "multi_dot"]
 
@@ -41,12 +41,17 @@ def matrix_power_derivative(a: Any, direction: Any, n: int) -> Any:
 def matrix_exp_derivative(a: Any, direction: Any) -> Any:
     """The derivative of the exponential at `a` in the given direction."""
     size = a.shape[-1]
-    return call("matrix_exp", _block_triangular(a, direction))[..., :size, size:]
+    if not size:
+        return direction
+    # A large direction would cost the digits of `a`, which shares a matrix with it.
+    scale = np.abs(direction).max(axis=(-2, -1), keepdims=True)
+    scale = np.where(scale == 0, 1, scale)
+    return call("matrix_exp", _block_triangular(a, direction / scale))[..., :size, size:] * scale
 
 
 row(
     "matrix_power(self, n)",
-    lambda a, n: np.linalg.matrix_power(a, n),
+    lambda a, n: of_its_own(np.linalg.matrix_power(a, n), a),
     {"self": "matrix_power_derivative(adjoint(self), grad, n)"},
     forward_derivative="matrix_power_derivative(self_p, self_t, n)",
     numpy=[np.linalg.matrix_power],

@@ -229,6 +229,9 @@ def over_channels(grad: Any, extents: int) -> Any:
 
 def with_bias(product: Array, bias: Array | None, extents: int) -> Array:
     """A bias added to each channel."""
+    channels = product.shape[-extents - 1 :][:1]
+    if bias is not None and bias.shape != channels:
+        raise ValueError(f"a bias of shape {bias.shape} for {channels[0]} channels")
     return product if bias is None else product + bias.reshape((-1,) + (1,) * extents)
 
 

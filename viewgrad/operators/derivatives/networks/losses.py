@@ -185,6 +185,8 @@ def nll_loss_forward(a: Any, target: Any, weight: Any = None, ignore_index: int 
         raise ValueError(
             f"nll_loss of shape {a.shape} takes a class for each example, not a target of shape {target.shape}"
         )
+    if weight is not None and weight.shape != a.shape[min(1, a.ndim - 1) :][:1]:
+        raise ValueError(f"nll_loss of shape {a.shape} takes a weight for each class, not weights of {weight.shape}")
     axis, places, _, weights = _classes(target, weight, a.ndim, ignore_index, a.dtype)
     losses = -np.take_along_axis(a, places, axis) * weights
     if reduction == "mean":
