@@ -7,13 +7,18 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import gallery.found_later
+import gallery.right_at_work
 import gallery.right_in_corners
+import gallery.right_in_use
 import gallery.right_ones
+import gallery.wrong_at_work
 import gallery.wrong_elsewhere
 import gallery.wrong_functions
 import gallery.wrong_in_corners
+import gallery.wrong_in_use
 import gallery.wrong_rows
 import numpy as np
 import pytest
@@ -31,11 +36,15 @@ B = np.cos(np.arange(3.0)) + 0.5
 Z = A + 1j * A[::-1, ::-1]
 GALLERY = (
     gallery.found_later,
+    gallery.right_at_work,
     gallery.right_in_corners,
+    gallery.right_in_use,
     gallery.right_ones,
+    gallery.wrong_at_work,
     gallery.wrong_elsewhere,
     gallery.wrong_functions,
     gallery.wrong_in_corners,
+    gallery.wrong_in_use,
     gallery.wrong_rows,
 )
 
@@ -113,8 +122,8 @@ def test_the_program_of_a_failure_fails_in_a_fresh_interpreter(step):
 
 
 def test_the_gallery_is_large():
-    assert len(WRONG) >= 180
-    assert len(RIGHT) >= 120
+    assert len(WRONG) >= 290
+    assert len(RIGHT) >= 200
     assert {name for entry in WRONG.values() for name in entry.properties} <= set(PROPERTIES)
     assert TENSOR_FUNCTIONS
     assert all(module.__doc__ for module in GALLERY)
@@ -226,6 +235,28 @@ def test_from_the_command_line(capsys):
     assert main(["compare", "--programs", "3", "--backends", "viewgrad"]) == 0
     heading, line = capsys.readouterr().out.strip().splitlines()
     assert "refuses" in heading and line.split() == ["viewgrad", "3", "0", "0", "0"]
+
+
+def test_a_declared_operator_is_checked_at_its_own_samples():
+    calls = [((A, np.array(2.0)), {}), ((B, np.array([1.5, 0.5, -2.0])), {})]
+    declaration = {
+        "forward": np.multiply,
+        "derivatives": {"self": "grad * conj(other)", "other": "grad * conj(self)"},
+        "elementwise": True,
+        "kinds": "fc",
+    }
+    scaled = vg.autograd.define_op("scaled_by_samples(self, other)", samples=calls, **declaration)
+    assert check_operator(scaled).examples["gradients"] == 4  # with real and with complex numbers
+    for wrong in ([A], 3, [((A, A))]):
+        with pytest.raises(vg.errors.DeclarationError, match="samples is a list of calls, each a pair of arguments"):
+            vg.autograd.define_op("scaled_by_no_samples(self, other)", samples=wrong, **declaration)
+
+
+def test_a_call_that_goes_on_for_ever_costs_little():
+    entry = RIGHT["RootByBisection"]
+    began = time.process_time()
+    assert check_operator(entry.make(), *entry.args, **entry.kwargs, only="dtypes").refused["dtypes"]
+    assert time.process_time() - began < 5
 
 
 def test_an_unknown_property_is_an_error():

@@ -224,6 +224,8 @@ class ExponentialOfSymmetricMatrix(Function):
 
     @staticmethod
     def forward(ctx, a):
+        if a.ndim != 2:
+            raise ValueError("one matrix")
         values, vectors = np.linalg.eigh((a.detach().numpy() + a.detach().numpy().T) / 2)
         ctx.values, ctx.vectors = values, vectors
         return vg.Tensor((vectors * np.exp(values)) @ vectors.T)

@@ -31,7 +31,7 @@ from .language.names import set_meaning
 from .language.parsing import parse_signature
 from .late import LateFunction
 from .numpy_dispatch import register
-from .samples.drawing import samples_in_each_kind
+from .samples.drawing import given_calls, samples_in_each_kind
 from .samples.trials import trial_of
 
 __all__ = ["OPERATORS", "define_op", "row"]
@@ -268,7 +268,7 @@ def define_op(
     doc: str = "",
     kinds: str | Mapping[str, str] | None = None,
     domain: tuple[float, float] = (-2.0, 2.0),
-    samples: Callable[..., Any] | None = None,
+    samples: Callable[..., Any] | Sequence[Any] | None = None,
     reference: Callable[..., Any] | None = None,
 ) -> Operator:
     """Define an operator of one's own, which then behaves as a built-in one.
@@ -280,8 +280,8 @@ def define_op(
     Arguments:
         elementwise: inferred from an in-place variant where left out.
         domain: of an elementwise operator, the interval from which the tests draw its arguments.
-        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
-            Needed unless the operator is elementwise.
+        samples: calls for the tests: a list of `(args, kwargs)` with arrays for tensors, or a function that draws one,
+            `samples(rng)`. Needed unless the operator is elementwise.
         reference: computes the same in another way from arrays.
 
     Example:
@@ -298,6 +298,10 @@ def define_op(
         >>> x.grad
         Tensor([1.        , 0.78644773])
     """
+    try:
+        drawn = samples if samples is None or callable(samples) else given_calls(samples)
+    except TypeError as error:
+        raise declaration_error(signature.partition("(")[0].strip(), str(error)) from None
     operator = _declare(
         signature,
         forward,
@@ -311,7 +315,7 @@ def define_op(
         user_defined=True,
         places=_places(),
         kinds=UNDECIDED if kinds is None else kinds,
-        find_trial=lambda: Trial(domain, samples, reference),
+        find_trial=lambda: Trial(domain, drawn, reference),
     )
     if kinds is not None:
         check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])

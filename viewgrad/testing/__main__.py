@@ -16,11 +16,10 @@ import numpy as np
 import viewgrad
 
 from ..autograd.function import Function
-from ..operators.language.declaration import Operator
-from ..operators.samples import samples_of
 from ..progress import ProgressBar
 from .backends import BACKENDS, compare_many
 from .kit import Failure, check_operator
+from .kit.subject import declared
 
 __all__ = ["main"]
 
@@ -71,9 +70,8 @@ def _arguments(operator: Any, text: str) -> tuple[tuple[Any, ...], dict[str, Any
         names = {"np": np, "vg": viewgrad, "capture": capture}
         call: tuple[tuple[Any, ...], dict[str, Any]] = eval(f"capture({text})", names)
         return call
-    if isinstance(operator, Operator):
-        sample = samples_of(operator)[0]
-        return sample.args, sample.kwargs
+    if declared(operator) is not None:
+        return (), {}
     number = 1
     if not (isinstance(operator, type) and issubclass(operator, Function)) and hasattr(operator, "__code__"):
         number = operator.__code__.co_argcount - len(operator.__defaults__ or ())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..language.declaration import Operator
 
-__all__ = ["Array", "Call", "Sample", "case", "draws", "samples_in_each_kind", "samples_of"]
+__all__ = ["Array", "Call", "Sample", "case", "draws", "given_calls", "samples_in_each_kind", "samples_of"]
 
 Array = np.ndarray[Any, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -111,6 +112,22 @@ def draws(*cases: Call, domain: tuple[float, float] | None = None) -> Callable[[
         return [(tuple(drawn(argument) for argument in args), dict(kwargs)) for args, kwargs in cases]
 
     return samples
+
+
+def given_calls(calls: Sequence[Call]) -> Callable[[np.random.Generator], list[Call]]:
+    """The `samples` of an operator that are the same each time.
+
+    Raises:
+        TypeError: where they are no calls.
+    """
+    for call in calls if isinstance(calls, list | tuple) else [calls]:
+        pair = isinstance(call, tuple) and len(call) == 2
+        if not (pair and isinstance(call[0], tuple) and isinstance(call[1], dict)):
+            raise TypeError(
+                "samples is a list of calls, each a pair of arguments and keyword arguments such as "
+                f"((np.ones(3),), {{'axis': 0}}), or a function of a random generator that gives one; not {call!r}"
+            )
+    return lambda rng: copy.deepcopy(list(calls))
 
 
 def samples_of(operator: Operator, seed: int = 0) -> list[Sample]:

@@ -10,9 +10,10 @@ from hypothesis import currently_in_test_context
 
 from ...autograd.function import Function
 from ...operators.language.declaration import Operator
-from .drawn import calls_like, check_drawn, holds_strategies
+from .drawn import calls_like, check_declared, check_drawn, holds_strategies
 from .report import Report
 from .run import Check
+from .subject import declared
 
 __all__ = ["check_operator"]
 
@@ -45,7 +46,8 @@ def check_operator(
             Its result holds tensors, in tuples, lists and dicts if it likes.
         positional: its arguments. Tensors and arrays are found in lists, tuples and dicts as well; arrays become
             tensors. If a tensor that requires grad is among them, those that do are differentiated, else all of float
-            or complex dtype. An argument may be a Hypothesis strategy.
+            or complex dtype. An argument may be a Hypothesis strategy. A declared operator that is
+            given none is checked at its own samples.
         arguments: more positional arguments, as a sequence.
         options: keyword arguments of the operator. If they are given so, all other keywords are those of the check.
         inplace: its in-place form, which writes the result over the first argument; that of an operator of `define_op`
@@ -93,6 +95,9 @@ def check_operator(
         return Check.of(operator, args, kwargs, progress=progress, **chosen)
 
     kwargs = keywords | dict(options or {})
+    row = declared(operator)
+    if row is not None and not args and not kwargs:
+        return check_declared(make, row)
     if holds_strategies((args, kwargs)):
         return check_drawn(make, args, kwargs, max_examples, _name_of(operator))
     report = make(args, kwargs).run()

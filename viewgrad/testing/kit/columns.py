@@ -9,92 +9,15 @@ import attrs
 import numpy as np
 
 from .differences import DOUBLE, SINGLE, Estimate, noise_of, quick_estimate, thorough_estimate
-from .subject import Refused, quiet, real_parts
+from .moves import Moves
+from .subject import quiet, real_parts
 
-__all__ = ["Disagreement", "Moves", "compare_columns", "dense_directions"]
+__all__ = ["Disagreement", "compare_columns", "dense_directions", "glance"]
 
 Array = np.ndarray[Any, Any]
 
 RTOL: Final = 3e-7
 RTOL_SINGLE: Final = 2e-3
-
-
-@attrs.frozen(eq=False)
-class Moves:
-    """The values of a function of several arrays as one vector, after moves of these.
-
-    Arguments:
-        values: gives the outputs for other arrays, or raises `Refused`.
-        arrays: where it starts.
-        wanted: which of the arrays are moved.
-    """
-
-    values: Callable[[Sequence[Array]], Sequence[Array]]
-    arrays: tuple[Array, ...]
-    wanted: tuple[int, ...]
-
-    @property
-    def start(self) -> Array:
-        """The wanted arrays as one vector of real numbers."""
-        return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
-
-    def parts(self) -> list[Array]:
-        """The places of each of the wanted arrays in the vector; all places at once where the arrays are many."""
-        sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
-        slots = np.repeat(np.arange(len(sizes)), sizes)
-        return [slots == i for i in range(len(sizes))] if len(sizes) <= 4 else [slots >= 0]
-
-    @property
-    def single(self) -> bool:
-        """Whether an array that is moved has less than double precision."""
-        return any(np.finfo(self.arrays[k].dtype).eps > 1e-10 for k in self.wanted)
-
-    def moved(self, vector: Array) -> list[Array]:
-        """The arrays after the wanted ones were set to `vector`."""
-        arrays = list(self.arrays)
-        taken = 0
-        for k in self.wanted:
-            array = arrays[k]
-            size = array.size * (2 if array.dtype.kind == "c" else 1)
-            part = vector[taken : taken + size]
-            taken += size
-            arrays[k] = (
-                (part.view(complex) if array.dtype.kind == "c" else part).reshape(array.shape).astype(array.dtype)
-            )
-        return arrays
-
-    def at(self, vector: Array) -> Array | None:
-        """The outputs there as one vector; None where there are none."""
-        try:
-            outputs = self.values(self.moved(vector))
-        except (Refused, RuntimeError):
-            return None
-        return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
-
-    def beside(self, vector: Array, start: Array) -> Array | None:
-        """The outputs there, of which there must be as many as at the start; None where there are none such."""
-        found = self.at(vector)
-        return found if found is not None and found.shape == start.shape else None
-
-    def element(self, column: int) -> tuple[int, int, int]:
-        """The array, the flat index in it and the part (0: real, 1: imaginary) that a place in the vector is."""
-        for k in self.wanted:
-            array = self.arrays[k]
-            parts = 2 if array.dtype.kind == "c" else 1
-            if column < array.size * parts:
-                return k, column // parts, column % parts
-            column -= array.size * parts
-        raise IndexError(column)
-
-    def column(self, slot: int, flat: int) -> int:
-        """The place in the vector of (the real part of) an element."""
-        place = 0
-        for k in self.wanted:
-            parts = 2 if self.arrays[k].dtype.kind == "c" else 1
-            if k == slot:
-                return place + flat * parts
-            place += self.arrays[k].size * parts
-        raise IndexError(slot)
 
 
 @attrs.frozen(eq=False)
@@ -127,23 +50,34 @@ def compare_columns(
         again: finds the derivatives at another point, by which it is seen how sensitive they are.
         lenient: whether to pass over derivatives that are not finite.
     """
-    x = moves.start
-    start = moves.at(x)
-    if start is None or not np.isfinite(start).all() or not directions.size:
-        return None
-    scales = np.where(np.isfinite(x), np.maximum(np.abs(x), 1.0), 1.0)
-    noise = np.full(start.shape, DOUBLE)
-    for part in moves.parts():  # one after the other: what is exact in one may be coarse in another
-        seen = noise_of(lambda vector: moves.beside(vector, start), x, scales * part)
-        noise = np.maximum(noise, seen) if seen is not None else noise
-    if moves.single:
-        noise = np.maximum(noise, SINGLE)
-    columns = Columns(moves, x, start, scales, noise, rows, jacobian, again, lenient)
-    for direction in directions.T:
+    columns = _columns_of(moves, rows, jacobian, again, lenient)
+    for direction in () if columns is None else directions.T:
+        assert columns is not None
         wrong = columns.compared(direction)
         if wrong is not None:
             return columns.narrowed(wrong)
     return None
+
+
+def glance(moves: Moves, directions: Array, rows: Array, jacobian: Array) -> str:
+    """What is seen of derivatives at once: "agree" with differences, "none" where values jump, or else "unclear"."""
+    columns = _columns_of(moves, rows, jacobian)
+    for direction in directions.T if columns is not None else ():
+        assert columns is not None
+        if not columns.settled(direction):
+            return "none" if columns.jumps(direction) else "unclear"
+    return "agree" if columns is not None and directions.size else "unclear"
+
+
+def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, lenient: bool = False) -> Columns | None:
+    """A comparison; None where the function has no values to compare."""
+    x = moves.start
+    start = moves.at(x)
+    if start is None or not np.isfinite(start).all():
+        return None
+    scales = np.where(np.isfinite(x), np.maximum(np.abs(x), 1.0), 1.0)
+    noise = np.full(start.shape, SINGLE if moves.single else DOUBLE)
+    return Columns(moves, x, start, scales, noise, rows, jacobian, again, lenient)
 
 
 @attrs.define(eq=False)
@@ -152,9 +86,10 @@ class Columns:
 
     Arguments:
         scales: the sizes of the places of the vector, at least 1.
-        noise: of each output, the relative rounding error.
+        noise: of each output, the relative rounding error; the least there is until somebody doubts it.
         last: the size of steps that served the direction before.
         nudge: how sensitive the derivatives are, once that was asked.
+        heard: whether the noise was listened to.
     """
 
     moves: Moves
@@ -168,21 +103,50 @@ class Columns:
     lenient: bool
     last: float = 1.0
     nudge: Array | None = None
+    heard: bool = False
 
-    def compared(self, direction: Array) -> Disagreement | None:
-        """The entry that is most off in one direction, or None."""
+    def settled(self, direction: Array) -> bool:
+        """Whether a few differences say at once what was found."""
+        scale, mine, floor = self._expected(direction)
+        with quiet():
+            if self._settled(direction, scale, mine, self._coarse(), floor):
+                return True
+            return self._hear_noise() and self._settled(direction, scale, mine, self._coarse(), floor)
+
+    def jumps(self, direction: Array) -> bool:
+        """Whether values jump along a direction, in all rows in which differences don't say what was found."""
+        scale, mine, _ = self._expected(direction)
+        along, slopes = self._along(direction), []
+        with quiet():
+            for step in (1e-7 * scale, 1e-8 * scale):
+                above, below = along(step), along(-step)
+                if above is None or below is None:
+                    return False
+                slopes.append(self.rows @ (above - below) / (2 * step))
+            rough = 1e4 * np.abs(self.rows) @ (self.noise * np.abs(self.start)) / (1e-8 * scale)
+            endless = (np.abs(slopes[1]) > 5 * np.abs(slopes[0])) & (np.abs(slopes[1]) > rough + 1e3 * np.abs(mine))
+            right = np.abs(slopes[1] - mine) <= 1e-4 * np.abs(mine) + rough * 1e-3
+        return bool(endless.any() and (endless | right).all())
+
+    def _expected(self, direction: Array) -> tuple[float, Array, Array]:
+        """The scale of a direction; for each row what was found, and how much that may be off in any case."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         mine = self.jacobian[:, places] @ direction[places]
-        weights = np.abs(self.rows)
-        coarse = weights @ (self.noise > DOUBLE) > 0
+        return scale, mine, 1e-10 * (np.abs(self.rows) @ np.abs(self.start)) / scale + 1e-13
+
+    def _coarse(self) -> Array:
+        return np.abs(self.rows) @ (self.noise > DOUBLE) > 0
+
+    def compared(self, direction: Array) -> Disagreement | None:
+        """The entry that is most off in one direction, or None."""
+        if self.settled(direction) or self.jumps(direction):
+            return None
+        scale, mine, floor = self._expected(direction)
         with quiet():
-            floor = 1e-10 * (weights @ np.abs(self.start)) / scale + 1e-13
-            if self._settled(direction, scale, mine, coarse, floor):
-                return None
-            rtol = np.where(coarse, RTOL_SINGLE, RTOL)
+            rtol = np.where(self._coarse(), RTOL_SINGLE, RTOL)
             estimates: list[Estimate] = []
-            for size in (*self._nearby(places, scale), 1.0, 0.37, 2.3e-2):
+            for size in (*self._nearby(direction != 0, scale), 1.0, 0.37, 2.3e-2):
                 far = thorough_estimate(self._along(direction), self.start, scale * size, self.noise)
                 estimate = _weighted(far, self.rows)
                 estimates.append(estimate)
@@ -201,6 +165,16 @@ class Columns:
         allowed = float((rtol * size_of + np.broadcast_to(floor, size_of.shape) + 8 * estimate.error)[row])
         low, high = float(estimate.low[row]), float(estimate.high[row])
         return Disagreement(row, direction, float(mine[row]), low, high, allowed)
+
+    def _hear_noise(self) -> bool:
+        """Look at how rough the values are; whether they are rougher than was thought."""
+        if self.heard:
+            return False
+        self.heard, before = True, self.noise
+        for part in self.moves.parts():  # one after the other: what is exact in one may be coarse in another
+            seen = noise_of(lambda vector: self.moves.beside(vector, self.start), self.x, self.scales * part)
+            self.noise = self.noise if seen is None else np.maximum(self.noise, seen)
+        return bool((self.noise > before).any())
 
     def narrowed(self, wrong: Disagreement) -> Disagreement:
         """This in fewer places, where it can be found in a part of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -13,6 +14,7 @@ from ...operators.language.declaration import Operator
 __all__ = ["numbers_in", "strings_in"]
 
 MOST: Final = 12  # words
+WORD: Final = re.compile(r"[A-Za-z_][\w,.>-]{0,18}")
 DEPTH: Final = 4  # of functions that call functions
 
 
@@ -23,9 +25,9 @@ def numbers_in(*things: Any) -> list[float]:
 
 
 def strings_in(*things: Any) -> list[str]:
-    """The words in the code of functions; sentences are none."""
+    """The words in the code of functions, subscripts of contractions among them; sentences are none."""
     found = [value for thing in things for value in _constants(thing) if type(value) is str]
-    return [text for text in dict.fromkeys(found) if text.replace("-", "_").isidentifier() and len(text) < 20][:MOST]
+    return [text for text in dict.fromkeys(found) if WORD.fullmatch(text)][:MOST]
 
 
 def _constants(thing: Any) -> Iterator[Any]:

@@ -107,8 +107,8 @@ def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, le
         for other in (right, left):
             better = ~np.isfinite(error) | (np.isfinite(other[1]) & (other[1] < error) & ~np.isfinite(center[1]))
             value, error = np.where(better, other[0], value), np.where(better, other[1], error)
-        # A one-sided slope without end beside a finite one is no derivative: a jump.
-        jump = np.isfinite(center[1]) & (np.isfinite(right[1]) != np.isfinite(left[1]))
+        # A one-sided slope without end is no derivative: a jump, at the start itself where both sides have such slopes.
+        jump = np.isfinite(center[1]) & ~(np.isfinite(right[1]) & np.isfinite(left[1]))
         error = np.where(jump, np.inf, error)
         low = np.where(kink, np.minimum(right[0], left[0]), value)
         high = np.where(kink, np.maximum(right[0], left[0]), value)

@@ -1,4 +1,4 @@
-"""Calls drawn by Hypothesis: from strategies among the arguments, or from values like those given."""
+"""Several calls: drawn by Hypothesis, from strategies or from values like those given; or those of a declaration."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy as np
 from hypothesis import HealthCheck, currently_in_test_context, given, settings
 from hypothesis import strategies as st
 
+from ...errors import DifferentiabilityError
+from ...operators.language.declaration import Operator
+from ...operators.samples import samples_in_each_kind
 from ...tensor.tensor import Tensor
 from .arguments import mapped
+from .failure import Failure
 from .report import Report
 
-__all__ = ["calls_like", "check_drawn", "holds_strategies"]
+__all__ = ["calls_like", "check_declared", "check_drawn", "holds_strategies"]
 
 Array = np.ndarray[Any, Any]
 EXAMPLES = 10  # where nothing else is said
@@ -23,8 +27,6 @@ EXAMPLES = 10  # where nothing else is said
 class Checks(Protocol):
     """A check of one call."""
 
-    only: tuple[str, ...] | None
-
     def in_short(self) -> None: ...
 
     def run(self) -> Report: ...
@@ -32,9 +34,7 @@ class Checks(Protocol):
 
 def holds_strategies(value: Any) -> bool:
     """Whether there is a Hypothesis strategy anywhere in the arguments."""
-    found: list[Any] = []
-    mapped(lambda leaf: found.append(leaf) if isinstance(leaf, st.SearchStrategy) else None, value)
-    return bool(found)
+    return any(isinstance(leaf, st.SearchStrategy) for leaf in _leaves(value))
 
 
 def check_drawn(
@@ -46,15 +46,7 @@ def check_drawn(
     reports: list[Report] = []
 
     def run(call: tuple[Any, Any]) -> None:
-        check = make(*call)
-        if reports and check.only is None:
-            check.in_short()
-        report = check.run()
-        if not reports:
-            reports.append(report)
-        else:
-            for name, count in report.examples.items():
-                reports[0].add(name, count)
+        _run_after(reports, make(*call))
 
     run.__name__ = "check_" + re.sub(r"\W", "_", name)  # by which Hypothesis finds its examples again
     quick = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -62,6 +54,42 @@ def check_drawn(
     setting = settings(max_examples=budget, deadline=None, suppress_health_check=quick, report_multiple_bugs=False)
     setting(given(_strategy((args, kwargs)))(run))()
     return reports[0]
+
+
+def check_declared(make: Callable[[Any, Any], Checks], operator: Operator) -> Report:
+    """Check an operator at the samples of its declaration: the first in all that there is, the others in short."""
+    reports: list[Report] = []
+    for sample in samples_in_each_kind(operator):
+        names = sample.differentiable()
+        arrays = {name: mapped(np.asarray, value) for name, value in sample.bound().items() if name in names}
+        call = sample.replace(**arrays)
+        try:
+            _run_after(reports, make(call.args, call.kwargs))
+        except Failure as failure:  # vectors of complex matrices, whose phases are arbitrary, and nobody asked for
+            unasked = any(np.asarray(part).dtype.kind == "c" for part in _leaves(list(arrays.values())))
+            if not (reports and unasked and isinstance(failure.__cause__, DifferentiabilityError)):
+                raise
+            reports[0].refuse("complex numbers")
+    return reports[0]
+
+
+def _leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+    mapped(found.append, value)
+    return found
+
+
+def _run_after(reports: list[Report], check: Checks) -> None:
+    """Run a check, in short where there are reports of others, and count it in the first of these."""
+    if reports:
+        check.in_short()
+    report = check.run()
+    if not reports:
+        reports.append(report)
+        return
+    for name, count in report.examples.items():
+        reports[0].add(name, count)
+    reports[0].notices += [notice for notice in report.notices if notice not in reports[0].notices]
 
 
 def _strategy(value: Any) -> st.SearchStrategy[Any]:

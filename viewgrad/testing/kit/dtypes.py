@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 
 from .arguments import Example, mapped
+from .failure import Failure
 from .plain import Plain, of_single_precision, plain_results
 from .script import Script
 from .subject import Refused, Subject, quiet
 
-__all__ = ["full_precision", "in_lower_precision"]
+__all__ = ["beside_integers", "full_precision", "in_lower_precision"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +31,41 @@ def full_precision(plain: Plain) -> int:
             _require_digits(script, plain, n)
     _slopes_of_full_precision(plain)
     return 1
+
+
+def beside_integers(plain: Plain) -> int:
+    """Beside whole numbers, the gradient of an argument of single precision is of single precision."""
+    example, count = plain.example, 0
+    if len(example.wanted) < 2 or any(example.arrays[k].dtype.kind == "c" for k in example.wanted):
+        return 0
+    for k, dtype in itertools.product(example.wanted, (np.int64, np.bool_)):
+        arrays = [
+            array.astype(np.float32) if j == k else np.ones(array.shape, dtype) if j in example.wanted else array
+            for j, array in enumerate(example.arrays)
+        ]
+        beside = attrs.evolve(example.with_arrays(arrays), wanted=(k,))
+        script = Script(plain.subject, "dtypes (float32)", beside)
+        script.leaves()
+        try:
+            script.call(f"y = {script.expression()}")
+        except Refused:
+            continue
+        for path in plain.paths:
+            if not script[f"getattr(y{path}, 'requires_grad', False)"]:
+                continue
+            try:
+                script.do(f"g = grad(y{path}, [x{k}], vg.ones_like(y{path}), retain_graph=True, allow_unused=True)")
+            except Failure as failure:
+                if dtype is np.bool_ and isinstance(failure.__cause__, TypeError):
+                    continue  # NumPy subtracts no bools
+                raise
+            script.require(
+                f"g[0] is None or g[0].dtype == x{k}.dtype",
+                f"the gradient with respect to {example.named(k)}, beside arguments of dtype {np.dtype(dtype).name}, "
+                "has another dtype than it",
+            )
+            count += 1
+    return count
 
 
 def _slopes_of_full_precision(plain: Plain) -> None:
@@ -186,9 +224,12 @@ def _expect_near_values(
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:
-    """Whether an argument that is no tensor (a sparse matrix, say) has numbers of that dtype, to which all go up."""
+    """Whether an argument that is no tensor has numbers of that dtype (a sparse matrix, say), or is that dtype."""
     found: list[Any] = []
-    mapped(lambda leaf: found.append(getattr(leaf, "dtype", ...)), (example.args, example.kwargs))
+    mapped(
+        lambda leaf: found.append(leaf if isinstance(leaf, np.dtype) else getattr(leaf, "dtype", ...)),
+        (example.args, example.kwargs),
+    )
     return dtype in found  # which float64 is in [None]
 
 

@@ -8,18 +8,23 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...errors import DifferentiabilityError, FunctionError
 from .arguments import Example, Slot, outputs_of
+from .failure import Failure
+from .gradients import weights_like
+from .mixed import ABSENT
 from .plain import Plain
 from .script import Script
 from .subject import Refused, Subject, quiet
 
-__all__ = ["against_reference", "inplace_form"]
+__all__ = ["ITSELF", "against_reference", "inplace_form"]
 
 Array = np.ndarray[Any, Any]
 
 # Through what an in-place form is called: {b} is the base, {v} the window written to, {o} another view of the base.
+ITSELF: Final = "on a tensor of its own"
 WINDOWS: Final[dict[str, str]] = {
-    "on a tensor of its own": "{b} = {a}.clone(); {v} = {b}; {o} = {b}[...]",
+    ITSELF: "{b} = {a}.clone(); {v} = {b}; {o} = {b}[...]",
     "through a transposed view": "{b} = vg.contiguous_copy({a}.T).clone(); {v} = {b}.T; {o} = {b}[..., :1]",
     "through a reversed view": "{b} = {a}[::-1].clone(); {v} = {b}[::-1]; {o} = {b}[:1]",
     "through a row of a larger base": "{b} = vg.stack([{a}, {a}, {a}]); {v} = {b}[1, ...]; {o} = {b}[:2]",
@@ -29,7 +34,7 @@ WINDOWS: Final[dict[str, str]] = {
 }
 
 
-def inplace_form(plain: Plain) -> int:
+def inplace_form(plain: Plain, windows: Sequence[str] = tuple(WINDOWS)) -> int:
     """The in-place form against the out-of-place form, on tensors and through views with other live views."""
     subject, example = plain.subject, plain.example
     name = "inplace" if subject.inplace is not None else "operator"
@@ -48,19 +53,21 @@ def inplace_form(plain: Plain) -> int:
     ):
         return 0
     count = 0
-    for where, line in WINDOWS.items():
-        if not array.ndim and where not in ("on a tensor of its own", "through a row of a larger base"):
+    for where in windows:
+        line = WINDOWS[where]
+        if not array.ndim and where not in (ITSELF, "through a row of a larger base"):
             continue
-        if not array.size and where != "on a tensor of its own":
+        if not array.size and where != ITSELF:
             continue
         if "transposed" in where and array.ndim < 2:
             continue
         for wanted in (
             [example.wanted]
-            if target not in example.wanted or len(example.wanted) == 1
+            if target not in example.wanted or len(example.wanted) == 1 or len(windows) == 1
             else [example.wanted, tuple(k for k in example.wanted if k != target), (target,)]
         ):
             count += _inplace(plain, name, target, where, line, wanted)
+        count += _inplace_tangents(plain, name, target, where, line)
     return count
 
 
@@ -142,6 +149,44 @@ def _inplace(plain: Plain, name: str, target: int, where: str, line: str, wanted
                 rtol=plain.loose(1e-9),
                 atol=plain.loose(1e-11) * size,
             )
+    return 1
+
+
+def _inplace_tangents(plain: Plain, name: str, target: int, where: str, line: str) -> int:
+    """The in-place form gives the base the tangent that the out-of-place form gives it."""
+    example = plain.example
+    script = plain.script(f"in-place form ({where})", called=False)
+    for k in example.wanted:
+        script.let(f"t{k}", weights_like(example.arrays[k], 5 + k))
+    lines = [
+        f"d{k} = {f'forward_ad.make_dual(x{k}, vg.Tensor(t{k}))' if k in example.wanted else f'x{k}'}"
+        for k in range(len(example.arrays))
+    ]
+
+    def called(function: str, operand: str) -> str:
+        return re.sub(rf"\bd{target}\b", operand, script.expression("d{}", function))
+
+    lines += line.format(a=f"d{target}", b="b", v="v", o="o").split("; ")
+    lines.append(f"v.copy_({called('operator', 'v.clone()')})")
+    lines += line.format(a=f"d{target}", b="base", v="window", o="other").split("; ")
+    lines.append(called(name, "window"))
+    lines.append("e, t = (forward_ad.unpack_dual(one).tangent for one in (b, base))")
+    try:
+        script.do("with forward_ad.dual_level():\n" + "\n".join(f"    {text}" for text in lines))
+    except Failure as failure:
+        if isinstance(failure.__cause__, (*ABSENT, DifferentiabilityError, FunctionError)):
+            return 0
+        raise
+    expected = script["e"]
+    size = 1.0 if expected is None else max(1.0, float(np.abs(expected._array).max(initial=0.0)))
+    script.expect(
+        "t",
+        None if expected is None else expected._array.copy(),
+        f"the tangent of the base after the in-place form {where}",
+        "the out-of-place form",
+        rtol=plain.loose(1e-9),
+        atol=plain.loose(1e-11) * size,
+    )
     return 1
 
 

@@ -158,7 +158,7 @@ def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation
     if isinstance(value, enum.Enum):
         return [other for other in type(value) if other is not value]
     if type(value) is str or (value is None and name in WORDS):
-        known = [*WORDS.get(name, ()), *(subject.strings if value in subject.strings else ())]
+        known = [*WORDS.get(name, ()), *(subject.strings if type(value) is str else ())]
         return [other for other in dict.fromkeys(known) if other != value]
     if type(value) is list:
         return _other_lists(value)

@@ -12,7 +12,7 @@ import numpy as np
 from .arguments import Example, mapped
 from .subject import Subject
 
-__all__ = ["at_special_points", "in_double_precision", "numbers_among", "with_other_indices"]
+__all__ = ["at_special_points", "in_double_precision", "numbers_among", "with_complex_numbers", "with_other_indices"]
 
 Array = np.ndarray[Any, Any]
 
@@ -58,6 +58,7 @@ def at_special_points(subject: Subject, example: Example) -> Iterator[Example]:
     options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})
     points = list(dict.fromkeys([*POINTS[:3], *options, *(-x for x in options), *POINTS[3:]]))
     points += _between(points, [x for x in subject.numbers if SMALLEST_OWN <= x <= LARGEST_OWN][:MOST_OWN])
+    points += [x for x in _towards_the_ends(allowed) if x not in points]
     for slot in example.wanted:
         array = example.arrays[slot]
         if not array.size or array.size > 400:
@@ -87,8 +88,16 @@ def at_special_points(subject: Subject, example: Example) -> Iterator[Example]:
                         arrays[slot] = arrays[slot].copy()
                         arrays[slot].flat[0] = value
                 told = ", ".join(f"{value:g}" for value in values)
-                yield example.with_arrays(arrays, label=f"{told} in the first elements", family="special points")
+                changed_too = tuple((slot, 0) for slot in example.wanted if arrays[slot].size)
+                label = f"{told} in the first elements"
+                yield example.with_arrays(arrays, label=label, family="special points", changed=changed_too)
     yield from _tied(example)
+
+
+def _towards_the_ends(domain: tuple[float, float] | None) -> list[float]:
+    """The ends of a domain, where there are some, and what lies half way to those that are far out."""
+    ends = [end for end in domain or () if np.isfinite(end)]
+    return ends + [float(np.copysign(np.sqrt(np.abs(end)), end)) for end in ends if abs(end) > 1e10]
 
 
 def _other_sizes(example: Example, slot: int, array: Array) -> Iterator[Example]:
@@ -190,6 +199,20 @@ def numbers_among(example: Example) -> list[float]:
 
     mapped(look, (example.args, example.kwargs))
     return found
+
+
+# -- complex numbers ---------------------------------------------------------------------------------------------------
+
+
+def with_complex_numbers(example: Example) -> Iterator[Example]:
+    """The call with complex numbers in all arguments, and in each alone."""
+    choices = [("complex arguments", example.wanted), *((f"{example.named(k)} complex", (k,)) for k in example.wanted)]
+    for label, chosen in choices[: 1 if len(example.wanted) == 1 else None]:
+        arrays = list(example.arrays)
+        for k in chosen:
+            array = arrays[k]
+            arrays[k] = array + 1j * (0.3 + 0.5 * np.roll(array.reshape(-1), 1).reshape(array.shape))
+        yield example.with_arrays(arrays, label=label, family="complex numbers")
 
 
 # -- indices -----------------------------------------------------------------------------------------------------------

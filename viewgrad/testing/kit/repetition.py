@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -30,11 +31,18 @@ def repeatable(plain: Plain) -> int:
     plain.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
     plain.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
     script = plain.script(title, called=False)
-    script.call(f"with np.errstate(all='warn'):\n    y = {script.expression()}\n    errors = np.geterr()")
+    script.do("import warnings")
+    script.call(
+        "with np.errstate(all='warn'), warnings.catch_warnings(record=True):\n"
+        "    warnings.simplefilter('default')\n    filters = list(warnings.filters)\n"
+        f"    y = {script.expression()}\n    errors, filters_after = np.geterr(), list(warnings.filters)"
+    )
     script.require(
         "set(errors.values()) == {'warn'}",
         "after the call np.geterr() is not what it was before: it called np.seterr()",
     )
+    script.require("filters_after == filters", "the call has left other filters for warnings than there were")
+    _random_numbers_of_others(plain, title)
     script = plain.script(title, called=False)
     for k, array in enumerate(example.arrays):
         script.let(f"b{k}", _other(array) if k in example.wanted else array)
@@ -68,6 +76,25 @@ def repeatable(plain: Plain) -> int:
         script.do(plain.gradient_line("of_alone", "alone", leaf="z{}"))
         plain.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
     return 2 + sum(_as_if_first(plain, other) for other in OTHERS)
+
+
+def _random_numbers_of_others(plain: Plain, title: str) -> None:
+    """A call does not set the seed of the random numbers that everybody draws."""
+    states = np.random.get_state(), random.getstate()  # noqa: NPY002 -- what everybody draws from
+    try:
+        script = plain.script(title, called=False)
+        script.do("import random")
+        for seed in (1, 2):
+            script.do(f"np.random.seed({seed}); random.seed({seed})")
+            script.call(f"y = {script.expression()}")
+            script.do(f"drawn{seed} = np.random.random(), random.random()")
+        script.require(
+            "drawn1[0] != drawn2[0] and drawn1[1] != drawn2[1]",
+            "the call sets the seed of the random numbers that everybody draws: all draw the same after it",
+        )
+    finally:
+        np.random.set_state(states[0])  # noqa: NPY002
+        random.setstate(states[1])
 
 
 def _first_like_others(plain: Plain, title: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -10,23 +10,22 @@ import attrs
 import numpy as np
 
 from ...tensor.modes import enable_grad
-from ...tensor.tensor import Tensor
 from .arguments import Example, example_of, outputs_of
 from .circumstances import CIRCUMSTANCES
-from .dtypes import full_precision, in_lower_precision
+from .dtypes import beside_integers, full_precision, in_lower_precision
 from .failure import Failure
-from .forms import against_reference, inplace_form
+from .forms import ITSELF, against_reference, inplace_form
 from .gradients import check_gradients
 from .higher import Absent, forward_mode, second_order
 from .needless import NEEDLESS, computed_in_vain
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
 from .plain import Plain, plain_results
-from .points import at_special_points, in_double_precision, with_other_indices
+from .points import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 from .report import Report
 from .script import Script
 from .shapes import of_other_shapes, with_other_lists
 from .shrinking import shrunk
-from .subject import Refused, Subject, TookTooLong, declared, patience, quiet, refusals, subject_of
+from .subject import Refused, Subject, TookTooLong, declared, patience, subject_of
 from .telling import definitions_of, fresh_source_of, tell
 
 __all__ = ["PROPERTIES", "Check"]
@@ -75,7 +74,9 @@ FORMS: Final[dict[str, Callable[[Plain], int]]] = {
 SECOND: Final = "second derivatives"
 SMALL: Final = 40  # numbers to differentiate with respect to
 MOST_TRIED: Final = 60  # calls that are remembered
-PATIENCE: Final = 6.0  # seconds for a call that the user did not ask for, which may have sent a loop astray
+# What a call that nobody asked for may take, which may have sent a loop astray: seconds, and calls of the user's.
+PATIENCE: Final = 0.4
+TIMES: Final = 500.0
 
 
 @attrs.define(eq=False)
@@ -91,6 +92,8 @@ class Check:
     progress: Callable[[str, int, int], None] | None
     report: Report
     again: Callable[[Example], Any] | None = None  # looks at the same of another call
+    short: bool = False  # whether it is one of many calls
+    patience: float = 0.0  # seconds for calls that the user did not ask for
     astray: set[str] = attrs.Factory(set)  # the properties in which a call took too long
     tried: list[Example] = attrs.Factory(list)  # the calls so far, on which what comes later may depend
 
@@ -122,17 +125,20 @@ class Check:
 
     def in_short(self) -> None:
         """Look only at what concerns this call itself."""
-        self.only = SHORT
+        self.short = True
+        self.only = SHORT if self.only is None else self.only
 
     def run(self) -> Report:
         """Look at all properties in turn."""
-        definitions = definitions_of(self.subject, self.given)
+        stateless = self.subject.operator is not None
+        definitions = [] if stateless else definitions_of(self.subject, self.given)
         self.subject.source = fresh_source_of(self.subject, self.given)
         self.report.switched_off = dict(self.switched_off)
         with enable_grad():
             try:
                 self._run()
             except Failure as failure:
+                definitions = definitions or definitions_of(self.subject, self.given)
                 small = failure if self.again is None else shrunk(failure, self.again)
                 told = tell(small, failure, self.subject, [self.base, *self.tried], definitions)
                 raise told from told.__cause__
@@ -148,6 +154,9 @@ class Check:
         self._begin()
         plain = self._plain(self.base, "gradients")
         assert plain is not None
+        began = time.process_time()
+        self.subject.values(self.base)
+        self.patience = PATIENCE + TIMES * (time.process_time() - began)
         circumstances = [plain]
         for name in FIRST:
             if self.wanted(name):
@@ -167,6 +176,7 @@ class Check:
         pointed = self._family("special points", at_special_points(self.subject, self.base))
         self._at_zero()
         self._elsewhere(pointed)
+        self._in_place_at(pointed)
         for variant in accepted[:3]:
             self._family("special points", _some(at_special_points(self.subject, variant), 7))
         self._family("indices", with_other_indices(self.base))
@@ -178,10 +188,10 @@ class Check:
 
     def _at_zero(self) -> None:
         """Second derivatives where an element is 0, at which formulas divide, or where all are; and float32 there."""
-        zeros = [x for x in at_special_points(self.subject, self.base) if x.label.startswith(("0 in ", "0 everywhere"))]
         second = self.order > 1 and SECOND not in self.report.absent and self.wanted(SECOND)
         single = not self.subject.composed and self.wanted("dtypes")
-        for example in zeros if second or single else ():
+        points = at_special_points(self.subject, self.base) if (second or single) and not self.short else ()
+        for example in [x for x in points if x.label.startswith(("0 in ", "0 everywhere"))]:
             plain = self._plain(attrs.evolve(example, lenient=True), SECOND)
             if plain is None or not plain.outputs:
                 continue
@@ -206,6 +216,16 @@ class Check:
                     and (self.order > 1 or check is not second_order)
                 ):
                     self._form_elsewhere(name, check, plain)
+
+    def _in_place_at(self, pointed: list[Example]) -> None:
+        """The in-place form at the special points, where it may branch as the other does not."""
+        name = "in-place form"
+        if (self.subject.inplace is None and not self.subject.written) or not self.wanted(name):
+            return
+        for example in pointed:
+            plain = self._plain(attrs.evolve(example, lenient=True), name)
+            if plain is not None and plain.outputs:
+                self._form_elsewhere(name, lambda of: inplace_form(of, (ITSELF,)), plain)
 
     def _form_elsewhere(self, name: str, check: Callable[[Plain], int], plain: Plain) -> None:
         """One form of a call that the user did not give; of what is composed of operators, digits may be lost there."""
@@ -234,6 +254,7 @@ class Check:
         if self.wanted("dtypes"):
             for results in circumstances[:2]:
                 self._count("dtypes", full_precision, results)
+                self._count("dtypes", beside_integers, results)
                 for dtype in (np.float32, np.float16):
                     self._count("dtypes", lambda of, dtype=dtype: in_lower_precision(of, dtype), results)  # type: ignore[misc]
 
@@ -249,7 +270,7 @@ class Check:
             script.fail(
                 "nothing was checked: no tensor or array of floating-point or complex dtype is among the arguments"
             )
-        subject.written = self._written(example)
+        subject.written = subject.written_by(example)
         double = in_double_precision(example)
         try:
             subject.values(double)
@@ -274,23 +295,6 @@ class Check:
         subject.outputs = len(outputs), tuple(i for i, (_, output) in enumerate(outputs) if output.requires_grad)
         self.report.add(title, 1)
 
-    def _written(self, example: Example) -> tuple[int, ...]:
-        """The slots that an in-place operator writes to, found by the first of all calls."""
-        subject = self.subject
-        tensors = [Tensor(array) for array in example.arrays]
-        with contextlib.suppress(Exception), quiet(), refusals():
-            result = example.call(subject.function, tensors)
-            changed = tuple(
-                k
-                for k, (tensor, array) in enumerate(zip(tensors, example.arrays, strict=True))
-                if tensor._version or not _same_bytes(tensor._array, array)
-            )
-            results = [output for _, output in outputs_of(result)]
-            subject.first = [output.detach()._array.copy() for output in results]
-            if changed and all(any(tensors[k] is output for output in results) for k in changed):
-                return changed
-        return ()
-
     def _plain(self, example: Example, family: str) -> Plain | None:
         try:
             return plain_results(self.subject, example, family)
@@ -314,22 +318,27 @@ class Check:
         if name in self.astray and not asked_for:
             return
         try:
-            with patience(0.0 if asked_for else PATIENCE):
+            with patience(0.0 if asked_for else self.patience):
                 self.report.add(name, check(plain))
         except Refused as refused:
-            self.report.refuse(name)
-            if isinstance(refused, TookTooLong):
-                self.astray.add(name)
+            self._note_refusal(name, refused)
+
+    def _note_refusal(self, name: str, refused: Refused) -> None:
+        self.report.refuse(name)
+        if isinstance(refused, TookTooLong):
+            self.astray.add(name)
 
     def _first(self, example: Example) -> bool:
         """The gradients of one call against differences; whether it was accepted."""
+        if example.family in self.astray:
+            return False
         compared = "gradients" not in self.switched_off  # else they are not meant to be the derivatives
         self.again = lambda example: check_gradients(self.subject, example, example.family, compared)
         try:
-            with patience(PATIENCE if example.label else 0.0):
+            with patience(self.patience if example.label else 0.0):
                 counted = check_gradients(self.subject, example, example.family, compared)
-        except Refused:
-            self.report.refuse(example.family)
+        except Refused as refused:
+            self._note_refusal(example.family, refused)
             return False
         except Failure as failure:
             if example.lenient and failure.__cause__ is not None:  # an error, and no wrong number
@@ -403,18 +412,7 @@ class Check:
         """Complex numbers, where the operator takes them and is meant for them."""
         if any(array.dtype.kind == "c" for array in self.base.arrays) or not self.wanted("complex numbers"):
             return
-        examples = []
-        for label, chosen in [
-            ("complex arguments", self.base.wanted),
-            *((f"{self.base.named(k)} complex", (k,)) for k in self.base.wanted),
-        ]:
-            arrays = list(self.base.arrays)
-            for k in chosen:
-                array = arrays[k]
-                arrays[k] = array + 1j * (0.3 + 0.5 * np.roll(array.reshape(-1), 1).reshape(array.shape))
-            examples.append(self.base.with_arrays(arrays, label=label, family="complex numbers"))
-            if len(self.base.wanted) == 1:
-                break
+        examples = list(with_complex_numbers(self.base))
         try:
             for example in examples:
                 if self._first(example):
@@ -441,7 +439,3 @@ def _lost(found: Any, expected: Any) -> bool:
 def _some(examples: Iterator[Example], step: int) -> Iterator[Example]:
     """Every few of them."""
     return (example for number, example in enumerate(examples) if number % step == 0)
-
-
-def _same_bytes(one: Array, other: Array) -> bool:
-    return one.shape == other.shape and one.tobytes() == other.tobytes()

@@ -43,8 +43,13 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
     proposals.append(("two dimensions", [(2, 3) for _ in shapes]))
     proposals.append(("a square", [(2, 2) for _ in shapes]))
     proposals.append(("three dimensions", [(2, 1, 3) for _ in shapes]))
+    # Axes that are exchanged are seen where that is no error: in stacks of squares, as many as they have rows.
+    proposals.append(("a cube", [(3,) * (len(shape) + (len(shape) > 1)) for shape in shapes]))
     if any(len(shape) > 1 for shape in shapes):
         proposals.append(("a dimension less", [shape[1:] for shape in shapes]))
+    if len(floats) == 1 and shapes[0]:
+        proposals.append(("a first dimension of length 1", [(1, *shapes[0][1:])]))
+        proposals.append(("a last dimension of length 1", [(*shapes[0][:-1], 1)]))
     if len(floats) > 1:
         for k in floats:
             told = example.named(k)
@@ -62,6 +67,9 @@ def of_other_shapes(example: Example) -> Iterator[Example]:
                     proposals.append(
                         (f"{told} {name}", [other_shape if i == k else shape for i, shape in enumerate(shapes)])
                     )
+            for name, line in (("column", (3, 1)), ("row", (1, 3))):
+                beside: list[tuple[int, ...]] = [line if i == k else (3, 3) for i in floats]
+                proposals.append((f"{told} a {name} beside squares", beside))
         proposals.append(("operands that are broadcast", [(2, 1) if i % 2 else (1, 3) for i in range(len(shapes))]))
         proposals.append(("operands that are broadcast", [(3,) if i % 2 else (2, 1) for i in range(len(shapes))]))
     seen = {tuple(shapes)}

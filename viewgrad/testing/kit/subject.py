@@ -148,6 +148,22 @@ class Subject:
             result = example.call(self.function, [Tensor(array) for array in given])
         return [output._array for _, output in outputs_of(result)]
 
+    def written_by(self, example: Example) -> tuple[int, ...]:
+        """The slots that an in-place operator writes to, found by the first of all calls."""
+        tensors = [Tensor(array) for array in example.arrays]
+        with contextlib.suppress(Exception), quiet(), refusals():
+            result = example.call(self.function, tensors)
+            changed = tuple(
+                k
+                for k, (tensor, array) in enumerate(zip(tensors, example.arrays, strict=True))
+                if tensor._version or not _same_bytes(tensor._array, array)
+            )
+            results = [output for _, output in outputs_of(result)]
+            self.first = [output.detach()._array.copy() for output in results]
+            if changed and all(any(tensors[k] is output for output in results) for k in changed):
+                return changed
+        return ()
+
     def record(self, example: Example, slots: Sequence[int] | None = None) -> Recorded:
         """A recorded call, in which the tensors in `slots` require grad (left out: the wanted ones).
 
@@ -302,6 +318,10 @@ def subject_of(
         complex = any(array.dtype.kind == "c" for array in example.arrays) or _claims_complex(subject)
     subject.complex = complex
     return subject
+
+
+def _same_bytes(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def _claims_complex(subject: Subject) -> bool:

@@ -1,0 +1,110 @@
+"""Forward and reverse mode, one over the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...autograd.api import grad
+from ...errors import ForwardModeError, FunctionError, GradientNotImplementedError
+from ...tensor.tensor import Tensor
+from .plain import Plain
+from .subject import quiet
+
+__all__ = ["ABSENT", "mixed_modes", "says_absent"]
+
+Array = np.ndarray[Any, Any]
+
+ABSENT = (GradientNotImplementedError, NotImplementedError, ForwardModeError)
+
+
+def says_absent(error: BaseException) -> bool:
+    """Whether an error says that an operator lacks forward mode, or second derivatives."""
+    return isinstance(error, ABSENT) or (
+        isinstance(error, FunctionError) and ("once_differentiable" in str(error) or "second derivative" in str(error))
+    )
+
+
+def mixed_modes(plain: Plain, tangents: dict[int, Array]) -> int:
+    """The gradient of the tangent and the tangent of the gradient, against reverse over reverse mode."""
+    if plain.subject.written:
+        return 0
+    expected = _reverse_over_reverse(plain, tangents)
+    if expected is None:
+        return 0
+    slots, count = plain.example.wanted, len(plain.example.arrays)
+    duals = [
+        f"    v{k} = {f'forward_ad.make_dual(x{k}, vg.Tensor(t{k}))' if k in slots else f'x{k}'}" for k in range(count)
+    ]
+    outs = ", ".join(f"y{plain.paths[i]}" for i in plain.outputs)
+    starts = ", ".join(f"vg.Tensor(u{i})" for i in plain.outputs)
+    of_tangents = [
+        f"    tangents = [forward_ad.unpack_dual(out).tangent for out in [{outs}]]",
+        f"    pairs = [(t, u) for t, u in zip(tangents, [{starts}]) if t is not None and t.requires_grad]",
+        "    ts, us = [t for t, _ in pairs], [u for _, u in pairs]",
+        f"    h = grad(ts, [{', '.join(f'x{k}' for k in slots)}], us, allow_unused=True) "
+        f"if pairs else [None] * {len(slots)}",
+    ]
+    of_gradients = [
+        f"    g = grad([{outs}], [{', '.join(f'v{k}' for k in slots)}], [{starts}], allow_unused=True)",
+        "    h = [None if one is None else forward_ad.unpack_dual(one).tangent for one in g]",
+    ]
+    told = {"the gradient of the tangent": of_tangents, "the tangent of the gradient": of_gradients}
+    return sum(_compared(plain, tangents, expected, what, [*duals, "", *lines]) for what, lines in told.items())
+
+
+def _compared(
+    plain: Plain, tangents: dict[int, Array], expected: Sequence[Array], what: str, lines: Sequence[str]
+) -> int:
+    """Run lines within a dual level, and compare `h` with what it should be; 0 where there is no such mode."""
+    script = plain.script("forward mode", called=False)
+    for k in plain.example.wanted:
+        script.let(f"t{k}", tangents[k])
+    lines = [line or f"    y = {script.expression('v{}')}" for line in lines]
+    try:
+        script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
+    except AssertionError as failure:
+        cause = failure.__cause__
+        if cause is not None and (says_absent(cause) or isinstance(cause, FunctionError)):
+            return 0
+        raise
+    for n, k in enumerate(plain.example.wanted):
+        size = float(np.abs(expected[n]).max(initial=0.0))
+        script.expect(
+            f"h[{n}]",
+            expected[n],
+            f"{what} with respect to {plain.example.named(k)}",
+            "reverse over reverse mode",
+            rtol=plain.loose(1e-8),
+            atol=plain.loose(1e-9) * max(size, 1.0),
+        )
+    return 1
+
+
+def _reverse_over_reverse(plain: Plain, tangents: dict[int, Array]) -> list[Array] | None:
+    """The gradients of the gradients' projections on tangents; None where there are none."""
+    example, slots = plain.example, plain.example.wanted
+    try:
+        recorded = plain.subject.record(example)
+        starts = [Tensor(plain.starts[i], requires_grad=True) for i in plain.outputs]
+        leaves = [recorded.leaves[k] for k in slots]
+        with quiet():
+            outputs = [recorded.outputs[i] for i in plain.outputs]
+            first = grad(outputs, leaves, starts, create_graph=True, allow_unused=True)
+            terms = [
+                (g * np.conj(tangents[k])).sum()
+                for g, k in zip(first, slots, strict=True)
+                if g is not None and g.requires_grad
+            ]
+            if not terms:
+                return None
+            total: Any = sum(term.real if term.dtype.kind == "c" else term for term in terms)
+            found = grad(total, leaves, allow_unused=True)
+    except (RuntimeError, NotImplementedError):
+        return None
+    expected = [
+        np.zeros_like(example.arrays[k]) if g is None else g.detach()._array for g, k in zip(found, slots, strict=True)
+    ]
+    return expected if all(np.isfinite(array).all() for array in expected) else None

@@ -1,0 +1,93 @@
+"""A function of several arrays, as one of a vector: where it is moved, and what it gives there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .subject import Refused, real_parts
+
+__all__ = ["Moves"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen(eq=False)
+class Moves:
+    """The values of a function of several arrays as one vector, after moves of these.
+
+    Arguments:
+        values: gives the outputs for other arrays, or raises `Refused`.
+        arrays: where it starts.
+        wanted: which of the arrays are moved.
+    """
+
+    values: Callable[[Sequence[Array]], Sequence[Array]]
+    arrays: tuple[Array, ...]
+    wanted: tuple[int, ...]
+
+    @property
+    def start(self) -> Array:
+        """The wanted arrays as one vector of real numbers."""
+        return np.concatenate([real_parts(self.arrays[k]) for k in self.wanted] or [np.empty(0)])
+
+    def parts(self) -> list[Array]:
+        """The places of each of the wanted arrays in the vector; all places at once where the arrays are many."""
+        sizes = [real_parts(self.arrays[k]).size for k in self.wanted]
+        slots = np.repeat(np.arange(len(sizes)), sizes)
+        return [slots == i for i in range(len(sizes))] if len(sizes) <= 4 else [slots >= 0]
+
+    @property
+    def single(self) -> bool:
+        """Whether an array that is moved has less than double precision."""
+        return any(np.finfo(self.arrays[k].dtype).eps > 1e-10 for k in self.wanted)
+
+    def moved(self, vector: Array) -> list[Array]:
+        """The arrays after the wanted ones were set to `vector`."""
+        arrays = list(self.arrays)
+        taken = 0
+        for k in self.wanted:
+            array = arrays[k]
+            size = array.size * (2 if array.dtype.kind == "c" else 1)
+            part = vector[taken : taken + size]
+            taken += size
+            arrays[k] = (
+                (part.view(complex) if array.dtype.kind == "c" else part).reshape(array.shape).astype(array.dtype)
+            )
+        return arrays
+
+    def at(self, vector: Array) -> Array | None:
+        """The outputs there as one vector; None where there are none."""
+        try:
+            outputs = self.values(self.moved(vector))
+        except (Refused, RuntimeError):
+            return None
+        return np.concatenate([real_parts(output) for output in outputs] or [np.empty(0)])
+
+    def beside(self, vector: Array, start: Array) -> Array | None:
+        """The outputs there, of which there must be as many as at the start; None where there are none such."""
+        found = self.at(vector)
+        return found if found is not None and found.shape == start.shape else None
+
+    def element(self, column: int) -> tuple[int, int, int]:
+        """The array, the flat index in it and the part (0: real, 1: imaginary) that a place in the vector is."""
+        for k in self.wanted:
+            array = self.arrays[k]
+            parts = 2 if array.dtype.kind == "c" else 1
+            if column < array.size * parts:
+                return k, column // parts, column % parts
+            column -= array.size * parts
+        raise IndexError(column)
+
+    def column(self, slot: int, flat: int) -> int:
+        """The place in the vector of (the real part of) an element."""
+        place = 0
+        for k in self.wanted:
+            parts = 2 if self.arrays[k].dtype.kind == "c" else 1
+            if k == slot:
+                return place + flat * parts
+            place += self.arrays[k].size * parts
+        raise IndexError(slot)
