@@ -67,7 +67,7 @@ def inplace_form(plain: Plain, windows: Sequence[str] = tuple(WINDOWS)) -> int:
             else [example.wanted, tuple(k for k in example.wanted if k != target), (target,)]
         ):
             count += _inplace(plain, name, target, where, line, wanted)
-        count += _inplace_tangents(plain, name, target, where, line)
+        count += _inplace_tangents(plain, name, target, where, line) if len(windows) > 1 else 0
     return count
 
 
