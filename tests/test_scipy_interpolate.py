@@ -136,3 +136,53 @@ def test_classes_can_be_derived(name):
     spline = Derived(X, vg.Tensor(Y, requires_grad=True))
     assert isinstance(spline, getattr(ours, name)) and spline.given is X
     np.testing.assert_allclose(spline(PLACES).detach().numpy(), getattr(theirs, name)(X, Y)(PLACES), rtol=1e-9)
+
+
+SCATTERED = RNG.random((9, 2))
+HEIGHTS = np.sin(SCATTERED @ [3.0, 2.0])
+ASKED = RNG.random((3, 2)) * 0.5 + 0.25
+
+
+@pytest.mark.parametrize("options", [{}, {"smoothing": 0.1, "degree": 2}], ids=["through", "near"])
+@pytest.mark.parametrize("kernel", ["linear", "thin_plate_spline", "quintic", "multiquadric", "gaussian"])
+def test_radial_functions(kernel, options):
+    options = {"kernel": kernel, "epsilon": 1.7, **options}
+    y, d, x = (vg.Tensor(each, requires_grad=True) for each in (SCATTERED, HEIGHTS, ASKED))
+    right = theirs.RBFInterpolator(SCATTERED, HEIGHTS, **options)(ASKED)
+    np.testing.assert_allclose(ours.RBFInterpolator(y, d, **options)(x).detach().numpy(), right, rtol=1e-7)
+    direction = RNG.normal(size=SCATTERED.shape)
+
+    def moved(step, d, x):
+        return ours.RBFInterpolator(SCATTERED + step * direction, d, **options)(x)
+
+    assert gradcheck(moved, [vg.Tensor(0.0, requires_grad=True), d, x], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("rescale", [False, True])
+def test_between_scattered_places(rescale):
+    values = np.stack([HEIGHTS, HEIGHTS**2], 1)
+    v, x = vg.Tensor(values, requires_grad=True), vg.Tensor(ASKED, requires_grad=True)
+    right = theirs.LinearNDInterpolator(SCATTERED, values, rescale=rescale)(ASKED)
+    found = ours.LinearNDInterpolator(SCATTERED, v, rescale=rescale)(x)
+    np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-9)
+    assert gradcheck(lambda v, x: ours.LinearNDInterpolator(SCATTERED, v, 0.0, rescale)(x), [v, x])
+    with pytest.raises(UnknownFunctionError, match="where the values are given"):
+        ours.LinearNDInterpolator(vg.Tensor(SCATTERED, requires_grad=True), v)
+
+
+@pytest.mark.parametrize("method", ["nearest", "linear", "cubic"])
+def test_griddata(method):
+    line, places = np.array([3.0, 1.0, 2.0, 5.0, 4.0]), np.array([1.2, 2.6, 4.9, 7.0])
+    v = vg.Tensor(line**2, requires_grad=True)
+    right = theirs.griddata(line, line**2, places, method)
+    np.testing.assert_allclose(ours.griddata(line, v, places, method).detach().numpy(), right, rtol=1e-9)
+    h, far = vg.Tensor(HEIGHTS, requires_grad=True), np.append(ASKED, [[9.0, 9.0]], 0)
+    if method == "cubic":
+        with pytest.raises(UnknownFunctionError, match="RBFInterpolator"):
+            ours.griddata(SCATTERED, h, far, method)
+        h = h.detach()
+    right = theirs.griddata(SCATTERED, HEIGHTS, (far[:, 0], far[:, 1]), method)
+    found = ours.griddata(SCATTERED, h, (far[:, 0], far[:, 1]), method)
+    np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-9)
+    if method != "cubic":
+        assert gradcheck(lambda h: ours.griddata(SCATTERED, h, far, method, 0.0), [h])

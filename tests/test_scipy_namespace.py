@@ -355,3 +355,16 @@ def test_rotations_and_neighbours():
     assert gradcheck(lambda v: Rotation.from_rotvec(v).apply(VECTOR), vg.Tensor(np.zeros(3), requires_grad=True))
     points = vg.Tensor(IMAGE, requires_grad=True)
     assert gradcheck(lambda p: KDTree(p).query(np.ones(6), k=2)[0], points)
+
+
+@pytest.mark.parametrize(
+    "options", [{"dx": 0.3}, {"x": TIMES}, {"x": TIMES, "initial": 1.5}, {"axis": 0}], ids="-".join
+)
+def test_running_integrals_by_parabolas(options):
+    from scipy.integrate import cumulative_simpson as theirs
+
+    from viewgrad.scipy.integrate import cumulative_simpson as ours
+
+    y = vg.Tensor(Y, requires_grad=True)
+    np.testing.assert_allclose(ours(y, **options).detach().numpy(), theirs(Y, **options), rtol=1e-12)
+    assert gradcheck(lambda y: ours(y, **options), [y])

@@ -9,7 +9,7 @@ from leaves import leaf, leaf_of  # noqa: E402
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
-from viewgrad.errors import UnknownFunctionError  # noqa: E402
+from viewgrad.errors import DifferentiabilityError, UnknownFunctionError  # noqa: E402
 from viewgrad.scipy import optimize  # noqa: E402
 
 
@@ -113,3 +113,10 @@ def test_seven_derivatives_of_what_a_search_finds(function, power):
         (found,) = vg.autograd.grad(found, [a], create_graph=True)
         exact *= (power - order) / 2.0
         np.testing.assert_allclose(found.item(), exact, rtol=1e-9)
+
+
+def test_what_is_found_in_a_valley_has_no_derivative():
+    a = leaf(2.0)
+    with pytest.raises(DifferentiabilityError, match=r"others beside it .* detach\(\)"):
+        optimize.minimize(lambda x: (x[0] + x[1] - a) ** 2, [0.0, 0.0])
+    assert abs(optimize.minimize(lambda x: (x[0] + x[1] - a.detach()) ** 2, [0.0, 0.0]).x.sum() - 2.0) < 1e-6

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..errors import DifferentiabilityError
 from ..func import grad, jacrev
 from ..numpy.values import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
@@ -50,7 +51,14 @@ def root_place(function: Function, place: Any) -> Any:
 
     def step(x: Any) -> Any:
         slopes = jacrev(residual)(x).reshape(x.size, x.size)
-        return np.linalg.solve(slopes, residual(x)).reshape(x.shape)
+        try:
+            return np.linalg.solve(slopes, residual(x)).reshape(x.shape)
+        except np.linalg.LinAlgError as error:
+            raise DifferentiabilityError(
+                "what was found has no derivative with respect to what the function refers to: others beside it do as "
+                "well, since the matrix of second derivatives (of a root: of first ones) is singular there; add a term "
+                "that makes it unique, or pass detach() of what the function refers to"
+            ) from error
 
     return _at(place, step)
 

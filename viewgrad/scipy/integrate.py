@@ -56,6 +56,41 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 
 
 @made
+def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
+    """The running integral of samples by Simpson's rule."""
+    samples = np.moveaxis(numbers(y) * 1.0, axis, -1)
+    count = samples.shape[-1]
+    if count < 3:
+        total = np.moveaxis(cumulative_trapezoid(y, x, dx, axis), axis, -1)
+    else:
+        if x is None:
+            steps = numbers(dx)
+            widths = np.broadcast_to(steps[..., None] if steps.ndim else steps, (*samples.shape[:-1], count - 1))
+        else:
+            places = numbers(x)
+            widths = np.diff(places if places.ndim == 1 else np.moveaxis(places, axis, -1), axis=-1)
+        ahead = _first_of_two(samples, widths)
+        back = _first_of_two(samples[..., ::-1], widths[..., ::-1])[..., ::-1]
+        even = np.concatenate([ahead, back[..., -1:]], -1)
+        odd = np.concatenate([back[..., :1], back], -1)
+        total = np.where(np.arange(count - 1) % 2 == 0, even, odd).cumsum(-1)
+    if initial is not None:
+        start = numbers(initial)
+        start = np.moveaxis(start, axis, -1) if start.ndim else start
+        total = np.concatenate([samples[..., :1] * 0.0 + start, total + start], -1)
+    return np.moveaxis(total, -1, axis)
+
+
+def _first_of_two(y: Any, widths: Any) -> Any:
+    """The integrals over the first interval of each two, of the parabola through three samples."""
+    first, second = widths[..., :-1], widths[..., 1:]
+    share, ratio = first / (first + second), first / second
+    last = share * ratio
+    sums = (3.0 - share) * y[..., :-2] + (3.0 + last + share) * y[..., 1:-1] - last * y[..., 2:]
+    return first / 6.0 * sums
+
+
+@made
 def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     """The integral of samples by Romberg's rule."""
     y = numbers(y)

@@ -14,10 +14,11 @@ import scipy.interpolate  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, carries_history, plain_values
+from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from .grids import GRIDS
 from .pieces import PIECES
+from .scattered import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
 
 if TYPE_CHECKING:
 
@@ -212,9 +213,39 @@ class interp1d:
         return self.y[np.searchsorted(middles, plain, "right" if self.kind == "nearest-up" else "left")]
 
 
+def griddata(
+    points: Any, values: Any, xi: Any, method: str = "linear", fill_value: Any = np.nan, rescale: bool = False
+) -> Any:
+    """Values interpolated between scattered places; gradients flow to the values, and to where they are asked.
+
+    Arguments:
+        points, values: the places, one row for each or an array for each coordinate, and the values there.
+        xi: where it is asked for.
+        method: "nearest", "linear", or "cubic"; the last for tensors with a history in one dimension alone.
+        fill_value: what is outside of the hull of the places, unless "nearest" is asked for.
+        rescale: whether each coordinate is brought to the same range before.
+    """
+    places = plain_places(points, "griddata")
+    if places.shape[1] == 1:
+        beyond = "extrapolate" if method == "nearest" else fill_value
+        asked = xi[0] if isinstance(xi, tuple) else xi
+        return interp1d(places[:, 0], values, method, 0, bounds_error=False, fill_value=beyond)(asked)
+    if method == "nearest":
+        return NearestNDInterpolator(places, values, rescale)(xi)
+    if method == "linear":
+        return LinearNDInterpolator(places, values, fill_value, rescale)(xi)
+    if carries_history((values, xi)):
+        raise lost("scipy.interpolate.griddata", 'use method="linear", or RBFInterpolator, which is smooth')
+    return as_tensors(
+        scipy.interpolate.griddata(places, plain_values(values), plain_values(xi), method, fill_value, rescale)
+    )
+
+
 MADE: dict[str, Any] = {
     **PIECES,
     **GRIDS,
+    **SCATTERED,
+    "griddata": griddata,
     "CubicSpline": CubicSpline,
     "interp1d": interp1d,
     "make_interp_spline": make_interp_spline,

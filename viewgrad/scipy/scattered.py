@@ -1,0 +1,199 @@
+"""Interpolation of values at places that lie anywhere, with gradients to values and to where they are asked.
+
+Source: M. J. D. Powell, "The theory of radial basis function approximation in 1990" (1992), for `RBFInterpolator`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.interpolate as theirs  # type: ignore[import-untyped]
+import scipy.spatial  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import carries_history, plain_values
+from .making import floating, numbers
+
+__all__ = ["SCATTERED", "LinearNDInterpolator", "NearestNDInterpolator", "plain_places"]
+
+
+def plain_places(points: Any, name: str) -> Any:
+    """The places of given values, one row for each, as an array."""
+    if carries_history(points):
+        raise lost(f"scipy.interpolate.{name}", "no gradient flows to where the values are given; pass their detach()")
+    columns = np.broadcast_arrays(*plain_values(points)) if isinstance(points, tuple) else None
+    places = np.stack(columns, -1) if columns else np.asarray(plain_values(points), float)
+    return places.reshape(-1, 1) if places.ndim == 1 else places
+
+
+def _asked_places(args: tuple[Any, ...]) -> Any:
+    """Where values are asked for: an array of rows, or an array for each coordinate."""
+    given = args[0] if len(args) == 1 else args
+    if isinstance(given, tuple):
+        return np.stack(np.broadcast_arrays(*map(floating, given)), -1)
+    return floating(given)
+
+
+class LinearNDInterpolator:
+    """Linear interpolation between values at scattered places, on the triangles of Delaunay.
+
+    Arguments:
+        points: the places, one row for each, or a triangulation of them.
+        values: the values there, along the first dimension.
+        fill_value: what is outside of their hull.
+        rescale: whether each coordinate is brought to the same range before.
+    """
+
+    def __init__(self, points: Any, values: Any, fill_value: Any = np.nan, rescale: bool = False) -> None:
+        self.values, self.fill_value = numbers(values) * 1.0, fill_value
+        self.shift: Any = 0.0
+        self.scale: Any = 1.0
+        if isinstance(points, scipy.spatial.Delaunay):
+            self.tri, self.points = points, points.points
+            return
+        self.points = plain_places(points, "LinearNDInterpolator")
+        if rescale:
+            self.shift, self.scale = self.points.mean(0), np.ptp(self.points, 0)
+            self.scale[self.scale == 0] = 1.0
+        self.tri = scipy.spatial.Delaunay((self.points - self.shift) / self.scale)
+
+    def __call__(self, *args: Any) -> Any:
+        places = (_asked_places(args) - self.shift) / self.scale
+        count = self.points.shape[1]
+        flat = places.reshape(-1, count)
+        found = self.tri.find_simplex(np.asarray(plain_values(flat.detach())))
+        frames = self.tri.transform[found]
+        shares = np.einsum("kij,kj->ki", frames[:, :count], flat - frames[:, count])
+        shares = np.concatenate([shares, 1.0 - shares.sum(-1, keepdims=True)], -1)
+        corners = self.values[self.tri.simplices[found]]
+        result = (shares.reshape(shares.shape + (1,) * (corners.ndim - 2)) * corners).sum(1)
+        outside = (found < 0).reshape((-1,) + (1,) * (result.ndim - 1))
+        return np.where(outside, self.fill_value, result).reshape(places.shape[:-1] + self.values.shape[1:])
+
+
+class NearestNDInterpolator:
+    """The value at the nearest of scattered places; gradients flow to the values.
+
+    Arguments:
+        x, y: the places, one row for each, and the values there.
+        rescale, tree_options: as of `scipy.interpolate.NearestNDInterpolator`.
+    """
+
+    def __init__(self, x: Any, y: Any, rescale: bool = False, tree_options: Any = None) -> None:
+        self.points, self.values = plain_places(x, "NearestNDInterpolator"), numbers(y)
+        order = np.arange(len(self.points))
+        self._nearest = theirs.NearestNDInterpolator(self.points, order, rescale, tree_options)
+
+    def __call__(self, *args: Any, **query_options: Any) -> Any:
+        places = np.asarray(plain_values(_asked_places(args).detach()))
+        found = self._nearest(places, **query_options)
+        if found.dtype.kind == "f" and np.any(np.isnan(found)):
+            raise lost("scipy.interpolate.NearestNDInterpolator", "leave distance_upper_bound out")
+        return self.values[found.astype(int)]
+
+
+def _minus_linear(squares: Any) -> Any:
+    return -_root(squares)
+
+
+def _root(squares: Any) -> Any:
+    """Lengths, by their squares; a length of 0 has a gradient of 0."""
+    apart = plain_values(squares.detach()) != 0
+    return np.where(apart, np.where(apart, squares, 1.0) ** 0.5, 0.0)
+
+
+def _thin_plate(squares: Any) -> Any:
+    return 0.5 * squares * np.log(np.where(plain_values(squares.detach()) == 0, 1.0, squares))
+
+
+# What a value's influence is at a distance, by its square; and the degree of polynomial that goes with it at least.
+KERNELS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
+    "linear": (_minus_linear, 0),
+    "thin_plate_spline": (_thin_plate, 1),
+    "cubic": (lambda squares: squares * _root(squares), 1),
+    "quintic": (lambda squares: -squares * squares * _root(squares), 2),
+    "multiquadric": (lambda squares: -((1.0 + squares) ** 0.5), 0),
+    "inverse_multiquadric": (lambda squares: (1.0 + squares) ** -0.5, -1),
+    "inverse_quadratic": (lambda squares: 1.0 / (1.0 + squares), -1),
+    "gaussian": (lambda squares: np.exp(-squares), -1),
+}
+
+
+class RBFInterpolator:
+    """Interpolation, or smoothing, by radial functions; gradients flow to values, to their places, and to others.
+
+    Arguments:
+        y, d: the places, one row for each, and the values there.
+        neighbors: refused where tensors have a history; all places are used.
+        smoothing: how far the result may be from the values; a number, or one for each.
+        kernel: the name of the radial function.
+        epsilon: what distances are multiplied by.
+        degree: of the polynomial that is added; -1 for none.
+    """
+
+    def __init__(
+        self, y: Any, d: Any, neighbors: Any = None, smoothing: Any = 0.0, kernel: str = "thin_plate_spline",
+        epsilon: Any = None, degree: Any = None,
+    ) -> None:  # fmt: skip
+        self._plain = None
+        if neighbors is not None:
+            if carries_history((y, d, smoothing, epsilon)):
+                raise lost("scipy.interpolate.RBFInterpolator", "leave neighbors out")
+            self._plain = theirs.RBFInterpolator(
+                *map(plain_values, (y, d)), neighbors, plain_values(smoothing), kernel, epsilon, degree
+            )
+            return
+        # SciPy refuses what does not fit, and knows the defaults
+        theirs.RBFInterpolator(*map(_values, (y, d)), None, _values(smoothing), kernel, _values(epsilon), degree)
+        self.y, values = floating(y), numbers(d) * 1.0
+        self.epsilon = 1.0 if epsilon is None else epsilon
+        self._function, least = KERNELS[kernel.lower()]
+        count, self._trailing = self.y.shape[1], values.shape[1:]
+        places = np.asarray(_values(self.y))
+        self._middle, self._half = (places.max(0) + places.min(0)) / 2.0, np.ptp(places, 0) / 2.0
+        self._half[self._half == 0] = 1.0
+        degree = max(least, 0) if degree is None else degree
+        self._powers = [
+            np.bincount(np.array(chosen, int), minlength=count)
+            for total in range(degree + 1)
+            for chosen in itertools.combinations_with_replacement(range(count), total)
+        ]
+        added = len(self._powers)
+        near = self._influences(self.y) + np.eye(len(places)) * numbers(smoothing)
+        terms = self._terms(self.y)
+        upper = np.concatenate([near, terms], 1)
+        lower = np.concatenate([terms.T, np.zeros((added, added))], 1)
+        flat = values.reshape(len(places), -1)
+        wanted = np.concatenate([flat, np.zeros((added, flat.shape[1]))])
+        self._coefficients = np.linalg.solve(np.concatenate([upper, lower]), wanted)
+
+    def _influences(self, x: Any) -> Any:
+        away = (x[:, None] - self.y[None]) * self.epsilon
+        return self._function((away * away).sum(-1))
+
+    def _terms(self, x: Any) -> Any:
+        x = (x - self._middle) / self._half
+        columns = [np.prod(np.stack([x[:, i] ** int(n) for i, n in enumerate(power)]), 0) for power in self._powers]
+        return np.stack(columns, 1) if columns else numbers(np.zeros((len(x), 0)))
+
+    def __call__(self, x: Any) -> Any:
+        if self._plain is not None:
+            return numbers(self._plain(plain_values(x)))
+        x = floating(x)
+        found = np.concatenate([self._influences(x), self._terms(x)], 1) @ self._coefficients
+        return found.reshape((len(x), *self._trailing))
+
+
+def _values(value: Any) -> Any:
+    tensor = value if value is None else numbers(value)
+    return tensor if tensor is None else plain_values(tensor.detach())
+
+
+SCATTERED: Final[dict[str, Any]] = {
+    "LinearNDInterpolator": LinearNDInterpolator,
+    "NearestNDInterpolator": NearestNDInterpolator,
+    "RBFInterpolator": RBFInterpolator,
+}
