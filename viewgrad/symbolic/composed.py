@@ -1,7 +1,8 @@
 """Functions composed of operators that look at values in between, as SciPy's do for tensors: one step of a graph each.
 
 Such a function chooses by values, or asks SciPy where a search is to start. A graph cannot hold what it found: that
-holds for one run. So the function itself becomes a step, which runs again with other values.
+holds for one run. So the function itself becomes a step, which runs again with other values. See
+Note [Choices by values] in docs/notes/symbolic.md.
 """
 
 from __future__ import annotations
