@@ -7,14 +7,15 @@ A call goes through these files:
     api                    what is compiled, and when
     recording              a run recorded as a graph
     surroundings           what a function sees besides its arguments
-    lowering, stream       the graph as a stream of instructions; composites, calls, windows help it
+    lowering, stream       the graph as a stream of instructions; composites, rearranging, calls, windows help it
     loops                  its loops found again
     building, program      the program
     executions             what it touches, and when
     adjoint                its gradient
     passes                 what is left out of both
     writing                its source, and what runs it
-    call, direct           its place in the graph
+    checking, choosing     compared with the function, and what takes less time
+    call, direct           its place in the graph; by likeness, calls like an earlier one go a short way
     batch                  a program run for each of many examples
 """
 
