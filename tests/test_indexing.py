@@ -207,3 +207,14 @@ def test_tensors_beside_none_keep_their_history_when_assigned():
     out[[2, 3]] = np.array([x[0], x[2]], object)
     np.testing.assert_array_equal(out.detach().numpy(), [np.nan, 2.0, 1.0, 3.0])
     np.testing.assert_array_equal(vg.autograd.grad(out[1:].sum(), x)[0].numpy(), [1.0, 1.0, 1.0])
+
+
+def test_whole_numbers_of_any_size_are_assigned_as_numpy_does():
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 2.0
+    y[0] = 10**30
+    with pytest.raises(OverflowError):
+        y[1] = 10**400
+    y[2] = 7
+    assert y.detach().tolist() == [1e30, 4.0, 7.0]
+    assert grad(y.sum(), x)[0].tolist() == [0.0, 2.0, 0.0]
