@@ -615,3 +615,17 @@ def test_arrays_without_dimensions_stay_arrays(write):
     expected, found = program(x), vg.func.functionalize(program)(x)
     assert found.item() == expected.item()
     assert vg.autograd.grad(found, x)[0].item() == vg.autograd.grad(expected, x)[0].item()
+
+
+def test_views_of_a_base_that_was_detached_in_place_keep_their_history():
+    def program(x):
+        base = x * 1.0
+        view = base[1:]
+        base.detach_()
+        with vg.no_grad():
+            view.mul_(2)
+        return (view * view).sum()
+
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for function in (program, func.functionalize(program)):
+        assert vg.autograd.grad(function(x), x)[0].tolist() == [0.0, 8.0, 12.0]

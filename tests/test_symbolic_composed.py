@@ -11,13 +11,11 @@ import pytest
 scipy = pytest.importorskip("scipy")
 from drawn_calls import DrawnCall  # noqa: E402
 from replaying import replay  # noqa: E402
-from test_symbolic_rows import DIFFERENTIABLE, call_of  # noqa: E402
 
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad import math  # noqa: E402
 from viewgrad.errors import TraceError  # noqa: E402
-from viewgrad.operators.samples import samples_of  # noqa: E402
 from viewgrad.scipy import linalg, ndimage, optimize, signal, special, stats  # noqa: E402
 from viewgrad.symbolic import function_of, trace  # noqa: E402
 
@@ -99,18 +97,9 @@ def test_drawn_calls_are_replayed(batch):
         replay(lambda *given, call=call, names=names: call.run(dict(zip(names, given))), leaves, str(call))
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("operator", DIFFERENTIABLE, ids=lambda operator: operator.name)
-def test_rows_are_replayed(operator):
-    for sample in samples_of(operator)[:3]:
-        function, leaves = call_of(sample)
-        tensors = [vg.Tensor(leaf, requires_grad=leaf.dtype.kind in "fc") for leaf in leaves]
-        replay(function, tensors, str(sample))
-
-
 MODULES = sorted(path.name for path in TESTS.glob("test_scipy_*.py")) + [
-    "test_composites.py", "test_math_namespace.py", "test_numpy_protocol.py", "test_special_points.py",
+    "test_composites.py", "test_degenerate.py", "test_math_namespace.py", "test_numpy_methods.py",
+    "test_numpy_namespace.py", "test_numpy_options.py", "test_numpy_spellings.py", "test_rows.py",
 ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ class KnownStorage(Storage):
         self.tensors = [weakref.ref(tensor) for tensor in tensors]
         self.writes = 0
         if before is not None:
-            self.shared = before.shared
+            self.shared, self.cuts = before.shared, before.cuts
             self.writes = before.writes
             if before.inference:
                 self.inference = True
