@@ -422,6 +422,7 @@ def test_numpy_functions_without_gradients():
         (np.isin(t, [1.0, 3.0]), np.isin(x, [1.0, 3.0])),
         (np.digitize(t, np.array([0.5, 2.0])), np.digitize(x, np.array([0.5, 2.0]))),
         (np.bincount(vg.Tensor(np.array([0, 2, 2]))), np.array([1, 0, 2])),
+        (np.bincount(np.zeros(0, int), vg.zeros(0, dtype=complex)), np.zeros(0, int)),
         (np.linalg.matrix_rank(t), np.linalg.matrix_rank(x)),
     ]
     for found, wanted in pairs:

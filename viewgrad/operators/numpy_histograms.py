@@ -42,13 +42,13 @@ def _summed(places: Any, weights: Any, count: int) -> Any:
 
 def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """As `numpy.bincount`, which sums up in double precision."""
+    if not len(x):  # NumPy counts nothing, in integers, whatever the weights are
+        x, weights = (x if hasattr(x, "dtype") else np.zeros(0, int)), None
     if weights is not None:
         weights = as_operand(weights)
         if not np.can_cast(weights.dtype, float, "safe"):
             raise TypeError(f"np.bincount sums up in float64, to which {weights.dtype} cannot be cast safely")
         weights = weights.astype(float, copy=False)
-    if not len(x):  # NumPy counts nothing, in integers, whatever the weights are
-        x, weights = (x if hasattr(x, "dtype") else np.zeros(0, int)), None
     return OPERATORS["bincount"].function(x, weights, minlength)
 
 

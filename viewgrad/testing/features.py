@@ -109,7 +109,8 @@ def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Ar
     loss = names[program.loss]
     if loss.requires_grad:
         loss.backward(retain_graph=True)
-        retained = {name: array_of(names[name].grad) for name in plain.first if name in retaining}
+        kept = {name for name in retaining if names[name].is_leaf or names[name].retains_grad}  # not after detach_()
+        retained = {name: array_of(names[name].grad) for name in plain.first if name in kept}
         expected = {name: plain.first[name] for name in retained}
         compare_all("gradient that was retained", "hooks that observe", expected, retained, CLOSE)
     compare(program, "the program under hooks that observe", plain, names, weights, order)
