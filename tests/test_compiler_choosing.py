@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler import choosing
-from viewgrad.compiler.choosing import Passed, Trial
-from viewgrad.compiler.direct import Direct
+from viewgrad.compiler.calling import choosing
+from viewgrad.compiler.calling.choosing import Passed, Trial
+from viewgrad.compiler.calling.direct import Direct
 
 
 def timed(monkeypatch, function, program, call):
     """Let the function take so many seconds, and its gradient, its program, and calls of that."""
     now = itertools.count()
     for module in ("choosing", "checking"):
-        monkeypatch.setattr(f"viewgrad.compiler.{module}.clock", lambda: function * next(now))
+        monkeypatch.setattr(f"viewgrad.compiler.calling.{module}.clock", lambda: function * next(now))
     monkeypatch.setattr(choosing, "LITTLE", 0.0)
-    monkeypatch.setattr("viewgrad.compiler.checking._time_of", lambda *args: program)
-    monkeypatch.setattr("viewgrad.compiler.checking._time_of_calls", lambda *args: call)
+    monkeypatch.setattr("viewgrad.compiler.calling.checking._time_of", lambda *args: program)
+    monkeypatch.setattr("viewgrad.compiler.calling.checking._time_of_calls", lambda *args: call)
     return vg.compile(lambda x, scale: (x * x).sum() * scale, executor="python")
 
 

@@ -340,7 +340,7 @@ def test_executors_by_name():
 
 
 def test_a_program_that_takes_longer_than_its_function_is_not_used(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.choosing.LITTLE", -1e9)
+    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", -1e9)
     compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
     for _ in range(4):
         assert compiled(leaf(1.0, 2.0)).item() == 5

@@ -24,17 +24,17 @@ from ..tensor.modes import GRAD, PROFILE, current_mode, no_grad
 from ..tensor.observers import PROFILER
 from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..views.meta import CreationMeta
-from .arguments import Arguments, form_of, is_found_by_name
-from .batch import Batched
-from .call import called, differentiable_outputs
-from .checking import checked
-from .choosing import pass_by
+from .calling.arguments import Arguments, form_of, is_found_by_name
+from .calling.batch import Batched
+from .calling.call import called, differentiable_outputs
+from .calling.checking import checked
+from .calling.choosing import pass_by
+from .calling.direct import MISSED, Direct, direct, sharing
+from .calling.likeness import numbered_tensor
+from .calling.recording import recorded
+from .calling.surroundings import Surroundings, random_state
 from .compiled import CompiledProgram, CompilerDefectError, compiled_program
-from .direct import MISSED, Direct, direct, sharing
-from .likeness import numbered_tensor
-from .recording import recorded
 from .report import explained
-from .surroundings import Surroundings, random_state
 from .writing.executors import Executor, chosen_executor
 
 __all__ = ["Compiled", "compile"]

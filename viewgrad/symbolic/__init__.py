@@ -1,7 +1,5 @@
 """Graphs: a program traced, differentiated, rewritten and run.
 
-It has many files because five subjects need each other's records: graphs, traces, derivatives, runs and source text.
-
 The parts, each in a file:
 
 - `graph`, `types`: `Graph` has a `Block` of `Node`s, a linked list. A `Value` is what a node gives, and has a `type`,
@@ -10,8 +8,9 @@ The parts, each in a file:
   values: None for an optional operand that is not given; the items of a list of tensors one after the other.
   `node.attributes` are the options in the order of the signature, arrays among them `Frozen`. `value.users` are the
   nodes that take it; the outputs of a block are the inputs of its node `return`. `graph.where(node)` is `file:line`.
-- `trace`: `trace(f, *example_inputs)` gives the graph; `record(f, args, keywords, escapes="guard", limit=n)` gives a
-  `Record` with the graph and the result of the run. `graph.signature` says what inputs, results and mutations are.
+- `trace`, `tracing`: `trace(f, *example_inputs)` gives the graph; `record(f, args, keywords, escapes="guard", limit=n)`
+  gives a `Record` with the graph and the result of the run. `graph.signature` says what inputs, results and mutations
+  are.
 - `backward`: `backward_of(block, node, grads, wanted, totals)` writes the backward of one node into a block, and gives
   the gradients of its inputs. `BackwardWriter` does it for many. The gradient that comes back for input 0 of a `read`
   or a `gather_at` includes the total so far (`includes_total`). It is that total with a window added to.
@@ -39,7 +38,7 @@ The kinds besides operators (attributes after the semicolon):
     GradOf(*grads; name) with a block     the backward of a node, which is linear in the gradients
 """
 
-from . import passes, traced_calls
+from . import passes
 from .backward import BackwardWriter, backward_of
 from .builder import Builder
 from .differentiate import differentiate
@@ -52,6 +51,7 @@ from .signature import InputSpec, MutationSpec, ResultSpec, Signature
 from .source import Program, program_of
 from .text import parse, text_of
 from .trace import Record, record, trace
+from .tracing import traced_calls
 from .types import ListType, ScalarType, TensorType, TupleType, Type, Window
 from .verify import verify
 

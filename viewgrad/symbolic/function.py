@@ -17,13 +17,13 @@ from ..tensor.windows import address_of
 from .differentiate import differentiate
 from .gradient import Gradient
 from .graph import Graph
-from .memory import owner_of
 from .numbers import number_given
 from .on_tensors import run_on_tensors
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .signature import InputSpec, ResultSpec, Signature, laid_out
 from .source import Program, program_of
 from .trace import trace
+from .tracing.memory import owner_of
 from .types import TensorType
 
 __all__ = ["GraphFunction", "TracedFunction", "function_of"]

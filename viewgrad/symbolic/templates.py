@@ -20,7 +20,7 @@ from .graph import Block, Graph, Node, Value
 from .kinds import input_places
 from .passes.dead_code import eliminate_dead_code
 from .steps import FormulaStep, run_formula
-from .tracer import Tracer
+from .tracing.tracer import Tracer
 from .types import TensorType
 
 __all__ = ["Template", "template_for"]

@@ -17,11 +17,11 @@ from ..tensor.observers import OBSERVER
 from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.windows import address_of
 from .graph import Graph, Value
-from .memory import Memory, identified, owner_of, remember
 from .numbers import WEAK, check_numbers, number_traced
-from .randomness import Generators
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
-from .tracer import Tracer
+from .tracing.memory import Memory, identified, owner_of, remember
+from .tracing.randomness import Generators
+from .tracing.tracer import Tracer
 from .types import TensorType
 
 __all__ = ["Record", "record", "trace"]

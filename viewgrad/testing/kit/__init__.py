@@ -1,7 +1,4 @@
-"""The kit that finds what is wrong with an operator.
-
-It has many files because each kind of circumstances in which an operator is tried has one.
-"""
+"""The kit that finds what is wrong with an operator."""
 
 from .check import check_operator
 from .failure import Failure

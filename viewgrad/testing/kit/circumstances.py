@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from .incoming import gradient_layouts, gradient_untouched, linear, undefined
-from .lifetime import lifetime
-from .memory import overwritten, result_memory, untouched
-from .operands import input_layouts, same_twice, subsets, used_elsewhere
 from .plain import Plain
-from .repetition import repeatable, run_twice
+from .properties.incoming import gradient_layouts, gradient_untouched, linear, undefined
+from .properties.lifetime import lifetime
+from .properties.memory import overwritten, result_memory, untouched
+from .properties.operands import input_layouts, same_twice, subsets, used_elsewhere
+from .properties.repetition import repeatable, run_twice
 
 __all__ = ["CIRCUMSTANCES"]
 

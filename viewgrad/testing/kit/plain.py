@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from .arguments import Example, outputs_of
-from .gradients import weights_like
+from .properties.gradients import weights_like
 from .script import Script
 from .subject import Refused, Subject, quiet, refusals
 

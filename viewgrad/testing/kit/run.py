@@ -12,15 +12,15 @@ import numpy as np
 from ...tensor.modes import enable_grad
 from .arguments import Example, example_of, outputs_of
 from .circumstances import CIRCUMSTANCES
-from .dtypes import beside_integers, full_precision, in_lower_precision
 from .failure import Failure
-from .forms import ITSELF, against_reference, inplace_form
-from .gradients import check_gradients
-from .higher import Absent, forward_mode, second_order
-from .needless import NEEDLESS, computed_in_vain
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
 from .plain import Plain, plain_results
 from .points import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
+from .properties.dtypes import beside_integers, full_precision, in_lower_precision
+from .properties.forms import ITSELF, against_reference, inplace_form
+from .properties.gradients import check_gradients
+from .properties.higher import Absent, forward_mode, second_order
+from .properties.needless import NEEDLESS, computed_in_vain
 from .report import Report
 from .script import Script
 from .shapes import of_other_shapes, with_other_lists

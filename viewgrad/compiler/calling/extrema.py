@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor
+from ...tensor.modes import TRACE, current_mode
+from ...tensor.tensor import Tensor
 
 __all__ = ["extrema_by_value"]
 

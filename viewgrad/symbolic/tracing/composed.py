@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import EscapeError, GraphError, UnknownFunctionError
-from ..func.tree import Branch, Fixed, Structure, flatten, unflatten
-from ..tensor.modes import TRACE, ModeSwitch
-from ..tensor.tensor import Tensor
-from .steps import FunctionStep
-from .types import TensorType
+from ...errors import EscapeError, GraphError, UnknownFunctionError
+from ...func.tree import Branch, Fixed, Structure, flatten, unflatten
+from ...tensor.modes import TRACE, ModeSwitch
+from ...tensor.tensor import Tensor
+from ..steps import FunctionStep
+from ..types import TensorType
 
 if TYPE_CHECKING:
-    from .graph import Node
+    from ..graph import Node
     from .tracer import Tracer
 
 __all__ = ["composed"]

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from .arguments import Example, outputs_of
+from ..arguments import Example, outputs_of
+from ..literals import literal
+from ..moves import Moves
+from ..script import Script
+from ..subject import Recorded, Refused, Subject, quiet, real_parts
 from .columns import Disagreement, compare_columns, dense_directions, glance
-from .literals import literal
-from .moves import Moves
-from .script import Script
-from .subject import Recorded, Refused, Subject, quiet, real_parts
 
 __all__ = ["MOST_COLUMNS", "check_gradients", "weights_like"]
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..func.tree import Branch, Leaf
-from ..symbolic.signature import ResultSpec, Signature
-from ..tensor.creation import from_numpy
-from ..tensor.tangents import has_tangent
-from ..tensor.tensor import Tensor, as_scalar
+from ...func.tree import Branch, Leaf
+from ...symbolic.signature import ResultSpec, Signature
+from ...tensor.creation import from_numpy
+from ...tensor.tangents import has_tangent
+from ...tensor.tensor import Tensor, as_scalar
+from ..compiled import CompiledProgram
 from .call import called
-from .compiled import CompiledProgram
 from .likeness import Likeness, likeness
 
 if TYPE_CHECKING:
-    from .api import Compiled, Entry
+    from ..api import Compiled, Entry
 
 __all__ = ["MISSED", "Direct", "direct", "sharing"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..tensor.tensor import Tensor
+from ...tensor.tensor import Tensor
 from .memory import owner_of
 
 __all__ = ["Existing"]

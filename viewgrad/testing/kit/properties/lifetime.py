@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-from .plain import Plain
+from ..plain import Plain
 
 __all__ = ["lifetime"]
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function.api import FunctionCall
-from ..operators.features import OperatorCall
-from ..operators.operands import frozen_copy
-from ..tensor.features import feature
-from ..tensor.modes import TRACE
-from ..tensor.observers import OBSERVER
-from ..tensor.tensor import Tensor
-from ..views.gather import Accumulate, Gather, ReadElement, Write
-from .attributes import Frozen, thawed
-from .graph import Value
-from .kinds import kind_of
-from .steps import FunctionStep
+from ...autograd.function.api import FunctionCall
+from ...operators.features import OperatorCall
+from ...operators.operands import frozen_copy
+from ...tensor.features import feature
+from ...tensor.modes import TRACE
+from ...tensor.observers import OBSERVER
+from ...tensor.tensor import Tensor
+from ...views.gather import Accumulate, Gather, ReadElement, Write
+from ..attributes import Frozen, thawed
+from ..graph import Value
+from ..kinds import kind_of
+from ..steps import FunctionStep
+from ..types import OBJECT, TensorType
 from .tracer import Tracer
-from .types import OBJECT, TensorType
 
 __all__: list[str] = []
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 __all__ = ["Locations"]
 
-PACKAGE: Final = str(Path(__file__).parent.parent)
+PACKAGE: Final = str(Path(__file__).parents[2])
 GENERATED: Final = "<viewgrad generated"
 
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..func.tree import Branch, Fixed, Leaf, Structure
-from ..symbolic.trace import argument_names
-from ..tensor.tensor import as_scalar, from_array
+from ...func.tree import Branch, Fixed, Leaf, Structure
+from ...symbolic.trace import argument_names
+from ...tensor.tensor import as_scalar, from_array
 
 __all__ = ["Arguments", "form_of", "is_found_by_name", "leaves_of", "owners"]
 

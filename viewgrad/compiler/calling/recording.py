@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 
-from ..errors import TraceError
-from ..func.tree import Structure, unflatten
-from ..symbolic.graph import Graph, Node, Value
-from ..symbolic.trace import Binder, argument_names, observing
-from ..symbolic.tracer import Tracer
-from ..symbolic.types import TensorType
-from ..tensor.tensor import Tensor
+from ...errors import TraceError
+from ...func.tree import Structure, unflatten
+from ...symbolic.graph import Graph, Node, Value
+from ...symbolic.trace import Binder, argument_names, observing
+from ...symbolic.tracing.tracer import Tracer
+from ...symbolic.types import TensorType
+from ...tensor.tensor import Tensor
 from .extrema import extrema_by_value
 
 __all__ = ["Recording", "recorded"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .layouts import GRADIENT_LAYOUTS
-from .plain import Plain
+from ..layouts import GRADIENT_LAYOUTS
+from ..plain import Plain
 
 __all__ = ["gradient_layouts", "gradient_untouched", "linear", "undefined"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..autograd.api import grad as eager_grad
-from ..errors import FreedGraphError
-from ..symbolic.graph import Graph
-from ..symbolic.signature import ResultSpec
-from ..tensor.modes import enable_grad
-from ..tensor.node import MANY, Node, OptionalEdge, numbered
-from ..tensor.storage import save
-from ..tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from .compiled import CompiledProgram, Run
-from .replay import replayed
+from ...autograd.api import grad as eager_grad
+from ...errors import FreedGraphError
+from ...symbolic.graph import Graph
+from ...symbolic.signature import ResultSpec
+from ...tensor.modes import enable_grad
+from ...tensor.node import MANY, Node, OptionalEdge, numbered
+from ...tensor.storage import save
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ..compiled import CompiledProgram, Run
+from ..replay import replayed
 
 __all__ = ["CompiledBackward", "called", "differentiable_outputs"]
 

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from ...autograd.function.node import FunctionNode
-from ...tensor.modes import no_grad
-from ...tensor.node import node_of
-from ...tensor.tensor import Tensor, current_edge
-from .plain import Plain
-from .report import Report
-from .subject import Refused, quiet
+from ....autograd.function.node import FunctionNode
+from ....tensor.modes import no_grad
+from ....tensor.node import node_of
+from ....tensor.tensor import Tensor, current_edge
+from ..plain import Plain
+from ..report import Report
+from ..subject import Refused, quiet
 
 __all__ = ["NEEDLESS", "computed_in_vain"]
 

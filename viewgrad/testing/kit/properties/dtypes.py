@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .arguments import Example, mapped
-from .failure import Failure
-from .plain import Plain, of_single_precision, plain_results
-from .script import Script
-from .subject import Refused, Subject, quiet
+from ..arguments import Example, mapped
+from ..failure import Failure
+from ..plain import Plain, of_single_precision, plain_results
+from ..script import Script
+from ..subject import Refused, Subject, quiet
 
 __all__ = ["beside_integers", "full_precision", "in_lower_precision"]
 

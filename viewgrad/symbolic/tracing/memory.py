@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor.node import Node, node_of
-from ..tensor.windows import address_of
-from ..views.copy_slices import CopySlices
-from ..views.nodes import ViewBackward
-from .types import TensorType, Window, row_strides
+from ...tensor.node import Node, node_of
+from ...tensor.windows import address_of
+from ...views.copy_slices import CopySlices
+from ...views.nodes import ViewBackward
+from ..types import TensorType, Window, row_strides
 
 __all__ = ["Chain", "Memories", "Memory", "history_of", "identified", "owner_of", "remember"]
 

@@ -8,18 +8,18 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ...errors import (
+from ....errors import (
     AutogradError,
     DifferentiabilityError,
 )
+from ..literals import literal
+from ..mixed import mixed_modes, says_absent
+from ..moves import Moves
+from ..plain import Plain
+from ..script import Script
+from ..subject import Recorded, Refused, Subject, real_parts
 from .columns import compare_columns, dense_directions, glance
 from .gradients import MOST_COLUMNS, weights_like
-from .literals import literal
-from .mixed import mixed_modes, says_absent
-from .moves import Moves
-from .plain import Plain
-from .script import Script
-from .subject import Recorded, Refused, Subject, real_parts
 
 __all__ = ["Absent", "forward_mode", "second_order"]
 

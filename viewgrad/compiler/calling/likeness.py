@@ -8,9 +8,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..func.tree import LEAF_TYPES
-from ..tensor.creation import from_numpy
-from ..tensor.tensor import Tensor, as_scalar, from_array
+from ...func.tree import LEAF_TYPES
+from ...tensor.creation import from_numpy
+from ...tensor.tensor import Tensor, as_scalar, from_array
 
 __all__ = ["Likeness", "likeness", "numbered_tensor"]
 

@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..autograd.api import grad as eager_grad
-from ..func.tree import Branch, Fixed, Structure, flatten, unflatten
-from ..operators.define import OPERATORS
-from ..symbolic.signature import ResultSpec, Signature
-from ..tensor.creation import from_numpy
-from ..tensor.modes import GRAD, PROFILE, current_mode
-from ..tensor.node import numbered
-from ..tensor.observers import PROFILER
-from ..tensor.tensor import Tensor
+from ...autograd.api import grad as eager_grad
+from ...func.tree import Branch, Fixed, Structure, flatten, unflatten
+from ...operators.define import OPERATORS
+from ...symbolic.signature import ResultSpec, Signature
+from ...tensor.creation import from_numpy
+from ...tensor.modes import GRAD, PROFILE, current_mode
+from ...tensor.node import numbered
+from ...tensor.observers import PROFILER
+from ...tensor.tensor import Tensor
+from ..compiled import CompiledProgram, Run
+from ..replay import replayed
 from .arguments import is_found_by_name, leaves_of, owners
 from .call import CompiledBackward, called
-from .compiled import CompiledProgram, Run
-from .replay import replayed
 
 if TYPE_CHECKING:
-    from .api import Compiled
+    from ..api import Compiled
 
 __all__ = ["Batched"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DifferentiabilityError
-from .failure import Failure
-from .layouts import FOREIGN_LAYOUTS, INPUT_LAYOUTS, OVERLAPS, fits
-from .plain import Plain, plain_results
-from .subject import Refused
+from ....errors import DifferentiabilityError
+from ..failure import Failure
+from ..layouts import FOREIGN_LAYOUTS, INPUT_LAYOUTS, OVERLAPS, fits
+from ..plain import Plain, plain_results
+from ..subject import Refused
 
 __all__ = ["input_layouts", "same_twice", "subsets", "used_elsewhere"]
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...tensor.modes import no_grad
-from ...tensor.tensor import Tensor
-from .arguments import outputs_of
-from .plain import Plain
-from .subject import Refused, quiet
+from ....tensor.modes import no_grad
+from ....tensor.tensor import Tensor
+from ..arguments import outputs_of
+from ..plain import Plain
+from ..subject import Refused, quiet
 
 __all__ = ["repeatable", "run_twice"]
 

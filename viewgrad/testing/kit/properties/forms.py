@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import DifferentiabilityError, FunctionError
-from .arguments import Example, Slot, outputs_of
-from .failure import Failure
+from ....errors import DifferentiabilityError, FunctionError
+from ..arguments import Example, Slot, outputs_of
+from ..failure import Failure
+from ..mixed import ABSENT
+from ..plain import Plain
+from ..script import Script
+from ..subject import Refused, Subject, quiet
 from .gradients import weights_like
-from .mixed import ABSENT
-from .plain import Plain
-from .script import Script
-from .subject import Refused, Subject, quiet
 
 __all__ = ["ITSELF", "against_reference", "inplace_form"]
 

@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import EscapeError, TraceError
-from ..operators.operands import is_constant
-from ..tensor.node import node_of
-from ..tensor.tensor import Tensor, current_edge, is_scalar
-from .attributes import Frozen, Given, interned
+from ...errors import EscapeError, TraceError
+from ...operators.operands import is_constant
+from ...tensor.node import node_of
+from ...tensor.tensor import Tensor, current_edge, is_scalar
+from ..attributes import Frozen, Given, interned
+from ..graph import Graph, Node, Value
+from ..types import TensorType, Window
 from .composed import composed
 from .existing import Existing
 from .foreign import holds
-from .graph import Graph, Node, Value
 from .locations import Locations
 from .memory import Chain, Memories, Memory, history_of, identified, owner_of, remember
-from .types import TensorType, Window
 
 __all__ = ["Tracer", "full_or_constant"]
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..autograd.api import grad as eager_grad
-from ..errors import CompiledDifferenceError
-from ..func.tree import flatten
-from ..symbolic.signature import ResultSpec, Signature
-from ..tensor.tensor import Tensor
+from ...autograd.api import grad as eager_grad
+from ...errors import CompiledDifferenceError
+from ...func.tree import flatten
+from ...symbolic.signature import ResultSpec, Signature
+from ...tensor.tensor import Tensor
+from ..compiled import CompiledProgram, Run
 from .choosing import Times, choose, clock, shortest
-from .compiled import CompiledProgram, Run
 
 if TYPE_CHECKING:
-    from .api import Compiled, Entry
+    from ..api import Compiled, Entry
 
 __all__ = ["checked"]
 

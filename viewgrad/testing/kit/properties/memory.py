@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ViewInPlaceError
-from .arguments import Slot, slots_in
-from .failure import Failure
-from .plain import Plain
-from .script import Script
+from ....errors import ViewInPlaceError
+from ..arguments import Slot, slots_in
+from ..failure import Failure
+from ..plain import Plain
+from ..script import Script
 
 __all__ = ["overwritten", "result_memory", "untouched"]
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from ..tensor.modes import current_mode
+from ...tensor.modes import current_mode
 from .direct import MISSED
 from .likeness import Likeness, likeness
 
 if TYPE_CHECKING:
-    from .api import Compiled, Entry
+    from ..api import Compiled, Entry
 
 __all__ = ["Passed", "Times", "choose", "clock", "pass_by", "shortest"]
 

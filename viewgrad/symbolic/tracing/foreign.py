@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TraceError
-from ..tensor.windows import address_of
-from .execute import in_row_order, run_node, window_of
-from .graph import Value
+from ...errors import TraceError
+from ...tensor.windows import address_of
+from ..execute import in_row_order, run_node, window_of
+from ..graph import Value
 from .memory import Memories, Memory, extent_of
 
 __all__ = ["holds"]
