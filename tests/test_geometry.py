@@ -76,3 +76,19 @@ def test_a_window_that_overlaps_itself_cannot_be_written_to():
         with pytest.raises(OverlappingWriteError):
             window[...] = 1.0
     assert base.tolist() == [0.0] * 4
+
+
+def test_a_part_of_what_overlaps_itself_is_written_where_nothing_is_recorded():
+    x, w = leaf(1.0, -2.0), leaf(3.0, 0.5)
+    seen = (x * 1.0).expand(3, 2).detach()
+    product = seen * w
+    rows = seen.unbind(0)
+    rows[2].mul_(2.0)
+    rows[0][:1] = 7.0
+    seen[1, 1] = -4.0
+    assert seen.tolist() == [[7.0, -4.0]] * 3
+    assert vg.autograd.grad(product.sum(), w)[0].tolist() == [3.0, -6.0]
+    with pytest.raises(OverlappingWriteError, match="from a detached tensor"):
+        rows[1].mul_(w)
+    with pytest.raises(OverlappingWriteError, match="from a detached tensor"):
+        seen[:, 0] = 1.0

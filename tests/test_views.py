@@ -65,15 +65,23 @@ def test_a_reshape_that_copies_is_no_view():
 @pytest.mark.parametrize("overlapping", [lambda x: x.unfold(0, 2, 1), lambda x: x.expand(2, 3)])
 def test_a_detached_tensor_that_overlaps_itself_cannot_be_written_to(overlapping):
     x = vg.Tensor([1.0, 2.0, 3.0])
-    detached = overlapping(x).detach()
+    detached, weight = overlapping(x).detach(), vg.ones(3, requires_grad=True)
     with pytest.raises(OverlappingWriteError):
         detached.mul_(2.0)
     with pytest.raises(OverlappingWriteError):
-        detached[0] = 2.0
-    # Not even through a view that does not overlap itself: other elements of the detached tensor would change unseen.
+        detached[:] = 2.0
+    # Not even through a part that does not overlap itself, where it is recorded: others would change unseen.
     with pytest.raises(OverlappingWriteError):
-        detached[:, 0].mul_(2.0)
+        detached[0].mul_(weight[: detached.shape[1]])
+    with pytest.raises(OverlappingWriteError):
+        detached[0] = weight[: detached.shape[1]]
     np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+    # What is saved of another part is what it was.
+    product = detached[1] * weight[: detached.shape[1]]
+    expected = detached[1].tolist()
+    detached[0].mul_(3.0)
+    assert vg.autograd.grad(product.sum(), weight)[0].tolist()[: len(expected)] == expected
+    assert x.tolist() == [3.0, 6.0, 3.0] or x.tolist() == [3.0, 6.0, 9.0]
 
 
 def test_views_as_complex_numbers_of_nothing():

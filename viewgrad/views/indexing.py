@@ -167,7 +167,7 @@ def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -
     old = self._edge
     recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
-        check_write(self, bool(recorded))
+        check_write(self, bool(recorded), window)
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
             storage.preserve(window, index if array is storage.root else None, "__setitem__")
@@ -239,7 +239,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
     if storage is None:
         storage = storage_of(self)
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
-        check_write(self, bool(recorded))
+        check_write(self, bool(recorded), window_at(array, index))
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
             _preserve(storage, array, index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from .meta import CreationMeta
 
 __all__ = ["check_write"]
 
+Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
 
-def check_write(tensor: Tensor, recorded: bool) -> None:
+def check_write(tensor: Tensor, recorded: bool, window: Array | None = None) -> None:
     """Refuse an in-place write that cannot be made, or whose history cannot be told.
 
     Arguments:
         tensor: what is to be written to; its edge must be current.
         recorded: whether the write is recorded, which only happens in grad mode.
+        window: the part of it that is written to; None for the whole.
     """
     view = tensor._view
     if type(tensor._array) is not ndarray:
@@ -41,7 +43,9 @@ def check_write(tensor: Tensor, recorded: bool) -> None:
             )
     storage = tensor._storage
     if storage is not None and storage.shared:
-        array = tensor._array if view is None else view.base._array
+        array = tensor._array if window is None else window
+        if recorded:  # then the gradient of the whole is laid out as its memory is
+            array = tensor._array if view is None else view.base._array
         if (storage.foreign or array is not storage.root) and overlaps_itself(array):
             why = "its memory came from outside, or from a detached tensor, so"
             raise OverlappingWriteError(_overlapping(tensor, why))
