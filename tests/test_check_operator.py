@@ -20,6 +20,7 @@ import gallery.wrong_functions
 import gallery.wrong_in_corners
 import gallery.wrong_in_use
 import gallery.wrong_rows
+import hypothesis
 import numpy as np
 import pytest
 from gallery import RIGHT, WRONG
@@ -30,6 +31,8 @@ from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
+from viewgrad.testing.kit import drawn
+from viewgrad.testing.kit.run import SHORT
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
@@ -64,6 +67,18 @@ def check(entry):
     return check_operator(entry.make(), *copy.deepcopy(entry.args), **entry.kwargs)
 
 
+@pytest.fixture
+def seeded(monkeypatch):
+    """Lets Hypothesis draw by a seed, and not the same in every run."""
+    drawing = drawn.settings
+
+    def by_seed(number):
+        monkeypatch.setattr(hypothesis.core, "global_force_seed", number)
+        monkeypatch.setattr(drawn, "settings", lambda **chosen: drawing(**chosen, derandomize=False, database=None))
+
+    return by_seed
+
+
 def some(table, step):
     """The entries, of which only every few are not slow."""
     slow = pytest.mark.slow
@@ -85,17 +100,59 @@ def test_a_correct_operator_passes(entry):
     assert report.examples["special points"] + report.examples.get("shapes", 0) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 21))
+def test_correct_operators_pass_whatever_is_drawn(seeded, number):
+    seeded(number)
+    for entry in [*RIGHT.values()][:: len(RIGHT) // 64]:
+        arguments, keywords = copy.deepcopy((entry.args, entry.kwargs))
+        keywords.setdefault("only", SHORT)  # what is looked at in each call drawn
+        assert check_operator(entry.make(), arguments=arguments, **keywords, max_examples=5)
+
+
+def test_calls_that_nobody_asked_for_may_be_refused_and_not_be_wrong():
+    def in_order(x):
+        if x.detach().numpy()[0] <= x.detach().numpy()[1]:
+            raise ValueError("in order, please")
+        return x * x
+
+    def wrong_elsewhere(x):
+        return x * x if x.detach().numpy()[2] < 0.4 else x * x.detach()
+
+    x = np.array([1.2, -0.8, 0.3])
+    report = check_operator(in_order, x, only="gradients", max_examples=12)
+    assert 0 < report.refused["drawn calls"] < report.examples["drawn calls"]
+    check_operator(wrong_elsewhere, x, only="gradients")
+    with pytest.raises(Failure) as found:
+        check_operator(wrong_elsewhere, x, only="gradients", max_examples=12)
+    assert found.value.property == "gradients"
+
+
+# What fails by chance, where another object has lain, in a function that stands for another one, and in a formula of an
+# in-place form with a function of its own; and a few others.
+SOME = [
+    "random_mask",
+    "remembered_by_identity",
+    "keywords_lose_their_gradient",
+    "inplace_form_without_broadcast",
+    *[*WRONG][::150],
+]
 RUN = """
-import json, os, sys
+import ast, json, os, sys, traceback
 import viewgrad
 for name, program in json.load(sys.stdin).items():
+    last = ast.parse(program).body[-1]
+    while isinstance(last, ast.For):
+        last = last.body[-1]
     reader, writer = os.pipe()
     if not os.fork():
         try:
-            exec(program, {"__name__": "__main__"})
+            exec(compile(program, "<pasted>", "exec"), {"__name__": "__main__"})
             os.write(writer, b"it passed")
         except Exception as error:
-            os.write(writer, type(error).__name__.encode())
+            place = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<pasted>"][0]
+            early = "" if place.lineno >= last.lineno else f" early, in line {place.lineno}"
+            os.write(writer, (type(error).__name__ + early).encode())
         os._exit(0)
     os.close(writer)
     print(name, os.read(reader, 100).decode())
@@ -104,21 +161,20 @@ for name, program in json.load(sys.stdin).items():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fresh interpreters in numbers")
-@pytest.mark.parametrize("step", [120, pytest.param(1, marks=pytest.mark.slow)])
-def test_the_program_of_a_failure_fails_in_a_fresh_interpreter(step):
-    programs = {}
-    for name, entry in list(WRONG.items())[::step]:
+@pytest.mark.parametrize("names", [SOME, pytest.param([*WRONG], marks=pytest.mark.slow)], ids=["some", "all"])
+def test_the_program_of_a_failure_fails_in_the_same_way_in_a_fresh_interpreter(names):
+    programs, expected = {}, {}
+    for name in names:
         with pytest.raises(Failure) as found:
-            check(entry)
+            check(WRONG[name])
         programs[name] = found.value.program
+        expected[name] = type(found.value.__cause__ or AssertionError()).__name__
     told = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN], input=json.dumps(programs), text=True, capture_output=True
     )
     outcomes = dict(line.split(" ", 1) for line in told.stdout.splitlines())
     assert outcomes.keys() == programs.keys(), told.stderr
-    assert {
-        name: outcome for name, outcome in outcomes.items() if outcome in ("it passed", "NameError", "SyntaxError")
-    } == {}
+    assert {name: outcome for name, outcome in outcomes.items() if outcome != expected[name]} == {}
 
 
 def test_the_gallery_is_large():

@@ -78,7 +78,16 @@ class BatchedProduct(Function):
         return grad @ b.T, a.T @ grad
 
 
-@wrong(V, by=("linear in the incoming gradient", "state between calls", "gradients", "a graph run twice"))
+ANYWHERE = (
+    "linear in the incoming gradient",
+    "state between calls",
+    "gradients",
+    "a graph run twice",
+    "second derivatives",
+)
+
+
+@wrong(V, by=ANYWHERE)  # as objects come to lie
 def make_remembered_by_identity():
     memory = {}
 

@@ -102,8 +102,7 @@ def check_operator(
         return check_drawn(make, args, kwargs, max_examples, _name_of(operator))
     report = make(args, kwargs).run()
     if max_examples and not currently_in_test_context():
-        further = check_drawn(make, *calls_like(args, kwargs), max_examples, _name_of(operator))
-        report.add("drawn calls", sum(further.examples.values()))
+        check_drawn(make, *calls_like(args, kwargs), max_examples, _name_of(operator), after=report)
     return report
 
 

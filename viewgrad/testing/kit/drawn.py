@@ -38,15 +38,31 @@ def holds_strategies(value: Any) -> bool:
 
 
 def check_drawn(
-    make: Callable[[Any, Any], Checks], args: Any, kwargs: Any, max_examples: int | None, name: str
+    make: Callable[[Any, Any], Checks],
+    args: Any,
+    kwargs: Any,
+    max_examples: int | None,
+    name: str,
+    after: Report | None = None,
 ) -> Report:
-    """Check an operator at calls drawn from strategies: the first in all that there is, the others in short."""
+    """Check an operator at calls drawn from strategies: the first in all that there is, the others in short.
+
+    Where `after` is the report of a call that the user gave, all are checked in short, and may be refused.
+    """
     if currently_in_test_context():
         raise TypeError("inside of a test by Hypothesis, draw the arguments there, and give them to check_operator")
-    reports: list[Report] = []
+    reports = [] if after is None else [after]
 
     def run(call: tuple[Any, Any]) -> None:
-        _run_after(reports, make(*call))
+        try:
+            _run_after(reports, make(*call))
+        except Failure as failure:
+            refused = failure.property == "something to check" and failure.__cause__ is not None
+            if after is None or not refused:
+                raise
+            after.refuse("drawn calls")
+        if after is not None:
+            after.add("drawn calls", 1)
 
     run.__name__ = "check_" + re.sub(r"\W", "_", name)  # by which Hypothesis finds its examples again
     quick = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

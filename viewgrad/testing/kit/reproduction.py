@@ -217,7 +217,7 @@ class SourceWriter:
         return self._plain_function(thing, name)
 
     def _plain_function(self, function: types.FunctionType, name: str) -> str:
-        inner = getattr(function, "__wrapped__", None)
+        inner = None if _wraps_another(function) else getattr(function, "__wrapped__", None)
         text, own = _function_text(function)
         own = own or name or f"function{len(self.lines)}"
         self._names[id(function)] = own
@@ -292,7 +292,8 @@ class SourceWriter:
 
     def _operator(self, operator: Operator) -> str:
         signature = operator.signature
-        for formula in operator.formulas:
+        inplace = operator.inplace_declaration
+        for formula in (*operator.formulas, *(() if inplace is None else inplace.formulas)):
             for called in formula.functions:
                 if called not in OPERATORS and not hasattr(viewgrad, called) and called in vars(TENSOR_FUNCTIONS):
                     function = vars(TENSOR_FUNCTIONS)[called]
@@ -365,12 +366,24 @@ def _free(text: str) -> str:
 
 def _function_text(function: types.FunctionType) -> tuple[str, str]:
     """The text of a function, and its name; of a lambda the expression, and ""."""
+    if _wraps_another(function):
+        if function.__code__.co_name == "<lambda>":
+            return _lambda_text(function), ""
+        return _undecorated(textwrap.dedent(inspect.getsource(function.__code__))), function.__code__.co_name
     source = textwrap.dedent(inspect.getsource(function))
     if not hasattr(function, "__wrapped__"):
         source = _undecorated(source)
     if function.__name__ != "<lambda>":
         return source, function.__name__
     return _lambda_text(function), ""
+
+
+def _wraps_another(function: types.FunctionType) -> bool:
+    """Whether a function stands for another one, without being the decorator of its definition."""
+    inner = getattr(function, "__wrapped__", None)
+    if not isinstance(inner, types.FunctionType):
+        return False
+    return not textwrap.dedent(inspect.getsource(inner)).startswith("@")
 
 
 def _class_text(cls: type) -> str:

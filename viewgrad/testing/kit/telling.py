@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import textwrap
+import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
@@ -15,7 +20,10 @@ from .subject import Subject, patience, quiet
 
 __all__ = ["definitions_of", "fresh_source_of", "tell"]
 
-PATIENCE = 6.0  # seconds for a program that is tried
+PATIENCE: Final = 6.0  # seconds for a program that is tried
+TRIES: Final = 25
+OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object lies where another one has been"
+FILE: Final = "<program of a failure>"
 
 
 def definitions_of(subject: Subject, given: Any) -> list[str]:
@@ -68,7 +76,7 @@ def tell(
         texts = zip(
             _programs(candidate, earlier, definitions), _programs(candidate, earlier, copied), strict=True
         )  # the second defines the operator anew, whatever the one that was checked may remember
-        program = next((text for text, copy in texts if all(_fails(copy, subject) for _ in range(4))), "")
+        program = next((text for text, copy in texts if _always_fails(copy, candidate, subject)), "")
         if program:
             told = candidate
             break
@@ -91,7 +99,7 @@ def tell(
 
 
 def _programs(failure: Failure, earlier: Sequence[Example], definitions: list[str]) -> Iterator[str]:
-    """The program of a failure, and then with calls before it, on which it may depend."""
+    """The program of a failure, then with calls before it, on which it may depend, then many times over."""
     script = failure.script
     assert script is not None
     body = script.body()
@@ -111,6 +119,21 @@ def _programs(failure: Failure, earlier: Sequence[Example], definitions: list[st
     ]
     for before in calls:
         yield "\n".join([*HEADER, "", *lines, "", *body[:place], *before, *body[place:]]) + "\n"
+    for times, before in [(1000, []), *((100, _passing(script, example)) for example in [*_unlike(script), *earlier])]:
+        repeated = textwrap.indent("\n".join([*before, *body]), "    ")
+        yield "\n".join([*HEADER, "", *lines, "", OFTEN.format(times), repeated]) + "\n"
+
+
+def _unlike(script: Script) -> list[Example]:
+    """The call with other values, where it has any that can be changed."""
+    arrays = [np.asarray(0.75 * a, a.dtype) if a.dtype.kind in "fc" else a for a in script.example.arrays]
+    return [script.example.with_arrays(arrays)] if script.example.wanted else []
+
+
+def _passing(script: Script, example: Example) -> list[str]:
+    """The lines of another call, of whose tensors nothing is left: others may lie where they have been."""
+    names = ", ".join(f"b{k}" for k in range(len(example.arrays)))
+    return [*_call(script, example), f"del {names}"] if names else _call(script, example)
 
 
 def _run(script: Script, example: Example) -> list[str]:
@@ -141,13 +164,36 @@ def _call(script: Script, example: Example) -> list[str]:
     return [*leaves, *call.body()]
 
 
-def _fails(program: str, subject: Subject) -> bool:
-    """Whether a program fails; taken for granted where it is not to be tried here."""
+def _always_fails(program: str, failure: Failure, subject: Subject) -> bool:
+    """Whether a program fails as often as it is tried: many times where that is quick, as it may draw at random."""
+    began = time.process_time()
+    for tries in range(TRIES):
+        if not _fails(program, failure, subject):
+            return False
+        if tries and time.process_time() - began > 1.0:
+            break
+    return True
+
+
+def _fails(program: str, failure: Failure, subject: Subject) -> bool:
+    """Whether a program fails as it is to; taken for granted where it is not to be tried here."""
     if not subject.source or subject.operator is not None:
         return True
     try:
         with quiet(), patience(PATIENCE):
-            exec(compile(program, "<program of a failure>", "exec"), {"__name__": "failure"})
-    except Exception:
-        return True
+            exec(compile(program, FILE, "exec"), {"__name__": "failure"})
+    except Exception as error:
+        expected = AssertionError if failure.__cause__ is None else type(failure.__cause__)
+        return type(error) is expected and _in_last_statement(error, program)
     return False
+
+
+def _in_last_statement(error: Exception, program: str) -> bool:
+    """Whether an error has come out of the last statement of a program, which may stand in a loop."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != FILE:
+        trace = trace.tb_next
+    last = ast.parse(program).body[-1]
+    while isinstance(last, ast.For):
+        last = last.body[-1]
+    return trace is not None and trace.tb_lineno >= last.lineno
