@@ -24,6 +24,7 @@ import hypothesis
 import numpy as np
 import pytest
 from gallery import RIGHT, WRONG
+from hypothesis import given
 from products import Product
 
 import viewgrad as vg
@@ -126,6 +127,15 @@ def test_calls_that_nobody_asked_for_may_be_refused_and_not_be_wrong():
     with pytest.raises(Failure) as found:
         check_operator(wrong_elsewhere, x, only="gradients", max_examples=12)
     assert found.value.property == "gradients"
+
+
+@given(drawn.calls_like((np.array([-1.3, 0.1, 2.0, 0.5]),), {})[0][0])
+def test_numbers_that_are_drawn_are_equal_or_well_apart(values):
+    """No differences can tell a kink that is 1e-35 away."""
+    values = np.unique(values)
+    assert -1.3 <= values[0] and values[-1] <= 2.0
+    inside = values[(values > -1.3) & (values < 2.0)]
+    assert (np.diff(inside) > 1e-5).all()
 
 
 # What fails by chance, where another object has lain, in a function that stands for another one, and in a formula of an

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ __all__ = ["calls_like", "check_declared", "check_drawn", "holds_strategies"]
 
 Array = np.ndarray[Any, Any]
 EXAMPLES = 10  # where nothing else is said
+GRID = 16  # powers of two between the width of an interval and the steps in which it is drawn from
 
 
 class Checks(Protocol):
@@ -129,7 +131,7 @@ def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
             return leaf
         parts = [array.real, array.imag] if array.dtype.kind == "c" else [array]
         drawn = [
-            st.lists(st.floats(float(part.min()), float(part.max())), min_size=array.size, max_size=array.size)
+            st.lists(_between(float(part.min()), float(part.max())), min_size=array.size, max_size=array.size)
             for part in parts
         ]
 
@@ -141,3 +143,13 @@ def calls_like(args: Any, kwargs: Any) -> tuple[Any, Any]:
         return st.tuples(*drawn).map(combined)
 
     return mapped(like, args), mapped(like, kwargs)
+
+
+def _between(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers of an interval that are equal or well apart: differences cannot see that two are 1e-35 apart."""
+    numbers = st.floats(low, high)
+    width = high - low
+    if not 0.0 < width < math.inf:
+        return numbers
+    step = 2.0 ** (math.floor(math.log2(width)) - GRID)
+    return numbers.map(lambda number: min(max(round(number / step) * step, low), high))
