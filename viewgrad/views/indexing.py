@@ -239,7 +239,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
     if storage is None:
         storage = storage_of(self)
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
-        check_write(self, bool(recorded), window_at(array, index))
+        check_write(self, bool(recorded), window_at(array, index) if storage.shared else None)
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
             _preserve(storage, array, index)
