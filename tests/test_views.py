@@ -194,3 +194,11 @@ def test_the_diagonal_by_einsum_is_written_through():
 def test_windows_of_nothing_as_complex_numbers():
     x = leaf_of(np.zeros((0, 2)))
     assert grad(vg.view_as_complex(x * 1.0).real.sum(), x)[0].shape == (0, 2)
+
+
+def test_imaginary_parts_of_real_numbers_lie_in_memory_as_numpys():
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+        array = np.ones((2, 3, 4)).transpose(order)
+        zeros = vg.from_numpy(array).imag
+        assert zeros.numpy().strides == array.imag.strides and not zeros.numpy().any()
+        zeros += 1.0

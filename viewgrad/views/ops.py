@@ -405,7 +405,7 @@ def real(self: Tensor) -> Tensor:
 def imag(self: Tensor) -> Tensor:
     """The imaginary parts: a view of a complex tensor (of a scalar, a scalar), and zeros for a real one."""
     if self._array.dtype.kind != "c":
-        return _of_scalar(self, Tensor(np.zeros_like(self._array)))
+        return _of_scalar(self, Tensor(self._array.imag.copy(order="K")))  # zeros that lie as NumPy's do
     return _of_scalar(self, _view(self, ImaginaryPart(), ImagBackward, strided=False))
 
 
