@@ -135,3 +135,16 @@ def test_kinds_beyond_the_bound_keep_nothing():
             assert compiled(vg.ones(2), n).item() == 2 * n
             assert compiled(vg.ones(n), 3).item() == 3 * n
     assert len(warned) == 1 and len(compiled.entries) == 9
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: vg.exp(x) / vg.exp(x).sum(axis=1, keepdims=True),
+    lambda x: (vg.exp(x) / vg.exp(x).sum(axis=1, keepdims=True)).sum(),
+    lambda x: (x - x.mean()).sum(),
+])  # fmt: skip
+def test_sums_that_cancel_leave_noise_that_is_no_difference(function):
+    x = vg.Tensor(np.random.default_rng(0).standard_normal((3, 8)), requires_grad=True)
+    compiled = vg.compile(function, executor="python")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(x).detach(), function(x).detach(), atol=1e-13)
+    assert "compiled, python executor" in compiled.explain()

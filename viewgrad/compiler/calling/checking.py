@@ -22,6 +22,7 @@ __all__ = ["checked"]
 
 Array = np.ndarray[Any, Any]
 SHORT: Final = 0.01  # seconds; of what takes longer, the ceremony of a call is no part
+ROUNDING: Final = 1e-13  # of the numbers that are added up, of which a sum that cancels may be left
 CEREMONY: Final = 2e-5  # seconds that a call takes beside its program
 
 
@@ -55,14 +56,18 @@ def checked(
     for spec, leaf in zip(signature.results, found):
         if isinstance(leaf, Tensor) and type(spec) is ResultSpec:
             pairs.append((spec.output, leaf))
-    if not signature.mutations and not all(np.all(_is_close(leaf._array, outputs[number])) for number, leaf in pairs):
+    arrays = [tensor._array for tensor in tensors]
+    size_in, size_out = _size(arrays), _size([leaf._array for _, leaf in pairs])
+    noise = ROUNDING * max(size_in, size_out)
+    if not signature.mutations and not all(
+        np.all(_is_close(leaf._array, outputs[number], noise)) for number, leaf in pairs
+    ):
         if _varies(result, compiled.function(*args, **keywords)):
             entry.refusal = "it gives other results each time it is called, as where it draws random numbers"
             entry.graph = entry.program = None
             return result
     for number, leaf in pairs:
-        _compare(leaf._array, outputs[number], "the result", compiled, entry)
-    arrays = [tensor._array for tensor in tensors]
+        _compare(leaf._array, outputs[number], noise, "the result", compiled, entry)
     seeds: list[Any] | None = None
     if program.wanted and not signature.mutations:
         chosen = list({n: (n, leaf) for n, leaf in pairs if leaf.requires_grad}.values())
@@ -70,7 +75,7 @@ def checked(
         if chosen and all(_has_no_hooks(tensor) for tensor in leaves):
             seeds = [None] * len(outputs)
             for number, leaf in chosen:
-                seeds[number] = np.ones(leaf.shape)
+                seeds[number] = _seed(leaf)
             wanted_of = [leaf for _, leaf in chosen]
             expected = _gradients(wanted_of, leaves)
             times.gradient = shortest(lambda: _gradients(wanted_of, leaves))
@@ -78,7 +83,8 @@ def checked(
                 if gradient is not None or mine is not None:
                     wanted = np.zeros(tensor.shape) if gradient is None else gradient._array
                     given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-                    _compare(wanted, given, "the gradient", compiled, entry)
+                    noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
+                    _compare(wanted, given, noise, "the gradient", compiled, entry)
     times.program = _time_of(program, arrays, seeds)
     if compiled.calls_alone:
         times.call = times.program + CEREMONY
@@ -89,8 +95,19 @@ def checked(
 
 
 def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
-    seeds = [Tensor(np.ones(leaf.shape)) for leaf in outputs]
+    seeds = [Tensor(_seed(leaf)) for leaf in outputs]
     return list(eager_grad(outputs, leaves, seeds, retain_graph=True, allow_unused=True))
+
+
+def _seed(output: Tensor) -> Array:
+    """What comes in for an output: not all alike, since a sum may cancel where its terms do not, as of softmax."""
+    seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size))).reshape(output.shape)
+    return seed
+
+
+def _size(arrays: Sequence[Array]) -> float:
+    """The size of the greatest finite number."""
+    return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)), default=0.0)
 
 
 def _time_of(program: CompiledProgram, arrays: Sequence[Array], seeds: list[Any] | None) -> float:
@@ -117,8 +134,8 @@ def _time_of_calls(compiled: Compiled, args: Any, keywords: Any, tensors: list[T
     return shortest(once)
 
 
-def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: Entry) -> None:
-    close = _is_close(expected, found)
+def _compare(expected: Any, found: Any, noise: float, what: str, compiled: Compiled, entry: Entry) -> None:
+    close = _is_close(expected, found, noise)
     if not np.all(close):
         entry.refusal = f"{what} of the compiled program differed from that of the function"
         entry.graph = entry.program = None
@@ -131,9 +148,10 @@ def _compare(expected: Any, found: Any, what: str, compiled: Compiled, entry: En
         )
 
 
-def _is_close(expected: Any, found: Any) -> Any:
+def _is_close(expected: Any, found: Any, noise: float = 0.0) -> Any:
+    """Whether numbers are close, apart from the noise of rounding, which is all that is left of sums that cancel."""
     scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
-    return np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + 1e-300, equal_nan=True)
+    return np.isclose(found, expected, rtol=1e-6, atol=1e-8 * scale + noise + 1e-300, equal_nan=True)
 
 
 def _varies(first: Any, second: Any) -> bool:
