@@ -231,3 +231,26 @@ def test_a_record_has_a_limit():
 
     with pytest.raises(TraceError, match="limit of 50 nodes"):
         vg.symbolic.record(f, (vg.ones(2),), limit=50)
+
+
+def written_after_it_was_detached(x):
+    y = vg.clone(x)
+    y.detach_()
+    y[0] = x[1] * 2
+    return (y * np.array([1.0, 2.0])).sum()
+
+
+def detached_below_a_view(x):
+    y = x * 1.0
+    view = y[1:]
+    y.detach_()
+    return (view * 3.0).sum() + y.sum()
+
+
+def test_histories_that_end_in_place():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    for function, expected in ((written_after_it_was_detached, [0.0, 2.0]), (detached_below_a_view, [0.0, 3.0])):
+        compiled = vg.compile(function, executor="python")
+        compiled(x)
+        for each in (function, function_of(function, x), compiled, compiled):
+            assert vg.autograd.grad(each(x), x)[0].tolist() == expected

@@ -52,6 +52,9 @@ class Observer(Protocol):
     def preserved(self, window: Array, copy: Array) -> None:
         """`copy` was made of a window of memory that is about to be written to, or that others may write to unseen."""
 
+    def cut(self, tensor: Tensor) -> None:
+        """The history of `tensor` is about to end, in place."""
+
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import EscapeError, TraceError
 from ...operators.operands import is_constant
-from ...tensor.node import node_of
+from ...tensor.node import AccumulateGrad, node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar
 from ..attributes import Frozen, Given, interned
 from ..graph import Graph, Node, Value
@@ -318,6 +318,15 @@ class Tracer:
             memory = self._unknown(tensor)
         remember(self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base)
         self.branch(memory, other)
+
+    def cut(self, tensor: Tensor) -> None:
+        """The history of `tensor` is about to end, in place."""
+        if tensor._storage is not None or type(tensor._edge) is AccumulateGrad:
+            return
+        value = self.value_of(tensor)
+        if value.type.requires_grad:
+            assert type(value.type) is TensorType
+            self.add(tensor, self.node("detach", (value,), None, (value.type.with_grad(False),)).output)
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
         """`tensor` has another array of the same elements now than it had when it was `before`."""
