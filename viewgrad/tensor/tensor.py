@@ -332,11 +332,12 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def _cut(self) -> None:
         """End the history here. Views that were taken before keep theirs, which the storage knows of by `cuts`."""
         edge, storage = self._edge, self._storage
-        if edge is not None and current_mode() & TRACE:
-            OBSERVER.get().cut(self)
-        if edge is not None and storage is not None:
-            cuts = storage.cuts = storage.cuts or {}
-            cuts[id(self)] = (next_sequence_nr(), weakref.ref(node_of(edge)))
+        if edge is not None:
+            if current_mode() & TRACE:
+                OBSERVER.get().cut(self)
+            if storage is not None:
+                cuts = storage.cuts = storage.cuts or {}
+                cuts[id(self)] = (next_sequence_nr(), weakref.ref(node_of(edge)))
         self._edge = None
 
     @property

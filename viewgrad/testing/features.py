@@ -85,7 +85,6 @@ def forward_mode(program: Program, plain: Gradients, weights: Mapping[str, Array
 def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Array], order: int) -> None:
     """Hooks on every tensor and every node, which look at gradients and return nothing."""
     seen: list[Any] = []
-    retaining: set[str] = {leaf.name for leaf in program.differentiable_leaves}
 
     def observe(*args: Any) -> None:
         seen.append(args)
@@ -100,7 +99,6 @@ def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Ar
             if tensor.requires_grad:
                 tensor.register_hook(observe)
                 tensor.retain_grad()
-                retaining.add(name)
                 if tensor.grad_fn is not None:
                     tensor.grad_fn.register_hook(observe)
                     tensor.grad_fn.register_prehook(observe)
@@ -109,8 +107,8 @@ def observing_hooks(program: Program, plain: Gradients, weights: Mapping[str, Ar
     loss = names[program.loss]
     if loss.requires_grad:
         loss.backward(retain_graph=True)
-        kept = {name for name in retaining if names[name].is_leaf or names[name].retains_grad}  # not after detach_()
-        retained = {name: array_of(names[name].grad) for name in plain.first if name in kept}
+        kept = [name for name in plain.first if names[name].is_leaf or names[name].retains_grad]  # not after detach_()
+        retained = {name: array_of(names[name].grad) for name in kept}
         expected = {name: plain.first[name] for name in retained}
         compare_all("gradient that was retained", "hooks that observe", expected, retained, CLOSE)
     compare(program, "the program under hooks that observe", plain, names, weights, order)

@@ -170,7 +170,7 @@ def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -
         check_write(self, bool(recorded), window)
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
-            storage.preserve(window, index if array is storage.root else None, "__setitem__")
+            _preserve(storage, array, window, index)
         storage.version += 1
         window[...] = value
         return
@@ -179,7 +179,7 @@ def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -
     old = node.edge0
     try:
         if storage.whole is not None or storage.windows is not None:
-            storage.preserve(window, index if array is storage.root else None, "__setitem__")
+            _preserve(storage, array, window, index)
         storage.version += 1
         window[...] = value
         if old is None or old.hooks is None:
@@ -242,7 +242,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         check_write(self, bool(recorded), window_at(array, index) if storage.shared else None)
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, index)
+            _preserve(storage, array, window_at(array, index), index)
         storage.version += 1
         array[index] = value
         return
@@ -268,7 +268,7 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
             old = node.edge0
     try:
         if storage.whole is not None or storage.windows is not None:
-            _preserve(storage, array, index)
+            _preserve(storage, array, window_at(array, index), index)
         storage.version += 1
         array[index] = value
         if old is None or old.hooks is None:
@@ -280,9 +280,9 @@ def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
         raise
 
 
-def _preserve(storage: Storage, array: Array, index: Any) -> None:
-    """Copy what was saved of the element `array[index]`, which is about to be written."""
-    storage.preserve(window_at(array, index), index if array is storage.root else None, "__setitem__")
+def _preserve(storage: Storage, array: Array, window: Array, index: Any) -> None:
+    """Copy what was saved of `window`, which is `array[index]` and is about to be written."""
+    storage.preserve(window, index if array is storage.root else None, "__setitem__")
 
 
 def _copied(self: Tensor, index: Any) -> Tensor:

@@ -78,12 +78,12 @@ def checked(
                 seeds[number] = _seed(leaf)
             wanted_of = [leaf for _, leaf in chosen]
             expected = _gradients(wanted_of, leaves)
+            noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
             times.gradient = shortest(lambda: _gradients(wanted_of, leaves))
             for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
                 if gradient is not None or mine is not None:
                     wanted = np.zeros(tensor.shape) if gradient is None else gradient._array
                     given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-                    noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
                     _compare(wanted, given, noise, "the gradient", compiled, entry)
     times.program = _time_of(program, arrays, seeds)
     if compiled.calls_alone:
