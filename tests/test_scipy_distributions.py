@@ -120,6 +120,21 @@ def test_random_vectors_of_scipy_and_of_the_old_generator():
         np.testing.assert_allclose(draw(mean, c).detach().numpy(), expected)
 
 
+@pytest.mark.parametrize("size", [None, 3, (2, 3)])
+@pytest.mark.parametrize("make", [vg.Tensor, leaf_of])
+def test_random_values_are_drawn_for_each_of_the_parameters(make, size):
+    places, widths = np.array([1.0, 2.0, 3.0]), np.array([[0.5], [2.0]])
+    for ours, theirs, parameters in (
+        (stats.norm, scipy.stats.norm, (places,)),
+        (stats.norm, scipy.stats.norm, (places, widths if size is None else 0.5)),
+        (stats.gamma, scipy.stats.gamma, (2.0, places)),
+    ):
+        found = ours.rvs(*parameters[:-1], make(parameters[-1]), size=size, random_state=1)
+        np.testing.assert_allclose(found.detach().numpy(), theirs.rvs(*parameters, size=size, random_state=1))
+    assert stats.norm.rvs(make(1.0), random_state=1).shape == ()
+    assert stats.norm(make(places)).rvs(random_state=1).shape == (3,)
+
+
 def test_densities_of_one_vector_have_no_dimensions():
     x = leaf(0.3)
     assert stats.multivariate_normal.logpdf(x, np.zeros(1), np.eye(1)).shape == ()

@@ -263,16 +263,17 @@ class Distribution:
             raise lost(f"scipy.stats.{self.name}.{name}", "it has no formula here; pass detach() of the parameters")
         return as_tensors(getattr(self.scipy, name)(*plain_values(shapes)))
 
-    def rvs(self, *args: Any, size: Any = 1, random_state: Any = None, **kwargs: Any) -> Any:
-        """Random values; gradients flow to the location and the scale."""
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
+        """Random values, one for each parameter without a size; gradients flow to the location and the scale."""
         size = plain_values(as_argument(size))
         if not carries_history((args, kwargs)):
             given, named = plain_values(args), plain_values(kwargs)
-            return as_tensors(np.asarray(self.scipy.rvs(*given, size=size, random_state=random_state, **named)))
+            return as_operand(np.asarray(self.scipy.rvs(*given, size=size, random_state=random_state, **named))[()])
         shapes, loc, scale = self._parameters(args, kwargs)
         if carries_history(shapes):
             raise lost(f"scipy.stats.{self.name}.rvs", "no gradient flows to its parameters; pass their detach()")
-        drawn = self.scipy.rvs(*plain_values(shapes), size=size, random_state=random_state)
+        still = np.zeros(np.broadcast_shapes(np.shape(loc), np.shape(scale)))
+        drawn = self.scipy.rvs(*plain_values(shapes), still, size=size, random_state=random_state)
         return loc + scale * as_tensors(np.asarray(drawn))
 
     def __getattr__(self, name: str) -> Any:
