@@ -167,6 +167,8 @@ class SourceProgram:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                if "where=" in line:  # with memory that overlaps, NumPy casts and writes back what it was told to leave
+                    warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 arrays = self.run(fresh(self.leaves))
         except Exception:  # NumPy refuses it
             self.lines.pop()
@@ -377,7 +379,7 @@ def compare_gradients(program, tensors, found) -> bool:
         return False
     compare_forward_mode(program, directions, along)
     slopes = [slope(program, directions, step) for step in (1e-5, 3e-6, 4e-5)]
-    if max(slopes) - min(slopes) > 1e-5 * (1 + abs(slopes[0])):  # at a kink
+    if not max(slopes) - min(slopes) <= 1e-5 * (1 + abs(slopes[0])):  # at a kink
         return False
     if not abs(along - slopes[0]) <= 3e-5 * (1 + abs(slopes[0])):
         raise Wrong(f"the gradient along a direction is {along}, not {slopes[0]}\n{program}")
@@ -403,12 +405,16 @@ SINGLE = (np.float16, np.float32, np.complex64)
 
 
 def slope(program, directions, step) -> float:
+    """The slope by differences; infinite where lines that choose by values then no longer fit to each other."""
     ends = []
     for sign in (1, -1):
         moved = fresh(program.leaves)
         for name, leaf in moved.items():
             leaf += sign * step * directions[name]
-        ends.append(float(total_of(program.run(moved))))
+        try:
+            ends.append(float(total_of(program.run(moved))))
+        except ValueError:
+            return np.inf
     return (ends[0] - ends[1]) / (2 * step)
 
 

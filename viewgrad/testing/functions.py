@@ -44,6 +44,7 @@ class ProgramFunction:
         outputs: how many results it has.
         module: where a program finds it; "" for one of the user's own.
         inplace_operator: its in-place form, of one of the user's own.
+        constants: the places of the operands that no gradient flows to.
     """
 
     name: str
@@ -60,6 +61,11 @@ class ProgramFunction:
     outputs: int = 1
     module: str = "vg."
     inplace_operator: Callable[..., Any] | None = attrs.field(default=None, repr=False, eq=False)
+    constants: tuple[int, ...] = ()
+
+    def flowing(self, operands: Sequence[Any], first: int = 0) -> tuple[Any, ...]:
+        """The operands that gradients flow to, where the function takes them from place `first` on."""
+        return tuple(operand for place, operand in enumerate(operands, first) if place not in self.constants)
 
     def source(self, operands: Sequence[str], spelling: str) -> str:
         """The call, as an expression, in one of several spellings where there are several."""
@@ -142,6 +148,7 @@ def function_of(operator: Operator) -> ProgramFunction | None:
         outputs=outputs,
         module="" if operator.user_defined else "vg.",
         inplace_operator=operator.inplace if operator.user_defined and operator.has_inplace else None,
+        constants=tuple(i for i, argument in enumerate(arguments) if argument.name not in operator.differentiable),
     )
 
 

@@ -139,11 +139,12 @@ class Sketch:
         self.facts[out] = Facts(base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded)
 
     def compute(self, step: s.Compute) -> None:
-        self._fresh(step.out, step.function.numpy(*map(self.value, step.operands)), step.operands)
+        operands = step.operands
+        self._fresh(step.out, step.function.numpy(*map(self.value, operands)), step.function.flowing(operands))
 
     def several(self, step: s.Several) -> None:
         for out, function in step.parts():
-            self._fresh(out, function.numpy(*map(self.value, step.operands)), step.operands)
+            self._fresh(out, function.numpy(*map(self.value, step.operands)), function.flowing(step.operands))
 
     def call(self, step: s.Call) -> None:
         self._fresh(step.out, step.numpy([self.value(operand) for operand in step.operands]), step.operands)
@@ -177,7 +178,7 @@ class Sketch:
 
     def write(self, step: s.Write) -> None:
         array = self.arrays[step.target]
-        self._written(step.target, step.operands)
+        self._written(step.target, step.function.flowing(step.operands, 1))
         array[...] = step.function.numpy(array, *map(self.value, step.operands))
 
     def overwrite(self, step: s.Overwrite) -> None:
@@ -191,11 +192,11 @@ class Sketch:
     def augment(self, step: s.Augment) -> None:
         array = self.arrays[step.target]
         index = self.index(step.index)
-        self._written(step.target, (step.value,))
+        self._written(step.target, step.function.flowing((step.value,), 1))
         array[index] = step.function.numpy(array[index], self.value(step.value))
 
     def ufunc_out(self, step: s.UfuncOut) -> None:
-        self._written(step.target, step.operands)
+        self._written(step.target, step.function.flowing(step.operands))
         array = self.arrays[step.target]
         result = np.broadcast_to(step.function.numpy(*map(self.value, step.operands)), array.shape)
         mask = True if step.where is None else np.broadcast_to(np.array(step.where), array.shape)
