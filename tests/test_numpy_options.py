@@ -1,5 +1,7 @@
 """NumPy's functions with the options that NumPy gives them: values, dtypes, scalars and gradients are NumPy's."""
 
+import operator
+
 import numpy as np
 import pytest
 from leaves import leaf_of as leaf
@@ -500,3 +502,58 @@ def test_joined_and_multiplied_into_something_else():
     np.dot(x, x, out=product)
     assert grad(joined.sum() + product, x)[0].tolist() == [4, 6]
     assert np.concatenate([x, x], dtype=np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize("number", [300, -300, 2**40, 2**63, -(2**63) - 1, 2**70, 5])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+def test_whole_numbers_are_compared_whatever_the_dtype_can_hold(dtype, number):
+    array = np.array([1, 5, 100], dtype)
+    for values in (array, array[:1].reshape(()), array[1]):
+        tensor = vg.Tensor(values) if isinstance(values, np.ndarray) else vg.Tensor(array)[1]
+        for compare in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+            assert compare(tensor, number).tolist() == compare(values, number).tolist()
+            assert compare(number, tensor).tolist() == compare(number, values).tolist()
+        assert np.less(number, tensor).tolist() == np.less(number, values).tolist()
+    if not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+        with pytest.raises(OverflowError):
+            vg.Tensor(array) + number
+
+
+@pytest.mark.parametrize("condition", [[True, False], [1, 0], [0.5, 0.0]])
+def test_a_condition_has_no_part_in_the_dtype_of_what_it_chooses(condition):
+    values = np.array([1.0, 2.0], np.float16)
+    for given in (np.array(condition), vg.Tensor(condition)):
+        assert np.where(given, vg.Tensor(values), 2.0).dtype == np.where(np.array(condition), values, 2.0).dtype
+        assert np.where(given, -1, vg.Tensor(values)).dtype == np.float16
+
+
+def test_conjugates_of_truth_values_are_whole_numbers_as_by_numpys_ufunc():
+    array = np.array([True, False])
+    assert np.conj(vg.Tensor(array)).dtype == np.conj(array).dtype
+    assert vg.Tensor(array).conj().dtype == array.conj().dtype
+    out = vg.zeros(2)
+    assert np.conjugate(vg.Tensor(array), out=out) is out and out.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("values", [[0.1] * 3, [[0.1, 0.1, 0.1], [0.1, 0.2, 0.4]], [0.1 + 0.3j] * 3])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_the_deviation_of_equal_values_has_no_gradient_though_their_mean_is_rounded(values, ddof):
+    x = vg.Tensor(values, requires_grad=True)
+    deviation = np.std(x, axis=-1, ddof=ddof)
+    assert np.all(deviation.detach() != 0)
+    (gradient,) = vg.autograd.grad(deviation.sum(), x, create_graph=True)
+    (second,) = vg.autograd.grad(gradient.real.sum(), x)
+    same = np.atleast_2d(np.ptp(np.array(values).real, axis=-1) == 0).T
+    for each in (
+        gradient,
+        second,
+        vg.func.jacfwd(lambda x: np.std(x, axis=-1, ddof=ddof))(x).sum(0) if same.all() else 0,
+    ):
+        assert not np.where(same, np.array(vg.asarray(each).detach()), 0).any()
+    if not same.all():
+        assert abs(gradient.detach()[1]).min() > 0.01
+
+
+def test_the_last_slope_of_equal_values_is_a_zero_without_sign():
+    values = np.full(4, 0.5)
+    assert not np.signbit(np.gradient(vg.Tensor(values)).numpy()).any() and not np.signbit(np.gradient(values)).any()

@@ -10,14 +10,14 @@ from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, is_scalar, with_memory
 from . import OPERATORS
 from .derivatives.formulas import plain
-from .numpy_dispatch import converted, write_out
+from .numpy_dispatch import converted, ufunc_call, write_out
 from .numpy_functions import allclose, isclose
 from .numpy_ufuncs import as_floating, ldexp
 from .operands import operands
 
 __all__: list[str] = []
 
-concatenate = OPERATORS["concatenate"].function
+concatenate, conj = OPERATORS["concatenate"].function, OPERATORS["conj"].function
 
 
 def _angle(z: Any, deg: bool = False) -> Any:
@@ -99,9 +99,13 @@ def _divmod(first: Any, second: Any, *, out: Any = None, **options: Any) -> Any:
     if out is None:
         return parts
     outs = out if isinstance(out, tuple) else (out, None)
-    return tuple(
-        part if target is None else write_out(part, target, "np.divmod") for part, target in zip(parts, outs)
-    )
+    return tuple(part if target is None else write_out(part, target, "np.divmod") for part, target in zip(parts, outs))
+
+
+def _conjugate(x: Any) -> Any:
+    """The conjugates; of truth values whole numbers, which the ufunc has no loop of its own for."""
+    x = as_operand(x)
+    return conj(x.astype(np.int8) if x.dtype.kind == "b" else x)
 
 
 def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
@@ -143,5 +147,6 @@ FUNCTIONS.update(
     }
 )
 UFUNCS[np.divmod, "__call__"] = _divmod
+UFUNCS[np.conjugate, "__call__"] = ufunc_call(_conjugate, np.conjugate)
 UFUNCS[np.frexp, "__call__"] = _frexp
 setattr(Tensor, "fill_diagonal", _fill_diagonal)  # noqa: B010

@@ -22,6 +22,7 @@ from .numpy_dispatch import of_dtype, register, write_out
 __all__: list[str] = []
 
 _sum, _prod, _mean = OPERATORS["sum"].function, OPERATORS["prod"].function, OPERATORS["mean"].function
+SPREAD = "The square root of the variance; gradient 0 where it is 0, and where all values are the same."
 _var, _std = OPERATORS["var"].function, OPERATORS["std"].function
 _max, _min = OPERATORS["max"].function, OPERATORS["min"].function
 _all, _any = OPERATORS["all"].function, OPERATORS["any"].function
@@ -135,9 +136,7 @@ def _mean_of(
     return _written(_sum(_chosen(self, where, 0), axis, keeps) / count, out, "mean")
 
 
-def _spread_options(
-    axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction: Any
-) -> tuple[Any, Any, Any, bool]:
+def _spread_options(axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction: Any) -> tuple[Any, Any, Any, bool]:
     """The axis, the dtype, the divisor's `ddof` and whether dimensions stay, from the arguments of a variance.
 
     Those who write `x.var(0, 1)` mean `ddof`, and those who write `x.var(0, True)` mean `keepdims`.
@@ -264,7 +263,7 @@ REDUCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "prod": _summing(_prod, _mul, 1, "prod", "The product of all elements, or of those along `axis`."),
     "mean": _mean_of,
     "var": _spread(_var, False, "var", "The mean of the squared distances from the mean."),
-    "std": _spread(_std, True, "std", "The square root of the variance; gradient 0 where it is 0."),
+    "std": _spread(_std, True, "std", SPREAD),
     "max": _extreme(_max, _maximum, np.maximum, "max", "The greatest element; equal ones share the gradient equally."),
     "min": _extreme(_min, _minimum, np.minimum, "min", "The least element; equal ones share the gradient equally."),
     "all": _logical(_all, True, "all", "Whether all elements are true."),

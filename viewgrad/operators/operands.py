@@ -25,6 +25,7 @@ __all__ = [
     "NUMBERS",
     "forward_array",
     "as_operand",
+    "compared_operands",
     "checked_gradient",
     "foreign_operand",
     "owned_array",
@@ -101,6 +102,19 @@ def optional_operands(*values: Any) -> Sequence[Any]:
     """The operands as tensors of one kind, where some may be None since they are optional."""
     given = iter(operands(*(value for value in values if value is not None)))
     return [None if value is None else next(given) for value in values]
+
+
+def compared_operands(first: Any, second: Any) -> Sequence[Any]:
+    """The operands of a comparison: a whole number that the dtype of the other cannot hold is compared as it is."""
+    try:
+        return operands(first, second)
+    except OverflowError:
+        return [as_operand(within_64_bits(value) if type(value) is int else value) for value in (first, second)]
+
+
+def within_64_bits(value: int) -> int | float:
+    """What compares with all whole numbers of 64 bits as the value does."""
+    return value if -(2**63) <= value < 2**64 else np.copysign(np.inf, value)
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:

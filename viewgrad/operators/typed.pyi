@@ -1558,7 +1558,7 @@ def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
         a tensor.
 
     Gradient:
-        of self: `expand_reduced(grad / twice_or_one(result), self.shape, axis, keepdims) * var_slope(self, axis, ddof)`
+        of self: `expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)`
 
     Example:
         >>> import viewgrad as vg

@@ -11,6 +11,9 @@ from .scalars import scalar_path
 
 __all__ = ["FunctionWriter", "may_write_reals"]
 
+CHOOSING = ("condition", "mask")  # which choose among the others, and are not combined with them
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
 
 class FunctionWriter:
     """Writes the function of an operator and its in-place variant.
@@ -159,13 +162,19 @@ class FunctionWriter:
         if self.listed is not None:
             lines.append(f"    {self.listed.name} = [as_operand(tensor) for tensor in {self.listed.name}]")
         elif self.operator.elementwise and len(arguments) > 1:
+            ours = not self.operator.user_defined
+            choosing = [argument.name for argument in arguments if ours and argument.name in CHOOSING]
+            combined = [argument for argument in arguments if argument.name not in choosing]
             tests = [
                 f"({name} is not None and type({name}) is not Tensor)" if optional else f"type({name}) is not Tensor"
-                for name, optional in ((argument.name, argument.optional) for argument in arguments)
+                for name, optional in ((argument.name, argument.optional) for argument in combined)
             ]
-            together = ", ".join(argument.name for argument in arguments)
-            convert = "optional_operands" if any(argument.optional for argument in arguments) else "operands"
+            together = ", ".join(argument.name for argument in combined)
+            convert = "optional_operands" if any(argument.optional for argument in combined) else "operands"
+            convert = "compared_operands" if ours and self.operator.name in COMPARISONS else convert
             lines = [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
+            for name in choosing:
+                lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
             return self._telling_foreign(lines) if len(names) == len(arguments) == 2 else lines
         else:
             for name in names:

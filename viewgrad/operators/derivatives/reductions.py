@@ -66,12 +66,10 @@ row(
 row(
     "std(self, axis=None, ddof=0, keepdims=False)",
     lambda self, axis=None, ddof=0, keepdims=False: np.std(self, axis=axis, ddof=ddof, keepdims=keepdims),
-    {"self": "expand_reduced(grad / twice_or_one(result), self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
-    forward_derivative=(
-        "sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims) / twice_or_one(result)"
-    ),
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)"},
+    forward_derivative="sum((conj(std_slope(self_p, result, axis, ddof)) * self_t).real, axis, keepdims)",
     kinds="fc", numpy=[np.std],
-    doc="The square root of the variance; gradient 0 where it is 0.",
+    doc="The square root of the variance; gradient 0 where it is 0, and where all values are the same.",
 )
 row(
     "logsumexp(self, axis=None, keepdims=False, b=None)", logsumexp_forward,
@@ -210,15 +208,18 @@ def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
 
 
 @formula_function
-def twice_or_one(deviation: Any) -> Any:
-    """Twice the standard deviation, and 1 where it is 0."""
-    return nonzero_or_one(2 * deviation)
-
-
-@formula_function
 def var_slope(value: Any, axis: Any, ddof: float) -> Any:
     """The derivative of the variance."""
     return 2 * (value - value.mean(axis=axis, keepdims=True)) / (reduced_count(value.shape, axis) - ddof)
+
+
+@formula_function
+def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
+    """The derivative of the standard deviation; 0 where all values are the same, however their mean is rounded."""
+    mean = value.mean(axis=axis, keepdims=True)
+    same = (value == value[tuple(slice(length) for length in mean.shape)]).all(axis=axis, keepdims=True)
+    scale = (reduced_count(value.shape, axis) - ddof) * nonzero_or_one(result.reshape(mean.shape))
+    return (value - mean) / np.where(same, math.inf, scale)
 
 
 @formula_function

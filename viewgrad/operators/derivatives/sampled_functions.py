@@ -102,11 +102,10 @@ def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
         first, second = h[-1 if last else 0], h[-2 if last else 1] if order == 2 else None
     else:
         first = second = h
-    sign = -1.0 if last else 1.0
     if order == 1:
-        return (ends[1] - ends[0]) * (sign / first)
+        return (ends[0] - ends[1] if last else ends[1] - ends[0]) / first  # also the sign of zero is NumPy's
     both = first + second
-    return sign * (
+    return (-1.0 if last else 1.0) * (
         ends[0] * (-(2 * first + second) / (first * both))
         + ends[1] * (both / (first * second))
         + ends[2] * (-first / (second * both))
