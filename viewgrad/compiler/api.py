@@ -416,8 +416,10 @@ def _objects(structure: Structure) -> list[Any]:
 
 
 def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
-    """Why results could not be made again, where they share memory in another way than views of one tensor do."""
+    """Why calls could not have the same effect, or results could not be made again: for the memory that they share."""
     signature: Signature = graph.signature  # type: ignore[assignment]
+    if signature.ended:
+        return "it ends the history of an argument in place, by detach_() or requires_grad_(False)"
     leaves, _ = flatten(result)
     known: list[tuple[Any, Any, bool]] = []
     for spec, leaf in zip(signature.results, leaves):

@@ -198,6 +198,8 @@ class TracedFunction:
                 "gradients flow, and the graph does not say which tangent is left there; clone() what detach() gives"
             )
         outputs = self.function(inputs)
+        for number in self.signature.ended:
+            inputs[number].detach_()
         for mutation in self.signature.mutations:
             with ModeSwitch(off=0 if mutation.recorded else GRAD):
                 inputs[mutation.input].copy_(outputs[mutation.output])

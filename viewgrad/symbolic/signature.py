@@ -91,6 +91,7 @@ class Signature:
             forward mode has no answer to; None for nowhere.
         fixed: the leaves of the arguments that are part of the program, by number: its values are not looked at again.
         layouts: by number, how the outputs lie in memory that do not lie in row order.
+        ended: the numbers of the inputs whose history is ended in place.
     """
 
     arguments: Any
@@ -101,6 +102,7 @@ class Signature:
     fixed: dict[int, Any] = attrs.field(factory=dict)
     aliased: str | None = None
     layouts: dict[int, tuple[int, ...]] = attrs.field(factory=dict)
+    ended: tuple[int, ...] = ()
 
 
 def layout_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:

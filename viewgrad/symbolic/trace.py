@@ -19,7 +19,8 @@ from ..tensor.windows import address_of
 from .graph import Graph, Value
 from .numbers import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
-from .tracing.memory import Memory, identified, owner_of, remember
+from .tracing.histories import remember
+from .tracing.memory import Memory, identified, owner_of
 from .tracing.randomness import Generators
 from .tracing.tracer import Tracer
 from .types import TensorType
@@ -234,10 +235,12 @@ class Binder:
                     tensor._view is not None,
                 )
             )
+        numbers = [self._input_number(tensor) for tensor in tracer.ended]
+        ended = sorted({number for number in numbers if number is not None})
         fixed = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, Tensor)}
         return Signature(
             structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed, tracer.aliased,
-            self.layouts,
+            self.layouts, tuple(ended),
         )  # fmt: skip
 
     def _results(self, leaves: list[Any]) -> list[Any]:
@@ -259,13 +262,19 @@ class Binder:
             root = root_of(leaf)
             steps = () if leaf._view is None else leaf._view.steps
             given = self._input_number(leaf)
+            old = root._edge is None and leaf.requires_grad  # a view from before its base's history was ended
+            if old and self._is_from_outside(root):
+                raise TraceError(
+                    "a result is a view of an argument, taken before the history of that was ended in place by "
+                    "detach_() or requires_grad_(False), which no graph can give again; return a clone() of the view"
+                )
             if given is not None:
                 results.append(ResultSpec(number, kind, given))
             elif is_scalar(leaf):
                 results.append(ResultSpec(number, kind, scalar=True))
             elif self._input_number(root) is not None:
                 results.append(ResultSpec(number, kind, self._input_number(root), None, steps))
-            elif (owners.count(owners[number]) > 1 or is_spread(leaf)) and not self._is_from_outside(root):
+            elif (owners.count(owners[number]) > 1 or is_spread(leaf)) and not (old or self._is_from_outside(root)):
                 results.append(ResultSpec(number, kind, None, self._output(root), steps))
             else:
                 results.append(ResultSpec(number, kind))

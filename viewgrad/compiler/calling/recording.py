@@ -100,6 +100,7 @@ class QuietTracer(Tracer):
     write = quietly(Tracer.write)
     made = quietly(Tracer.made)
     detached = quietly(Tracer.detached)
+    cut = quietly(Tracer.cut)
     moved = quietly(Tracer.moved)
     left = quietly(Tracer.left)
     indexed = quietly(Tracer.indexed)

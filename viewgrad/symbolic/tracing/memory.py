@@ -6,19 +6,18 @@ buffer. A buffer is known by the array that owns it. See Note [Aliasing by memor
 
 from __future__ import annotations
 
+import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...tensor.node import Node, node_of
 from ...tensor.windows import address_of
-from ...views.copy_slices import CopySlices
-from ...views.nodes import ViewBackward
 from ..types import TensorType, Window, row_strides
+from .histories import Chain, Ended, Nodes
 
-__all__ = ["Chain", "Memories", "Memory", "history_of", "identified", "owner_of", "remember"]
+__all__ = ["Memories", "Memory", "identified", "owner_of", "reaches"]
 
 Array = np.ndarray[Any, Any]
 
@@ -71,73 +70,6 @@ class Reference(weakref.ref[Any]):
     key: int
 
 
-Nodes = list[weakref.ref[Node]]
-
-
-def remember(history: Chain | Memory, root: Any) -> None:
-    """Remember the step in which a history ends now, that of the tensor `root`."""
-    node = node_of(root._edge)
-    if node is not None:
-        history.nodes = [*(history.nodes or ()), weakref.ref(node)]
-
-
-def belongs(history: Chain | Memory, node: Node) -> bool:
-    """Whether a step is one in which a history has ended, as far as its writes can be followed back."""
-    ends = [reference() for reference in history.nodes or ()]
-    root = None if history.root is None else history.root()
-    if root is not None:
-        ends.append(node_of(root._edge))
-    seen: set[Node] = set()
-    for end in ends:
-        while end is not None and end not in seen:
-            if end is node:
-                return True
-            seen.add(end)
-            end = node_of(end.edges[0]) if end.inplace or isinstance(end, CopySlices) else None
-    return False
-
-
-def history_of(histories: Sequence[Chain | Memory], node: Node) -> Chain | Memory | None:
-    """The history of a buffer to which a step belongs, that of a tensor which a node has saved; None for none of them.
-
-    A tensor that comes out of a node is a new one. With the one that was saved it shares the step in which its history
-    ends, or that of a view of it.
-    """
-    end: Node | None = node
-    while end is not None:
-        for history in histories:
-            if belongs(history, end):
-                return history
-        end = node_of(end.edges[0]) if isinstance(end, (ViewBackward, CopySlices)) else None
-    return None
-
-
-class Chain:
-    """One history of a buffer: tensors over one buffer that are no views of one base have each their own.
-
-    Attributes:
-        root: the tensor whose history it is; weakly.
-        value: the value that the buffer has in it.
-        recorded: whether a write to it was recorded.
-        nodes: the steps that it is known to have ended in; weakly.
-    """
-
-    __slots__ = ("nodes", "recorded", "root", "value")
-
-    def __init__(self, root: Any, value: Any) -> None:
-        self.root: Any = weakref.ref(root)
-        self.value = value
-        self.recorded = False
-        self.nodes: Nodes | None = None
-        remember(self, root)
-
-    def at(self, value: Any) -> Chain:
-        """This history, of another buffer that holds `value`."""
-        other: Chain = Chain.__new__(Chain)
-        other.root, other.value, other.recorded, other.nodes = self.root, value, False, self.nodes
-        return other
-
-
 class Memory:
     """What is known of a buffer.
 
@@ -151,6 +83,8 @@ class Memory:
         itemsize, dtype: of the elements of the base.
         shape: of the base.
         others: further histories.
+        ended: the last of its histories that were ended in place; None for none.
+        kept: the window of other memory whose elements, as they were, it holds, where that has ended histories.
         written: whether it was written to.
         recorded: whether a write to it was recorded.
         reference: to its owner.
@@ -161,8 +95,8 @@ class Memory:
     """
 
     __slots__ = (
-        "address", "array", "array_id", "dtype", "elements", "foreign", "nodes", "others", "recorded", "reference",
-        "root", "shape", "value", "written",
+        "address", "array", "array_id", "dtype", "elements", "ended", "foreign", "kept", "nodes", "others", "recorded",
+        "reference", "root", "shape", "value", "written",
     )  # fmt: skip
 
     value: Any
@@ -173,12 +107,19 @@ class Memory:
     shape: Any
     elements: Array | None
     others: list[Chain] | None
+    ended: Ended | None
+    kept: Window | None
     foreign: bool
     written: bool
     recorded: bool
     reference: Reference
     root: weakref.ref[Any] | None
-    nodes: Nodes | None
+    nodes: Nodes
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it has one history, and no tensor from outside."""
+        return self.others is None and self.ended is None and self.root is None
 
     def window(self, array: Array) -> Window | None:
         """Which window of the base an array is; None where it is none that could be said."""
@@ -238,7 +179,8 @@ class Memories:
         memory: Memory = Memory.__new__(Memory)
         memory.value = value
         memory.array_id = id(array)
-        memory.others = memory.nodes = memory.elements = None
+        memory.others = memory.ended = memory.kept = memory.elements = None
+        memory.nodes = ()
         memory.written = memory.recorded = memory.foreign = False
         memory.root = None
         owner = array if array.base is None else owner_of(array)
@@ -335,3 +277,18 @@ def extent_of(array: Array) -> tuple[int, int]:
     return before, behind
 
 
+def reaches(window: Window, shape: tuple[int, ...]) -> bool:
+    """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
+    return 0 in window.sizes or window.dtype is not None or (
+        0 <= lowest(window) and highest(window) < max(1, math.prod(shape))
+    )
+
+
+def lowest(window: Window) -> int:
+    """The smallest element number of a window."""
+    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t < 0)
+
+
+def highest(window: Window) -> int:
+    """The greatest element number of a window."""
+    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,16 +10,17 @@ import numpy as np
 
 from ...errors import EscapeError, TraceError
 from ...operators.operands import is_constant
-from ...tensor.node import AccumulateGrad, node_of
+from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar
 from ..attributes import Frozen, Given, interned
 from ..graph import Graph, Node, Value
-from ..types import TensorType, Window
+from ..types import TensorType, Window, whole
 from .composed import composed
 from .existing import Existing
 from .foreign import holds
+from .histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember
 from .locations import Locations
-from .memory import Chain, Memories, Memory, history_of, identified, owner_of, remember
+from .memory import Memories, Memory, identified, owner_of, reaches
 
 __all__ = ["Tracer", "full_or_constant"]
 
@@ -45,6 +45,7 @@ class Tracer:
         graph: what has been written down.
         closures: the tensors that were found outside, each with its input.
         existing: what there was before; None where tensors of unknown origin are constants.
+        ended: the tensors from outside whose history was ended in place.
         aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
     """
 
@@ -61,6 +62,7 @@ class Tracer:
         self.memories = Memories(self._emit_here, self.constant)
         self.closures: list[tuple[Tensor, Value]] = []
         self.aliased: str | None = None
+        self.ended: list[Tensor] = []
         self._attributes: dict[Any, Any] = {}
         self._constants: dict[Any, Value] = {}
         self._numbers: dict[int, weakref.ref[Any]] = {}
@@ -122,10 +124,22 @@ class Tracer:
             return chain.value  # type: ignore[no-any-return]
         self.memories.make_base(memory)
         window = self._window(memory, tensor, array)
-        base: Value = chain.value
-        if memory.is_whole(window):
-            return base
-        return self.read(base, window)
+        taken = self._part(memory, chain.value, window)
+        if isinstance(chain, Ended) and chain.known is not memory.value and taken.type.requires_grad:
+            return self._overwritten(taken, self._part(memory, memory.value, window))
+        return taken
+
+    def _part(self, memory: Memory, base: Value, window: Window) -> Value:
+        """A window of a value of a buffer."""
+        return base if memory.is_whole(window) else self.read(base, window)
+
+    def _overwritten(self, old: Value, new: Value) -> Value:
+        """The elements `new` with the history of `old`."""
+        if self.aliased is None:
+            self.aliased = self._here()
+        kind = old.type
+        assert type(kind) is TensorType
+        return self.node("overwrite", (old, new), whole(kind.shape), (kind,)).output
 
     def read(self, base: Value, window: Window) -> Value:
         """A window of a base."""
@@ -136,7 +150,7 @@ class Tracer:
 
     def _window(self, memory: Memory, tensor: Tensor, array: Any = None) -> Window:
         window = memory.window(tensor._array if array is None else array)
-        if window is None or not _reaches(window, memory.shape):
+        if window is None or not reaches(window, memory.shape):
             raise TraceError(
                 f"a tensor of {tensor.dtype} and shape {tensor.shape} is no window of the memory of {memory.dtype} "
                 f"that it shares with others, at {self._here()}"
@@ -145,26 +159,34 @@ class Tracer:
 
     def chain_of(self, memory: Memory, tensor: Tensor) -> Any:
         """The history to which a tensor belongs: `memory` itself stands for the first."""
-        if memory.others is None and memory.root is None:
+        if memory.is_simple:
             return memory
         root = tensor if tensor._view is None else tensor._view.base
+        ended = ended_of(memory, root)
+        if ended is not None:
+            return ended if has_old_history(tensor, root) else ended.chain
         for chain in memory.others or ():
             if chain.root() is root:
                 return chain
         if memory.root is not None and memory.root() is not root and self._is_old(root):
             # One from outside, of which we did not know.
             return self.branch(memory, root, None if memory.written else self._input(root))
-        if memory.others is None or (memory.root is not None and memory.root() is root):
+        if (memory.others is None and memory.ended is None) or (memory.root is not None and memory.root() is root):
             return memory
-        node = node_of(root._edge)
-        if node is None or not any(chain.nodes or has_history(chain.root()) for chain in memory.others):
-            return memory
-        found = history_of((memory, *memory.others), node)
+        return self._saved_of(memory, root)
+
+    def _saved_of(self, memory: Memory, tensor: Tensor) -> Any:
+        """The history to which a tensor belongs that a node had saved, or that was just made."""
+        node = node_of(tensor._edge)
+        found = memory if node is None else history_of(memory, node)
         if found is None:
             raise TraceError(
                 f"of several tensors over one buffer at {self._here()}, it cannot be told which one's history a saved "
                 "value of that buffer has; clone() what detach() gives"
             )
+        if memory.kept is not None and isinstance(found, Ended):
+            copy: Any = memory.reference()
+            return found.at(self.memories.filled(memory, [(copy, self.read(found.value, memory.kept))]))
         return found
 
     def write(
@@ -202,7 +224,7 @@ class Tracer:
             differs = of.requires_grad or new.requires_grad
             if known:
                 each.recorded = True
-                if memory.others is not None:
+                if memory.others is not None or memory.ended is not None:
                     remember(each, tensor if tensor._view is None else tensor._view.base)
             if items is None and (known or not differs) and memory.is_whole(window):
                 if new.shape == of.shape and new.dtype == of.dtype:
@@ -320,13 +342,21 @@ class Tracer:
         self.branch(memory, other)
 
     def cut(self, tensor: Tensor) -> None:
-        """The history of `tensor` is about to end, in place."""
-        if tensor._storage is not None or type(tensor._edge) is AccumulateGrad:
-            return
-        value = self.value_of(tensor)
-        if value.type.requires_grad:
-            assert type(value.type) is TensorType
-            self.add(tensor, self.node("detach", (value,), None, (value.type.with_grad(False),)).output)
+        """The history of `tensor` is about to end, in place: views that were taken before go on having it."""
+        memory = self.memories.find(identified(tensor))
+        if memory is None:
+            memory = self._unknown(tensor)
+        self.memories.make_base(memory)
+        chain = self.chain_of(memory, tensor)
+        end(memory, chain, tensor, self._detached(chain.value))
+        if self._is_old(tensor):
+            self.ended.append(tensor)
+
+    def _detached(self, value: Value) -> Value:
+        """A value without its history."""
+        kind = value.type
+        assert type(kind) is TensorType
+        return self.node("detach", (value,), None, (kind.with_grad(False),)).output if kind.requires_grad else value
 
     def moved(self, tensor: Tensor, before: Tensor) -> None:
         """`tensor` has another array of the same elements now than it had when it was `before`."""
@@ -338,10 +368,7 @@ class Tracer:
         """A further history of a buffer, that of `tensor`; `given` is the value of that tensor where it is an input."""
         self.memories.make_base(memory)
         if given is None:
-            value: Value = memory.value
-            if value.type.requires_grad:
-                assert type(value.type) is TensorType
-                value = self.node("detach", (value,), None, (value.type.with_grad(False),)).output
+            value = self._detached(memory.value)
         else:
             value = self.memories.filled(memory, [(tensor._array, given)])
         chain = Chain(tensor, value)
@@ -380,14 +407,21 @@ class Tracer:
             return
         self.memories.make_base(memory)
         taken = memory.window(window)
-        if taken is None or not _reaches(taken, memory.shape):
+        if taken is None or not reaches(taken, memory.shape):
             return
-        whole = memory.is_whole(taken)
-        kept = self.memories.add(copy, memory.value if whole else self.read(memory.value, taken))
+        kept = self.memories.add(copy, self._part(memory, memory.value, taken))
+        if memory.others is None and memory.ended is None:
+            return
+        self.memories.make_base(kept)
+        kept.nodes = memory.nodes
         if memory.others is not None:
-            self.memories.make_base(kept)
-            kept.others = [chain.at(chain.value if whole else self.read(chain.value, taken)) for chain in memory.others]
-            kept.nodes = memory.nodes
+            values = [self._part(memory, chain.value, taken) for chain in memory.others]
+            kept.others = [
+                chain.at(self.memories.filled(kept, [(copy, value)]))
+                for chain, value in zip(memory.others, values, strict=True)
+            ]
+        if memory.kept is None:
+            kept.ended, kept.kept = memory.ended, taken
 
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
@@ -396,11 +430,6 @@ class Tracer:
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that is composed of operators; it becomes one step where it looks at values."""
         return composed(self, name, function, args, kwargs)
-
-
-def has_history(root: Any) -> bool:
-    """Whether a tensor that is still there has a history."""
-    return root is not None and root._edge is not None
 
 
 def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
@@ -412,20 +441,3 @@ def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
         if np.all(array == first) and not (first == 0 and np.any(np.signbit(array.real))):
             return "full", (array.shape, first.item(), array.dtype)
     return "constant", (Frozen(array.copy("C")),)
-
-
-def _reaches(window: Window, shape: tuple[int, ...]) -> bool:
-    """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
-    return 0 in window.sizes or window.dtype is not None or (
-        0 <= lowest(window) and highest(window) < max(1, math.prod(shape))
-    )
-
-
-def lowest(window: Window) -> int:
-    """The smallest element number of a window."""
-    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t < 0)
-
-
-def highest(window: Window) -> int:
-    """The greatest element number of a window."""
-    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t > 0)
