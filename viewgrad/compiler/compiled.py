@@ -16,6 +16,7 @@ from .executions import Executions
 from .lowering import lowered
 from .passes.carrying import carry_in_variables
 from .passes.rereading import without_rereads
+from .passes.sharing import share_buffers
 from .passes.tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
 from .passes.zeros import begins_unset, without_zeros
 from .program import Base, Write, steps_of
@@ -121,6 +122,7 @@ class CompiledProgram:
             unset = without_zeros(self.adjoint.backward, backward, {f"d{base.name}" for base in self.wanted})
             without_copies(self.adjoint.backward)
             tidied(self.adjoint.backward)
+            share_buffers(self.adjoint, {f"d{base.name}" for base in self.wanted}, unset)
             without_rereads(self.adjoint.backward, executions)
         without_copies(self.program)
         tidied(self.program)
@@ -157,7 +159,7 @@ class CompiledProgram:
         bases = self.program.bases
         self._made: list[Base] = []
         self._loose_tapes: list[Tape] = []
-        rooms = [Room(unset=False), Room(unset=True)]
+        rooms = [Room("R0", unset=False), Room("R1", unset=True)]
         for base in bases.values():
             if base.kind != "made":
                 continue
@@ -171,7 +173,7 @@ class CompiledProgram:
                 rooms[True].add(tape.name, tape.entries)
             else:
                 self._loose_tapes.append(tape)
-        gradient_rooms = [Room(unset=False), Room(unset=True)]
+        gradient_rooms = [Room("dR0", unset=False), Room("dR1", unset=True)]
         self._gradients_apart: list[Base] = []
         self._wanted_gradients: list[tuple[Base, tuple[int, ...], bool] | None] = []
         if self.adjoint is not None:
@@ -190,10 +192,14 @@ class CompiledProgram:
                     self._gradients_apart.append(base)
         self._rooms = [room for room in rooms if room.parts]
         self._gradient_rooms = [room for room in gradient_rooms if room.parts]
+        self._rooms_of = {name: room for room in (*self._rooms, *self._gradient_rooms) for name in room.parts}
         self._results = []
         for result in self.program.results:
-            stop = result.offset + int(np.prod(result.shape, dtype=int))
-            self._results.append((result.base, result.shape, result.offset, stop, bases[result.base].dtype))
+            room = self._rooms_of.get(result.base)
+            start = result.offset + (0 if room is None else room.parts[result.base][0])
+            stop = start + int(np.prod(result.shape, dtype=int))
+            buffer = result.base if room is None else room.name
+            self._results.append((buffer, result.shape, start, stop, bases[result.base].dtype))
 
     def _begin_unset(self, backward: Executions | None) -> set[str]:
         """The names of the bases that are written before they are looked at."""
@@ -211,11 +217,11 @@ class CompiledProgram:
 
     def _write_down(self) -> None:
         executor, executions = self.executor, self.executions
-        self.forward_kernel: Kernel = executor.write(self.program, executions)
+        self.forward_kernel: Kernel = executor.write(self.program, executions, rooms=self._rooms_of)
         self.forward = executor.compiled(self.forward_kernel)
         self.backward_kernel: Kernel | None = None
         if self.adjoint is not None:
-            self.backward_kernel = executor.write(self.adjoint.backward, executions, down=True)
+            self.backward_kernel = executor.write(self.adjoint.backward, executions, rooms=self._rooms_of, down=True)
             self.backward = executor.compiled(self.backward_kernel)
 
     def _be_careful(self) -> None:
@@ -265,7 +271,10 @@ class CompiledProgram:
             buffers[base.name] = executor.buffer(filled(base), base.name in kept)
         for tape in self._loose_tapes:
             buffers[tape.name] = executor.buffer(np.empty(tape.entries), bool(tape.sizes))
-        arrays_of = [room.put(buffers) for room in self._rooms]
+        arrays_of = []
+        for room in self._rooms:
+            array = buffers[room.name] = room.array()
+            arrays_of.append(array)
         failed = self._call(self.forward, self.forward_kernel, buffers)
         results: list[Array] = []
         if failed < 0:
@@ -304,7 +313,10 @@ class CompiledProgram:
                 buffers[base.name] = self._flat(array, base)
         for base in self._gradients_apart:
             buffers[base.name] = executor.buffer(np.zeros(base.size), base.name in self.arrays)
-        arrays_of = [room.put(buffers) for room in self._gradient_rooms]
+        arrays_of = []
+        for room in self._gradient_rooms:
+            array = buffers[room.name] = room.array()
+            arrays_of.append(array)
         made: list[Array | None] = []
         for wanted in self._wanted_gradients:
             if wanted is None:

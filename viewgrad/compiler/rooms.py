@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, Final
 
@@ -22,31 +23,34 @@ class Room:
     Fresh memory costs more than the arithmetic on it: so an array that is not used any more is kept for a later run.
 
     Arguments:
+        name: of the array in the source, which takes the buffers from it.
         unset: whether the buffers may begin with anything; otherwise they begin with zeros.
+
+    Attributes:
+        parts: of each buffer, by its name, the first element and the one after the last.
     """
 
-    def __init__(self, unset: bool) -> None:
+    def __init__(self, name: str, unset: bool) -> None:
+        self.name = name
         self.unset = unset
         self.size = 0
-        self.parts: list[tuple[str, int, int]] = []
+        self.parts: dict[str, tuple[int, int]] = {}
         self._spare: list[Array] = []
 
     def add(self, name: str, size: int) -> None:
         """One more buffer."""
-        self.parts.append((name, self.size, self.size + size))
+        self.parts[name] = (self.size, self.size + size)
         self.size += size
 
-    def put(self, buffers: dict[str, Any]) -> Array:
-        """Put the buffers of a run, by name, where the others are; returns the array that they are parts of."""
-        try:
-            array = self._spare.pop()
-            if not self.unset:
-                array.fill(0.0)
-        except IndexError:
-            array = np.empty(self.size) if self.unset else np.zeros(self.size)
-        for name, start, stop in self.parts:
-            buffers[name] = array[start:stop]
-        return array
+    def array(self) -> Array:
+        """The array of a run."""
+        if self._spare:
+            with contextlib.suppress(IndexError):  # another thread was first
+                array = self._spare.pop()
+                if not self.unset:
+                    array.fill(0.0)
+                return array
+        return np.empty(self.size) if self.unset else np.zeros(self.size)
 
     def take_back(self, arrays: list[Array]) -> None:
         """Keep the last of some arrays for later, where nobody else holds it or a part of it."""

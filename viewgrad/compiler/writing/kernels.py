@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -43,6 +43,7 @@ from ..program import (
     bodies_of,
     steps_of,
 )
+from ..rooms import Room
 
 __all__ = ["EXTREMA", "RAISED", "Kernel", "Writer", "flat", "parenthesised", "plus", "write_kernel"]
 
@@ -76,23 +77,33 @@ class Kernel:
     dtypes: dict[str, np.dtype[Any]]
 
 
-def write_kernel(program: Program, executions: Executions, *, down: bool = False) -> Kernel:
+def write_kernel(
+    program: Program, executions: Executions, *, rooms: Mapping[str, Room], down: bool = False
+) -> Kernel:
     """A program as the source of one function.
 
     Arguments:
         program: the program, or its gradient.
         executions: of the program, also where its gradient is written.
+        rooms: the arrays of which buffers and tapes are parts, by the names of these.
         down: whether it is the gradient, in which loops and counters run down.
     """
-    return Writer(program, executions, down).kernel()
+    return Writer(program, executions, rooms, down).kernel()
 
 
 @attrs.define(eq=False)
 class Nest:
-    """Steps that become one loop nest."""
+    """Steps that become one loop nest.
+
+    Arguments:
+        sizes: its ranges.
+        steps: what it does for each element.
+        after: steps without dimensions that come when it is over, although some of the others were recorded later.
+    """
 
     sizes: tuple[Integer, ...]
     steps: list[Step]
+    after: list[Step] = attrs.Factory(list)
 
 
 class Writer:
@@ -100,9 +111,10 @@ class Writer:
 
     arrays: Any = frozenset()  # the bases that are arrays, where others are not
 
-    def __init__(self, program: Program, executions: Executions, down: bool) -> None:
+    def __init__(self, program: Program, executions: Executions, rooms: Mapping[str, Room], down: bool) -> None:
         self.program = program
         self.executions = executions
+        self.rooms = rooms
         self.down = down
         self.lines: list[str] = []
         self.tables: dict[str, Any] = {}
@@ -148,9 +160,23 @@ class Writer:
                         head.append(f"    o{item.tape} = {total}")
         parameters += [*(table for table in self.tables if table in names), *self.tapes]
         head += [f"    {name} = {value}" for value, name in self.fixed.items()]
+        head = self._parts(parameters) + head
         source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
         dtypes = {name: self._dtype(name) for name in parameters}
         return Kernel(source, parameters, self.arrays, self.tables, self.tapes, self.functions, dtypes)
+
+    def _parts(self, parameters: list[str]) -> list[str]:
+        """The lines that take buffers from the arrays of which they are parts, which become the parameters."""
+        lines = []
+        for name in list(parameters):
+            room = self.rooms.get(name)
+            if room is not None:
+                parameters.remove(name)
+                if room.name not in parameters:
+                    parameters.append(room.name)
+                start, stop = room.parts[name]
+                lines.append(f"    {name} = {room.name}[{start}:{stop}]")
+        return lines
 
     def _dtype(self, name: str) -> np.dtype[Any]:
         base = self.program.bases.get(name)
@@ -197,7 +223,7 @@ class Writer:
                     continue
                 if type(item) is Read and self._is_inlined(block, item):
                     continue
-                if nest is not None and self._joins(block, nest, item):
+                if nest is not None and self._joins(block, nest, item) and self._is_free(item, nest.after):
                     nest.steps.append(item)
                 else:
                     self._nest(nest, indent)
@@ -205,6 +231,9 @@ class Writer:
                 self.nest_of[item] = nest
                 continue
             if nest is not None and not (isinstance(item, Step) and self._passes(nest, item)):
+                if isinstance(item, (Compute, Read, Write)):
+                    nest.after.append(item)
+                    continue
                 self._nest(nest, indent)
                 nest = None
             if isinstance(item, Repeat):
@@ -275,10 +304,22 @@ class Writer:
         if any(isinstance(value, Operand) and value.step in nest.steps for value in step.operands):
             return False
         if isinstance(step, (Read, Write)):
-            return not any(
-                step.base is base for each in nest.steps for base in [*self._read_bases(each), *self._written(each)]
-            )
-        return not isinstance(step, (Check, Push, Pop))
+            used = [base for each in nest.steps for base in [*self._read_bases(each), *self._written(each)]]
+            if step.base in used:
+                return False
+        return not isinstance(step, (Check, Push, Pop)) and self._is_free(step, nest.after)
+
+    def _is_free(self, step: Step, others: Sequence[Step]) -> bool:
+        """Whether a step may come before others that were recorded before it."""
+        for other in others:
+            if any(isinstance(value, Operand) and value.step is other for value in step.operands):
+                return False
+            written, read = self._written(other), self._read_bases(other)
+            if any(base in written for base in [*self._written(step), *self._read_bases(step)]):
+                return False
+            if any(base in read for base in self._written(step)):
+                return False
+        return True
 
     def _written(self, step: Step) -> list[Base]:
         return [step.base] if isinstance(step, Write) else []
@@ -478,6 +519,12 @@ class Writer:
         if nest is None:
             return
         block = self.owner[nest.steps[0]]
+        self._loops(block, nest, indent)
+        for step in nest.after:
+            self._scalar(block, step, indent)
+
+    def _loops(self, block: Block, nest: Nest, indent: str) -> None:
+        """A nest as loops."""
         inside = set(nest.steps)
         if len(nest.steps) == 1 and self._summed_in_a_variable(nest.steps[0], indent):
             return

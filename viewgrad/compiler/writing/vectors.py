@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -15,6 +15,7 @@ from ..building import out_sizes
 from ..executions import Executions
 from ..integers import ONE, Integer
 from ..program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
+from ..rooms import Room
 from .array_functions import PREFIX
 from .kernels import EXTREMA, Kernel, Writer, flat, parenthesised, plus
 
@@ -37,15 +38,15 @@ WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take anew
 
 
 def write_vectors(
-    program: Program, executions: Executions, *, down: bool = False, careful: bool = False
+    program: Program, executions: Executions, *, rooms: Mapping[str, Room], down: bool = False, careful: bool = False
 ) -> Kernel:
     """A program as the source of one Python function; see `write_kernel`.
 
     Arguments:
-        program, executions, down: as there.
+        program, executions, rooms, down: as there.
         careful: whether it divides by 0 as NumPy does.
     """
-    writer = VectorWriter(program, executions, down)
+    writer = VectorWriter(program, executions, rooms, down)
     writer.careful = careful
     return writer.kernel()
 
@@ -56,8 +57,8 @@ class VectorWriter(Writer):
     in_loop = False  # whether what is written now is in a loop
     careful = False  # whether numbers are divided as NumPy divides them
 
-    def __init__(self, program: Program, executions: Executions, down: bool) -> None:
-        super().__init__(program, executions, down)
+    def __init__(self, program: Program, executions: Executions, rooms: Mapping[str, Room], down: bool) -> None:
+        super().__init__(program, executions, rooms, down)
         self.arrays = array_bases(program)
 
     def _expression(self, step: Compute, at: dict[int, str]) -> str:
