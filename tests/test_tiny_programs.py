@@ -1,0 +1,51 @@
+"""Tiny drawn programs: checked by product rules, interrupted anywhere, run in threads; long by `--programs 400000`."""
+
+import pytest
+from tiny_interruptions import check_in_threads, check_interrupted
+from tiny_programs import TinyProgram, Wrong, check
+
+import viewgrad.tensor.node
+from viewgrad.tensor import storage
+from viewgrad.views import copy_slices
+
+
+@pytest.fixture
+def seeds(request):
+    """A share of the seeds of the programs that are asked for."""
+    number = request.config.getoption("--programs")
+    first = request.config.getoption("--programs-seed") * 10_000_000
+    return lambda times: range(first, first + int(number * times))
+
+
+def test_gradients_are_those_of_the_product_rules(seeds):
+    for seed in seeds(2):
+        check(TinyProgram(seed))
+
+
+def test_an_interrupted_line_leaves_the_gradient_of_the_value_or_none(seeds, monkeypatch):
+    monkeypatch.setattr(viewgrad.tensor.node, "PATIENCE", 0.0)
+    told = [check_interrupted(TinyProgram(seed), seed) for seed in seeds(0.3)]
+    assert "refused" in told
+
+
+def test_threads_have_the_gradients_of_their_own_programs(seeds):
+    for seed in seeds(0.1):
+        check_in_threads(seed)
+
+
+def nothing_is_preserved(monkeypatch):
+    monkeypatch.setattr(storage.Storage, "preserve", lambda *args, **kwargs: None)
+
+
+def what_was_overwritten_keeps_its_gradient(monkeypatch):
+    broken = lambda node, grad, edges: (grad, None if edges[1] is None else grad[node.index].copy())
+    monkeypatch.setattr(copy_slices.CopySlicesOfCopy, "apply", broken)
+    monkeypatch.setattr(copy_slices.CopySlicesOfCopy, "consume", broken)
+
+
+@pytest.mark.parametrize("broken", [nothing_is_preserved, what_was_overwritten_keeps_its_gradient])
+def test_tiny_programs_find_what_is_broken(broken, monkeypatch):
+    broken(monkeypatch)
+    with pytest.raises(Wrong):
+        for seed in range(1000):
+            check(TinyProgram(seed))
