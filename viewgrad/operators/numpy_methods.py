@@ -231,7 +231,7 @@ def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, 
 
 def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Where values would have to be inserted to keep a vector sorted."""
-    return OPERATORS["searchsorted"].function(self if sorter is None else self[sorter], v, side)
+    return OPERATORS["searchsorted"].function(self if sorter is None else as_operand(self)[sorter], v, side)
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Any:
@@ -432,7 +432,7 @@ def _install() -> None:
     for name, made in properties.items():
         setattr(Tensor, name, made)
     FUNCTIONS[np.reshape] = lambda a, shape, order="C", *, copy=None: _reshape(a, shape, order=order, copy=copy)
-    FUNCTIONS[np.ravel] = _ravel
+    FUNCTIONS[np.ravel], FUNCTIONS[np.searchsorted] = _ravel, _searchsorted
     FUNCTIONS[np.copy] = lambda a, order="K", subok=False: with_memory(_copy(a, order))
 
 

@@ -38,7 +38,8 @@ def _cov(
     aweights: Any = None, *, dtype: Any = None,
 ) -> Any:  # fmt: skip
     given = [as_operand(part).dtype for part in (m, y) if part is not None]
-    single = as_operand(m).astype(np.result_type(*given, float) if dtype is None else dtype)
+    dtype = np.result_type(*given, float) if dtype is None else dtype
+    single, y = as_operand(m).astype(dtype), None if y is None else as_operand(y).astype(dtype)
     if fweights is None and aweights is None:
         variables = single if y is None else _observations(single, y, rowvar)
         return with_memory(OPERATORS["cov"].function(variables, rowvar=rowvar or y is not None, bias=bias, ddof=ddof))

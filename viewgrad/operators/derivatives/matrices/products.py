@@ -255,6 +255,21 @@ row(
 )
 
 
+@formula_function
+def last(a: Any, axis: int) -> Any:
+    """The vectors along `axis`, along the last dimension."""
+    return a if axis == -1 else np.moveaxis(a, axis, -1)
+
+
+@formula_function
+def as_vectors_of(a: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Vectors along the last dimension, along `axis` of an array of the given shape, which may have been broadcast.
+
+    Shapes are aligned at their ends, and so the place of the dimension is counted from there.
+    """
+    return a if axis == -1 else np.moveaxis(a, -1, axis - len(shape) if axis >= 0 else axis)
+
+
 def cross_forward(a: Any, b: Any, axis: int = -1) -> Any:
     if a.ndim == 0 or b.ndim == 0 or a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(
@@ -268,8 +283,8 @@ cross = row(
     "cross(self, other, axis=-1)",
     cross_forward,
     {
-        "self": "cross(conj(other), grad, axis)",
-        "other": "cross(grad, conj(self), axis)",
+        "self": "as_vectors_of(cross(last(conj(other), axis), last(grad, axis)), axis, self.shape)",
+        "other": "as_vectors_of(cross(last(grad, axis), last(conj(self), axis)), axis, other.shape)",
     },
     forward_derivative="cross(self_t, other_p, axis) + cross(self_p, other_t, axis)",
     kinds="fc",
@@ -302,8 +317,8 @@ vecdot = row(
     "vecdot(self, other, axis=-1)",
     vecdot_forward,
     {
-        "self": "conj(along(grad, axis)) * other",
-        "other": "along(grad, axis) * self",
+        "self": "as_vectors_of(conj(along(grad, -1)) * last(other, axis), axis, self.shape)",
+        "other": "as_vectors_of(along(grad, -1) * last(self, axis), axis, other.shape)",
     },
     forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
     kinds="fc",

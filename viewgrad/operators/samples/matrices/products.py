@@ -82,13 +82,17 @@ trial(
 )
 trial(
     "cross",
-    samples=draws(case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 1), axis=0), case((0, 3), (1, 3))),
+    samples=draws(
+        case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 1), axis=0), case((0, 3), (1, 3)),
+        case((3,), (3, 3), axis=0), case((2, 3, 3), (3, 3), 1),
+    ),
     reference=lambda a, b, axis=-1: np.cross(a, b, axis=axis),
 )
 trial(
     "vecdot",
     samples=draws(
-        case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 2), axis=0), case((2, 0), (2, 0)), case((0, 3), (3,))
+        case((3,), (3,)), case((2, 3), (3,)), case((3, 2), (3, 2), axis=0), case((2, 0), (2, 0)), case((0, 3), (3,)),
+        case((3,), (3, 3), axis=0), case((2, 3, 3), (3, 3), 1),
     ),
-    reference=lambda a, b, axis=-1: (np.conj(a) * b).sum(axis),
+    reference=lambda a, b, axis=-1: (np.conj(np.moveaxis(a, axis, -1)) * np.moveaxis(b, axis, -1)).sum(-1),
 )

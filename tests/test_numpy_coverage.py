@@ -1,0 +1,67 @@
+"""Every public function, method and ufunc of NumPy that takes numbers gives what it gives on arrays, with gradients."""
+
+import re
+from pathlib import Path
+
+import numpy
+import numpy_calls
+import pytest
+from numpy_calls import CLEAR, RIGHT, WARNED
+
+# What is refused with history, by a message that tells what to do: memory, bytes, and a class that NumPy gives up.
+REFUSED = {"asmatrix", "bmat", "ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield",
+           "ndarray.setflags"}  # fmt: skip
+# Of these an option is refused.
+OPTION_REFUSED = {"linalg.qr"}
+# What gives numbers of Python, with a warning.
+PLAIN = {"ndarray.item", "ndarray.tolist", "ndarray.tobytes", "ndarray.__float__", "ndarray.__complex__"}
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "coming-from-numpy.md"
+ALL = numpy_calls.all_calls()
+PARTS = 8
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_calls_are_right_or_refused_with_a_way_out(part):
+    for name in list(ALL)[part::PARTS]:
+        found = numpy_calls.judged(ALL[name])
+        assert sum(map(len, found.values())) >= 2, f"fewer than two calls of {name}"
+        if name in REFUSED | OPTION_REFUSED:
+            assert found.keys() <= {RIGHT, CLEAR} and CLEAR in found, (name, dict(found))
+        elif name in PLAIN:
+            assert found.keys() <= {RIGHT, WARNED} and WARNED in found, (name, dict(found))
+        else:
+            assert found.keys() == {RIGHT}, (name, {kind: told for kind, told in found.items() if kind != RIGHT})
+
+
+def test_every_public_name_is_called():
+    public = {name for name in dir(numpy.ndarray) if not name.startswith("_")}
+    called = {re.sub(r"^ndarray\.(flags)\..*", r"ndarray.\1", name) for name in ALL}
+    not_numbers = {"ctypes", "data", "dump", "tofile"}  # pointers and files
+    assert {name for name in public if f"ndarray.{name}" not in called} <= not_numbers
+    assert numpy_calls.names().keys() <= ALL.keys()
+
+
+def test_the_guide_tells_the_figures():
+    """The share of names all of whose calls are right, for the NumPy that they were counted with."""
+    told = re.search(r"Of (\d+) names .*?, (\d+) are right .*?NumPy ([\d.]+)\.", GUIDE.read_text(), re.DOTALL)
+    assert told is not None
+    counted, right, version = told.groups()
+    assert int(right) > 0.95 * int(counted)
+    if version == numpy.__version__:
+        assert int(counted) == len(ALL)
+        assert int(right) == len(ALL) - len(REFUSED | PLAIN | OPTION_REFUSED)
+
+
+@pytest.mark.parametrize(
+    "lie, verdict",
+    [
+        (lambda x: (x * x).sum() + 1.0, numpy_calls.WRONG),  # another value
+        (lambda x: (x * x.detach()).sum(), numpy_calls.WRONG),  # half the gradient
+        (lambda x: (x * x).sum().detach(), numpy_calls.SILENT),
+        (lambda x: (x * x).sum(), RIGHT),
+    ],
+)
+def test_verdicts_tell_what_goes_astray(monkeypatch, lie, verdict):
+    monkeypatch.setattr(numpy, "sum", lambda x: (x * x).sum())
+    monkeypatch.setattr(numpy_calls.viewgrad.numpy, "sum", lie)
+    assert numpy_calls.verdict("np.sum(a)")[0] == verdict
