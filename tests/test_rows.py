@@ -268,6 +268,45 @@ def test_nothing_flows_from_nothing(operator, dtype):
         assert tangent is None or not tangent.detach().numpy().any(), sample
 
 
+@over([operator for operator in DIFFERENTIABLE if not operator.elementwise and operator.name != "interp"], every=4)
+@pytest.mark.parametrize("value", [0.0, 1.0, None], ids=["zeros", "ones", "both"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nothing_flows_from_nothing_to_whole_arrays(operator, value):
+    """Of norms, sums, products and losses too. What cannot be computed there may raise; knots of interp must differ."""
+    rng = np.random.default_rng(0)
+    for sample in samples_of(operator):
+        bound = sample.bound()
+        arrays = {name: bound.get(name) for name in sample.differentiable()}
+        arrays = {name: a for name, a in arrays.items() if isinstance(a, np.ndarray) and a.dtype.kind in "fc"}
+        special = {
+            name: (rng.integers(-1, 2, a.shape) if value is None else np.full(a.shape, value)).astype(a.dtype)
+            for name, a in arrays.items()
+        }
+        with contextlib.suppress(np.linalg.LinAlgError, DifferentiabilityError, ValueError):
+            expect_nothing(sample.replace(**special), special)
+
+
+def expect_nothing(sample, names):
+    leaves = leaves_of(sample)
+    outputs = [output for output in call(sample, leaves) if output.requires_grad]
+    if any(np.isnan(output.detach().numpy()).any() for output in outputs):
+        return
+    nothing = [vg.zeros(output.shape, dtype=output.dtype).requires_grad_() for output in outputs]
+    first = grad(outputs, flat(leaves), nothing, create_graph=True, materialize_grads=True)
+    connected = [g.sum() for g in first if g.requires_grad]
+    second = grad(connected, flat(leaves), materialize_grads=True) if connected else []
+    for found in (*first, *second):
+        assert not found.detach().numpy().any(), sample
+    with forward_ad.dual_level():
+        duals = {
+            name: forward_ad.make_dual(leaf, vg.zeros(leaf.shape, dtype=leaf.dtype)) if name in names else leaf
+            for name, leaf in leaves_of(sample).items()
+        }
+        for output in call(sample, duals):
+            tangent = forward_ad.unpack_dual(output).tangent
+            assert tangent is None or not tangent.detach().numpy().any(), sample
+
+
 # -- what is saved -----------------------------------------------------------------------------------------------------
 
 

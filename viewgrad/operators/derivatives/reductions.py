@@ -11,7 +11,7 @@ from ...tensor.tensor import Tensor
 from ...views.specs import sum_to
 from ..codegen.compile import formula_function
 from ..define import row
-from .formulas import SMALL, call, conjugated, nonzero_or_one, plain
+from .formulas import SMALL, call, conjugated, flowing, nonzero_or_one, plain
 
 __all__: list[str] = []
 
@@ -234,10 +234,10 @@ def logsumexp_gradient(grad: Any, value: Any, b: Any, result: Any, axis: Any, ke
     """The gradient of the exponents."""
     if b is None:
         shares = exp_shares(value, result, axis, keepdims)
-        return expand_reduced(grad, value.shape, axis, keepdims) * conjugated(shares)
-    shape = np.broadcast_shapes(value.shape, b.shape)
-    shares = exp_shares(broadcast(value, shape), result, axis, keepdims) * b
-    return expand_reduced(grad, shape, axis, keepdims) * conjugated(shares)
+    else:
+        shares = exp_shares(broadcast(value, np.broadcast_shapes(value.shape, b.shape)), result, axis, keepdims) * b
+    grad = expand_reduced(grad, shares.shape, axis, keepdims)
+    return flowing(grad * conjugated(shares), grad)
 
 
 @formula_function
@@ -247,17 +247,20 @@ def logsumexp_weight_gradient(
     """The gradient of the factors of the exponentials."""
     shape = np.broadcast_shapes(value.shape, b_shape)
     shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
-    return expand_reduced(grad, shape, axis, keepdims) * conjugated(shares)
+    grad = expand_reduced(grad, shape, axis, keepdims)
+    return flowing(grad * conjugated(shares), grad)
 
 
 @formula_function
 def logsumexp_tangent(value_t: Any, b_t: Any, value: Any, b: Any, result: Any, axis: Any, keepdims: bool) -> Any:
     """The tangent of the logarithm of a sum of exponentials."""
     if b is None:
-        return (exp_shares(value, result, axis, keepdims) * value_t).sum(axis=axis, keepdims=keepdims)
+        product = exp_shares(value, result, axis, keepdims) * value_t
+        return flowing(product, value_t).sum(axis=axis, keepdims=keepdims)
     shape = np.broadcast_shapes(value.shape, b.shape)
     shares = exp_shares(broadcast(value, shape), result, axis, keepdims)
-    return (shares * (b * value_t + b_t)).sum(axis=axis, keepdims=keepdims)
+    tangent = b * value_t + b_t
+    return flowing(shares * tangent, tangent).sum(axis=axis, keepdims=keepdims)
 
 
 def broadcast(value: Any, shape: tuple[int, ...]) -> Any:

@@ -36,6 +36,8 @@ def _of_order(name: str, gradient: str, doc: str) -> None:
         lambda v, x: in_precision_of(function(v, x), x),
         {"self": gradient},
         forward_derivative=AUTO,
+        elementwise=True,
+        singular=True,
         method=False,
         numpy=[function],
         doc=doc,
@@ -108,15 +110,13 @@ row(
 row(
     "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
     {"self": "grad * beta_density(a, b, self)"},
-    forward_derivative="self_t * beta_density(a, b, self_p)",
-    method=False, numpy=[LateFunction(special, "betainc")],
+    forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "betainc")],
     doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
 )  # fmt: skip
 row(
     "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
     {"self": "grad * student_density(df, self)"},
-    forward_derivative="self_t * student_density(df, self_p)",
-    method=False, numpy=[LateFunction(special, "stdtr")],
+    forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "stdtr")],
     doc="Student's distribution function; no gradient flows to the degrees of freedom.",
 )  # fmt: skip
 _broadcast("betainc")

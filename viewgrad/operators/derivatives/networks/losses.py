@@ -16,7 +16,7 @@ from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..formulas import call, plain
+from ..formulas import call, flowing, plain
 from ..scattering import scattered
 
 __all__ = ["cross_entropy"]
@@ -204,7 +204,7 @@ def nll_loss_gradient(
         weights = weights / weights.sum()
     elif reduction == "none":
         grad = np.expand_dims(grad, axis)
-    return scattered(-grad * weights, places, axis, shape[axis])
+    return scattered(flowing(-grad * weights, grad), places, axis, shape[axis])
 
 
 @formula_function
@@ -217,7 +217,7 @@ def nll_weight_gradient(grad: Any, a: Any, target: Any, weight: Any, ignore_inde
         losses = (losses - (losses * weights).sum() / total) / total
     elif reduction == "none":
         grad = np.expand_dims(grad, axis)
-    per_example = (grad * losses * counted).reshape(-1)
+    per_example = flowing(grad * losses * counted, grad).reshape(-1)
     return call("scatter_into_zeros", per_example, (places.reshape(-1),), weight.shape)
 
 
@@ -233,9 +233,9 @@ def nll_loss_tangent(
         weights_t = weight_t[places] * counted
         change = change + losses * weights_t
         if reduction == "mean":
-            change = change - weights_t * ((losses * weights).sum() / weights.sum())
+            change = change - flowing(weights_t * ((losses * weights).sum() / weights.sum()), weights_t)
     if reduction == "mean":
-        return change.sum() / weights.sum()
+        return flowing(change.sum() / weights.sum(), change.sum())
     return change.sum() if reduction == "sum" else np.squeeze(change, axis)
 
 
