@@ -50,7 +50,7 @@ WRITTEN = [
     ("np.multiply({b}, {b}, out={t})", "{t'}[...] = 2 * {b} * {b'}"), ("np.copyto({t}, {b})", "np.copyto({t'}, {b'})"),
     ("np.add({b}, {n}, out={t}, where={m})", "np.add({b'}, 0, out={t'}, where={m})"),
     ("{t} **= 2", "{t'}[...] = 2 * {t} * {t'}"),
-    ("np.negative({t}, out={t}, where={m})", "np.negative({t'}, out={t'}, where={m})"),
+    ("np.cos({t}, out={t}, where={m})", "np.multiply(-np.sin({t}), {t'}, out={t'}, where={m})"),
     ("{t}[{f}] = {n}", "{t'}[{f}] = 0"), ("{t}[{f}] *= {n}", "{t'}[{f}] *= {n}"), ("{t}[{m}] += {n}", ""),
     ("{t}[{m}] = {n}", "{t'}[{m}] = 0"), ("np.add.at({t}, {f}, {n})", ""),
     ("{t}[1:] += {t}[:-1]", "{t'}[1:] += {t'}[:-1]"),
@@ -123,7 +123,7 @@ class TinyProgram:
                 options += [".real", ".imag"] * 3
             view = choose(options)
             self.attempt(new, f"{new} = {name}{view}", f"d{new} = d{name}{view}")
-        elif kind < 0.36:
+        elif kind < 0.36 and np.zeros_like(array).strides == array.strides:  # so that the same views are copies
             self.attempt(new, f"{new} = {name}.detach()", f"{new} = {name}; d{new} = np.zeros_like({name})")
         else:
             table = WRITTEN if kind < 0.72 else MADE
@@ -145,11 +145,18 @@ class TinyProgram:
             words["m"] = f"np.array({[self.random.random() < 0.6 for _ in range(array.size)]}).reshape({array.shape})"
         if "{b}" in text:
             target = array[eval(f"np.index_exp[{words['i']}]")] if "{i}" in text and fits(words["i"], array) else array
-            others = [other for other in self.known if broadcasts(self.names[other].shape, target.shape)]
+            others = [other for other in self.known if self.is_source(self.names[other], target)]
             if not others:
                 return None
             words["b"] = choose(others)
         return words
+
+    @staticmethod
+    def is_source(array, target) -> bool:
+        """Whether it can be broadcast; of another dtype in the same memory NumPy may read what it has written."""
+        return broadcasts(array.shape, target.shape) and (
+            array.dtype == target.dtype or not np.may_share_memory(array, target)
+        )
 
     def filled(self, text, words):
         for key, value in words.items():
