@@ -12,6 +12,7 @@ from ..symbolic.graph import Graph
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
 from .calls import raise_failure
+from .collecting import rare_collections
 from .executions import Executions
 from .lowering import lowered
 from .passes.carrying import carry_in_variables
@@ -72,7 +73,8 @@ def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) ->
     """
     try:
         try:
-            return CompiledProgram(graph, wanted, executor)
+            with rare_collections():
+                return CompiledProgram(graph, wanted, executor)
         except KernelError as error:
             program = CompiledProgram(graph, wanted, chosen_executor("python"))
             program.remark = error.message
@@ -203,15 +205,14 @@ class CompiledProgram:
 
     def _begin_unset(self, backward: Executions | None) -> set[str]:
         """The names of the bases that are written before they are looked at."""
-        results: dict[str, list[Array]] = {}
+        results: dict[str, list[tuple[int, int]]] = {}
         for result in self.program.results:
             count = int(np.prod(result.shape, dtype=int))
-            results.setdefault(result.base, []).append(np.arange(result.offset, result.offset + count))
+            results.setdefault(result.base, []).append((result.offset, result.offset + count))
         found = set()
         for base in self.program.bases.values():
             if base.kind == "made" and base.dtype == float and not isinstance(base.initial, np.ndarray):
-                looked_at = np.concatenate(results.get(base.name, [np.arange(0)]))
-                if begins_unset(base, self.executions, backward, looked_at):
+                if begins_unset(base, self.executions, backward, results.get(base.name, [])):
                     found.add(base.name)
         return found
 

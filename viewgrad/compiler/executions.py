@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +17,8 @@ __all__ = ["Executions"]
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are looked at
 LARGEST: Final = 30_000_000  # elements touched; where there are more, nothing is known
+PART: Final = 300_000  # elements that are looked at at a time
+ALL: Final = slice(None)
 
 
 class Executions:
@@ -35,8 +40,9 @@ class Executions:
         self._durations: dict[Block, Array] = {}
         self._measure(program.block)
         self._place(program.block, np.zeros(1, int))
-        self._offsets: dict[Step, tuple[Array, Array]] = {}
-        self._last: dict[str, Array | None] = {}
+        self._offsets: dict[tuple[Step, int], tuple[Array, Array]] = {}
+        self._last: dict[tuple[str, int], Array | None] = {}
+        self._grains: dict[Step, int] = {}
         self._block_of = {step: block for block, step in steps_of(program.block)}
 
     def value(self, block: Block, integer: Integer) -> Array | int:
@@ -87,6 +93,10 @@ class Executions:
         (low, high), (other_low, other_high) = self._extent(block, one), self._extent(block, other)
         return bool(np.all((high < other_low) | (other_high < low)))
 
+    def are_together(self, first: Step, second: Step) -> bool:
+        """Whether two steps stand in the same block."""
+        return self._block_of[first] is self._block_of[second]
+
     def _extent(self, block: Block, step: Read | Write) -> tuple[Any, Any]:
         """The first and the last element of a window, in all executions."""
         low: Any = self.value(block, step.offset)
@@ -105,58 +115,107 @@ class Executions:
 
     def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
         """Whether what a step reads or writes is never overwritten after that; or another window, from its time on."""
-        last = self._last_writes((window or step).base)
+        base = (window or step).base
+        grain = self.grain([step], base.size) if window is None else 1
+        writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
+        grain = self.grain(writes, grain)
+        last = self._last_writes(base, writes, grain)
         if last is None:
             return False
-        places, times = self._touched(step) if window is None else self._computed(window, step)
-        return bool((last[places] <= times).all())
+        return all(bool((last[places] <= times).all()) for places, times in self._parts(step, grain, window))
 
-    def _last_writes(self, base: Base) -> Array | None:
-        """For each element of a base, when it is written for the last time; None where that is not known."""
-        if base.name in self._last:
-            return self._last[base.name]
-        writes = [step for _, step in steps_of(self.program.block) if isinstance(step, Write) and step.base is base]
-        touched = sum(self.elements(self._block_of[step], step.sizes) for step in writes)
+    def _last_writes(self, base: Base, writes: Sequence[Write], grain: int) -> Array | None:
+        """For each grain of a base, when it is written for the last time; None where that is not known."""
+        key = base.name, grain
+        if key in self._last:
+            return self._last[key]
         last = None
-        if touched <= LARGEST:
-            last = np.full(base.size, -1)
+        if sum(self.touches(step) for step in writes) <= LARGEST * grain:
+            last = np.full(base.size // grain, -1)
             for step in writes:
-                places, times = self._touched(step)
-                np.maximum.at(last, places, np.broadcast_to(times, places.shape))
-        self._last[base.name] = last
+                for places, times in self._parts(step, grain):
+                    np.maximum.at(last, places, times)
+        self._last[key] = last
         return last
 
     def touches(self, step: Read | Write) -> int:
         """How many elements the executions of a step touch."""
         return self.elements(self._block_of[step], step.sizes)
 
-    def touched(self, step: Read | Write) -> tuple[Array, Array]:
-        """The elements that the executions of a step touch, and when."""
-        return self._computed(step)
+    def grain(self, steps: Iterable[Read | Write], size: int) -> int:
+        """How many neighbours some steps touch together, always: what holds of one of them holds of the others.
 
-    def _touched(self, step: Read | Write) -> tuple[Array, Array]:
-        """The same, kept for those who ask again."""
-        found = self._offsets.get(step)
+        Arguments:
+            steps: these.
+            size: a multiple of it, such as the size of the base.
+        """
+        for step in steps:
+            if size == 1:
+                break
+            size = math.gcd(size, self._grain_of(step))
+        return max(size, 1)
+
+    def _grain_of(self, step: Read | Write) -> int:
+        """The greatest grain of one step; 0 where it touches nothing."""
+        found = self._grains.get(step)
         if found is None:
-            found = self._offsets[step] = self._computed(step)
+            found = self._grains[step] = self._found_grain(step)
         return found
 
-    def _computed(self, step: Read | Write, when: Step | None = None) -> tuple[Array, Array]:
+    def _found_grain(self, step: Read | Write) -> int:
+        if step.places is not None or not step.sizes:
+            return 1
+        row, rest = _one_row(step)
+        if row == 1:
+            return 1
+        offsets = self.value(self._block_of[step], step.offset)
+        return int(np.gcd.reduce(np.ravel(offsets), initial=math.gcd(row, *[stride for _, stride in rest])))
+
+    def touched(self, step: Read | Write, grain: int = 1) -> tuple[Array, Array]:
+        """The grains that the executions of a step touch, and when."""
+        return self._computed(step, grain=grain)
+
+    def _parts(self, step: Read | Write, grain: int, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
+        """The same, or for another window at the times of a step, a part of the executions at a time."""
+        number = 1 + self.touches(step) // grain // PART
+        if window is not None:
+            yield self._computed(window, step)
+        elif number == 1:  # kept for those who ask again
+            found = self._offsets.get((step, grain))
+            if found is None:
+                found = self._offsets[step, grain] = self._computed(step, grain=grain)
+            yield found
+        else:
+            count = self.counts[self._block_of[step]]
+            ends = [count * n // number for n in range(number + 1)]
+            for start, stop in itertools.pairwise(ends):
+                yield self._computed(step, grain=grain, part=slice(start, stop))
+
+    def _computed(
+        self, step: Read | Write, when: Step | None = None, grain: int = 1, part: slice = ALL
+    ) -> tuple[Array, Array]:
         when = step if when is None else when
         block = self._block_of[when]
-        count = self.counts[block]
-        times = self.times(block, when)
-        first = offsets = np.broadcast_to(np.asarray(self.value(block, step.offset)), count)
-        sizes = [np.broadcast_to(np.asarray(self.value(block, n)), count) for n in step.sizes]
-        strides = [np.broadcast_to(np.asarray(self.value(block, n)), count) for n in step.strides]
-        which = np.arange(count)  # the execution that each element belongs to
-        for size, stride in zip(sizes, strides):
-            repeats = size[which]
+
+        def values(integer: Any) -> Array:
+            """The values of an integer in these executions."""
+            found = integer if isinstance(integer, int) else self.value(block, integer)
+            return np.broadcast_to(np.asarray(found), self.counts[block])[part]
+
+        times = self.times(block, when)[part]
+        first = offsets = values(step.offset) // grain
+        dims: list[tuple[Any, Any]] = list(zip(step.sizes, step.strides))
+        if grain > 1:
+            row, rest = _one_row(step)
+            dims = [*[(n, stride // grain) for n, stride in rest], (row // grain, 1)]
+        which = np.arange(len(times))  # the execution that each element belongs to
+        for n, stride in dims:
+            repeats = values(n)[which]
             total = np.cumsum(repeats)
             number = int(total[-1]) if len(total) else 0
             inner = np.arange(number) - np.repeat(total - repeats, repeats)
             which = np.repeat(which, repeats)
-            offsets = np.repeat(offsets, repeats) + inner * stride[which]
+            offsets = np.repeat(offsets, repeats) + inner * values(stride)[which]
         times = times[which]
         if step.places is not None:
             offsets = first[which] + step.places.array[offsets - first[which]]
@@ -248,6 +307,20 @@ class Executions:
                 time = time + int(durations.sum())
             else:
                 time = time + 1
+
+
+def _one_row(step: Read | Write) -> tuple[int, list[tuple[int, int]]]:
+    """How many neighbours a window has in each of its rows, and the other dimensions; a row of 1 where that changes."""
+    row = 1
+    rest: list[tuple[int, int]] = []
+    for n, stride in zip(reversed(step.sizes), reversed(step.strides)):
+        if n.value is None or stride.value is None:
+            return 1, []
+        if not rest and (stride.value == row or n.value == 1):
+            row *= n.value
+        elif n.value != 1:
+            rest.insert(0, (n.value, stride.value))
+    return row, rest
 
 
 def windows_are_apart(shape: list[int], strides: list[int], difference: int) -> bool:

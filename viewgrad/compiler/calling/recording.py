@@ -15,6 +15,7 @@ from ...symbolic.trace import Binder, argument_names, observing
 from ...symbolic.tracing.tracer import Tracer
 from ...symbolic.types import TensorType
 from ...tensor.tensor import Tensor
+from ..collecting import rare_collections
 from .extrema import extrema_by_value
 
 __all__ = ["Recording", "recorded"]
@@ -57,7 +58,7 @@ def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], lim
     if tracer.refusal is not None:
         return Recording(f(*args, **keywords), None, [], tracer.refusal)
     with observing(tracer):
-        with extrema_by_value():
+        with extrema_by_value(), rare_collections():
             result = f(*args, **keywords)
         if tracer.refusal is None:
             try:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Final
 
 import numpy as np
 
 from ..adjoint import Adjoint
 from ..executions import Executions
-from ..program import Base, Block, Operand, Read, Step, Write, steps_of
+from ..program import Base, Operand, Program, Read, Write, steps_of
 from .tidying import left_out
 
 __all__ = ["share_buffers"]
@@ -32,47 +32,48 @@ def share_buffers(adjoint: Adjoint, wanted: Set[str], unset: set[str]) -> None:
     made = {base for base in adjoint.gradients.values() if base.kind == "made" and base.name not in wanted}
     executions: Executions | None = None
     for base in [base for name, base in program.bases.items() if name in wanted and base.kind == "made"]:
-        touching = [(block, step) for block, step in steps_of(program.block) if _touches(step, base)]
-        sources = {_source(step) for _, step in touching}
+        copies = [_copy(step) for step in _touching(program, base)]
+        sources = {None if copy is None else copy[0].base for copy in copies}
         source = sources.pop() if len(sources) == 1 else None
-        if source not in made or source.size != base.size:
+        if source is None or source not in made or source.size != base.size:
             continue
         if executions is None:
             executions = Executions(program)
-        if _is_taken_over(touching, base, executions):
-            left_out(program.block, {step for _, step in touching})
-            for _, step in steps_of(program.block):
-                if isinstance(step, (Read, Write)) and step.base is source:
-                    step.base = base
+        if _are_last([copy for copy in copies if copy is not None], base, executions):
+            left_out(program.block, {copy[1] for copy in copies if copy is not None})
+            for step in _touching(program, source):
+                step.base = base
             unset.discard(base.name)
             if source.name in unset:
                 unset.add(base.name)
             executions = None
 
 
-def _touches(step: Step, base: Base) -> bool:
-    return isinstance(step, (Read, Write)) and step.base is base
+def _touching(program: Program, base: Base) -> list[Read | Write]:
+    return [step for _, step in steps_of(program.block) if isinstance(step, (Read, Write)) and step.base is base]
 
 
-def _source(step: Step) -> Base | None:
-    """The base of which a step writes a window to the same window of another; None where it does something else."""
+def _copy(step: Read | Write) -> tuple[Read, Write] | None:
+    """The read and the write of a copy of a window to the same window of another base; None for other steps."""
     if type(step) is not Write or step.places is not None or step.unrecorded or not isinstance(step.value, Operand):
         return None
     read = step.value.step
     if type(read) is not Read or read.places is not None or step.value.labels != tuple(range(len(read.sizes))):
         return None
     same = read.sizes == step.sizes and read.offset == step.offset and read.strides == step.strides
-    return read.base if same and read.base.dtype == step.base.dtype else None
+    return (read, step) if same and read.base.dtype == step.base.dtype else None
 
 
-def _is_taken_over(touching: list[tuple[Block, Step]], base: Base, executions: Executions) -> bool:
+def _are_last(copies: Sequence[tuple[Read, Write]], base: Base, executions: Executions) -> bool:
     """Whether each element is copied, and the one that it is copied from is not written after that."""
-    covered = np.zeros(base.size, bool)
-    left = MOST
-    for block, step in touching:
-        assert isinstance(step, Write) and isinstance(step.value, Operand) and isinstance(step.value.step, Read)
-        left -= executions.touches(step)
-        if left < 0 or step.value.step not in block.items or not executions.is_kept(step.value.step):
+    writes = [write for _, write in copies]
+    sources = [step for step in _touching(executions.program, copies[0][0].base) if isinstance(step, Write)]
+    grain = executions.grain([*writes, *sources], base.size)
+    if sum(executions.touches(step) for step in [*writes, *sources]) > MOST * grain:
+        return False
+    covered = np.zeros(base.size // grain, bool)
+    for read, write in copies:
+        if not executions.are_together(read, write) or not executions.is_kept(read):
             return False
-        covered[executions.touched(step)[0]] = True
+        covered[executions.touched(write, grain)[0]] = True
     return bool(covered.all())

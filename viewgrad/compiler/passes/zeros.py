@@ -6,7 +6,8 @@ known beforehand: to read it, to add to it, and to set it to zero once more can 
 
 from __future__ import annotations
 
-from collections.abc import Set
+import math
+from collections.abc import Sequence, Set
 from typing import Any, Final
 
 import attrs
@@ -47,12 +48,15 @@ def without_zeros(program: Program, executions: Executions, wanted: Set[str]) ->
         for value in step.operands if isinstance(value, Operand)
     }  # fmt: skip
     for base, steps in by_base.items():
-        if base.name.startswith("d") and base.size and sum(executions.touches(step) for step in steps) <= MOST:
-            touches = _Touches(executions, steps, base.name in wanted, called)
+        if not base.name.startswith("d") or not base.size:
+            continue
+        grain = executions.grain(steps, base.size)
+        if sum(executions.touches(step) for step in steps) <= MOST * grain:
+            touches = _Touches(executions, steps, base.name in wanted, called, grain)
             zero |= touches.zero_reads
             gone |= touches.needless
             _write_first(program, touches.first_adds - touches.needless)
-            if touches.is_unset(base.size):
+            if touches.is_unset(base.size // grain):
                 unset.add(base.name)
     _replace(program, zero)
     left_out(program.block, gone | zero | _sums_of_zeros(program))
@@ -67,6 +71,7 @@ class _Touches:
         steps: those that touch the base.
         wanted: whether it is looked at afterwards.
         called: steps whose values must be arrays, as functions take them.
+        grain: how many neighbours they touch together, which then stand for one element.
 
     Attributes:
         zero_reads: the steps that read nothing but zeros.
@@ -74,10 +79,12 @@ class _Touches:
         needless: those that write what nobody looks at.
     """
 
-    def __init__(self, executions: Executions, steps: list[Read | Write], wanted: bool, called: Set[Step]) -> None:
+    def __init__(
+        self, executions: Executions, steps: list[Read | Write], wanted: bool, called: Set[Step], grain: int
+    ) -> None:
         self.steps = steps
         self.wanted = wanted
-        found = [executions.touched(step) for step in steps]
+        found = [executions.touched(step, grain) for step in steps]
         places = np.concatenate([places for places, _ in found])
         times = np.concatenate([np.broadcast_to(times, places.shape) for places, times in found])
         order = np.argsort(places * (times.max(initial=0) + 1) + times, kind="stable")  # runs, merged
@@ -143,29 +150,37 @@ class _Touches:
         return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
 
 
-def begins_unset(base: Base, forward: Executions, backward: Executions | None, looked_at: Array) -> bool:
+def begins_unset(
+    base: Base, forward: Executions, backward: Executions | None, looked_at: Sequence[tuple[int, int]]
+) -> bool:
     """Whether each element of a base is written before it is looked at, so that it may begin with anything.
 
     Arguments:
         base: a base of a program.
         forward, backward: of the program, and of its gradient where there is one.
-        looked_at: the elements that are results.
+        looked_at: where results begin and end.
     """
     steps = _steps_at(forward, base)
     later = [] if backward is None else _steps_at(backward, base)
-    total = sum(forward.touches(step) for step in steps) + sum(backward.touches(step) for step in later if backward)
-    if total > MOST:
+    grain = forward.grain(steps, math.gcd(base.size, *[n for part in looked_at for n in part]))
+    total = sum(forward.touches(step) for step in steps)
+    if backward is not None:
+        grain = backward.grain(later, grain)
+        total += sum(backward.touches(step) for step in later)
+    if total > MOST * grain:
         return False
     never = np.iinfo(np.int64).max
-    written, seen = np.full(base.size, never), np.full(base.size, never)
+    written, seen = np.full(base.size // grain, never), np.full(base.size // grain, never)
     for step in steps:
-        places, times = forward.touched(step)
+        places, times = forward.touched(step, grain)
         first = written if type(step) is Write else seen
         np.minimum.at(first, places, np.broadcast_to(times, places.shape))
-    seen[looked_at] = np.minimum(seen[looked_at], never - 1)
+    for start, stop in looked_at:
+        part = seen[start // grain : stop // grain]
+        np.minimum(part, never - 1, out=part)
     for step in later:
         assert backward is not None
-        places, _ = backward.touched(step)
+        places, _ = backward.touched(step, grain)
         seen[places] = np.minimum(seen[places], never - 1)
     return bool(np.all((written < seen) | (seen == never)))
 

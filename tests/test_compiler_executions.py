@@ -1,0 +1,109 @@
+"""What the steps of a program touch, and when: elements one by one, and rows of them at a time."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+from compiled_programs import PROGRAMS
+
+import viewgrad as vg
+import viewgrad.compiler.executions as executions_module
+from viewgrad.compiler.collecting import rare_collections
+from viewgrad.compiler.executions import Executions
+from viewgrad.compiler.program import Read, Write, steps_of
+
+
+def rows_by_columns(x):
+    y = vg.zeros((6, 8))
+    for i in range(5):
+        y[i, :4] = x[i, 4:]
+        y[i + 1, 4:] = x[i, :4] * y[i, :4]
+    return (y * y).sum()
+
+
+def compiled_program(f, *arrays):
+    compiled = vg.compile(f, executor="python", check=False)
+    tensors = [vg.Tensor(array, requires_grad=True) for array in arrays]
+    for _ in range(2):
+        compiled(*tensors)
+    assert compiled.entries[0].program is not None, compiled.explain()
+    return compiled.entries[0].program
+
+
+def given(f):
+    return PROGRAMS[f](np.random.default_rng(0)) if f in PROGRAMS else (np.ones((5, 8)),)
+
+
+@pytest.mark.parametrize("f", [rows_by_columns, *list(PROGRAMS)[:12]])
+def test_rows_stand_for_all_of_their_elements(f):
+    program = compiled_program(f, *given(f))
+    for of in (program.program, program.adjoint.backward):
+        executions = Executions(of)
+        for _, step in steps_of(of.block):
+            if isinstance(step, (Read, Write)):
+                grain = executions.grain([step], step.base.size)
+                assert step.base.size % grain == 0
+                places, times = executions.touched(step)
+                rows, row_times = executions.touched(step, grain)
+                elements = (rows[:, None] * grain + np.arange(grain)).reshape(-1)
+                found = np.stack([elements, np.repeat(row_times, grain)])
+                wanted = np.stack([places, times])
+                np.testing.assert_array_equal(found[:, np.lexsort(found)], wanted[:, np.lexsort(wanted)])
+
+
+def test_windows_of_rows_have_their_length_as_grain():
+    program = compiled_program(rows_by_columns, np.ones((5, 8)))
+    executions = Executions(program.program)
+    grains = {
+        executions.grain([step], step.base.size) for _, step in steps_of(program.program.block)
+        if isinstance(step, (Read, Write)) and step.base.size == 48 and len(step.sizes) == 1
+    }  # fmt: skip
+    assert grains == {4}
+
+
+def test_parts_of_the_executions_tell_the_same(monkeypatch):
+    for f in list(PROGRAMS)[6:10]:
+        sources = []
+        for part in (300_000, 5):
+            monkeypatch.setattr(executions_module, "PART", part)
+            sources.append(compiled_program(f, *given(f)).source())
+        assert sources[0] == sources[1]
+
+
+def test_a_program_of_rows_takes_little_memory_to_compile():
+    def filled(x):
+        y = vg.zeros(x.shape)
+        for i in range(len(x)):
+            y[i] = x[i] * 2.0
+        return (y * y).sum()
+
+    compiled = vg.compile(filled, executor="python", check=False)
+    x = vg.ones((200, 1000), requires_grad=True)
+    compiled(x)
+    tracemalloc.start()
+    try:
+        compiled(x)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6_000_000, peak  # twice the table, and less than 2 KB for each of 600 operations
+
+
+def test_collections_are_rare_while_somebody_records_and_as_before_afterwards():
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_threshold()[0] > before[0]
+        with rare_collections():
+            pass
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_threshold() == before
+    with rare_collections():
+        gc.set_threshold(500)
+    assert gc.get_threshold()[0] == 500
+    gc.set_threshold(0)
+    with rare_collections():
+        assert gc.get_threshold()[0] == 0
+    gc.set_threshold(*before)
