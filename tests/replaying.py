@@ -24,13 +24,26 @@ COMPILED = 2  # with how many other inputs compiled programs are compared
 
 
 def others(arrays):
-    """Arrays of the same shapes and dtypes: in another order, scaled, moved, with other signs."""
+    """Arrays of the same shapes and dtypes: in another order, scaled, moved, with other signs.
+
+    Ones among other numbers stay: some functions want them in their places, as those of filters by sections do.
+    """
     rng = np.random.default_rng(len(arrays))
-    yield [array[..., ::-1].copy() if array.ndim else array for array in arrays]
-    yield [np.asarray(array * 1.25, array.dtype) for array in arrays]
-    yield [np.asarray(array * (1 + 0.2 * rng.uniform(-1, 1, array.shape)), array.dtype) for array in arrays]
-    yield [np.asarray(array * rng.choice([-1, 1], array.shape), array.dtype) for array in arrays]
-    yield [np.asarray(array * 4, array.dtype) for array in arrays]
+    changes = [
+        lambda array: array[..., ::-1] if array.ndim else array,
+        lambda array: array * 1.25,
+        lambda array: array * (1 + 0.2 * rng.uniform(-1, 1, array.shape)),
+        lambda array: array * rng.choice([-1, 1], array.shape),
+        lambda array: array * 4,
+    ]
+    for change in changes:
+        yield [changed(array, np.asarray(change(array), array.dtype)) for array in arrays]
+
+
+def changed(array, other):
+    """Another array, with the ones of the first where that has other numbers too."""
+    ones = array == 1
+    return np.where(ones, array, other) if np.any(ones) and not np.all(ones) else other.copy()
 
 
 def outcome(function, tensors):

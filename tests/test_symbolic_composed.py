@@ -38,6 +38,7 @@ FUNCTIONS = {
     "Python's functions": (lambda x: math.sqrt(x[0]) * math.log(x[1]) + math.modf(x[2] * 3)[0] * math.exp(x[3]), X),
     "arrays made of NumPy's names": (lambda x: x @ vnp.eye(4) * vnp.arange(4) + vnp.array([1.0, 2, 3, 4]), X),
     "Wiener filter": (lambda x: signal.wiener(x, 3), X),
+    "the triangular one of full factors": (lambda x: linalg.qr(x[:, :2])[1] ** 3, MATRIX),
     "ranks": (lambda x: x * stats.rankdata(x), X),
     "distances": (lambda x: x * ndimage.distance_transform_edt(x > 1), X),
     "factors of rows in another order": (lambda x: linalg.lu(x)[1], MATRIX),

@@ -7,6 +7,7 @@ from symbolic_checks import check
 import viewgrad as vg
 from viewgrad import func
 from viewgrad.autograd import forward_ad, grad
+from viewgrad.symbolic import differentiate, function_of, run, trace
 
 ONES = np.ones(3)
 
@@ -124,3 +125,44 @@ def test_determinants_of_which_one_output_is_used():
         return np.linalg.det(matrix) * np.linalg.slogdet(matrix)[1]
 
     check(both, [np.array([[2.0, 0.5], [0.25, 3.0]])])
+
+
+class TwoOfWhichOneIsRefused(vg.autograd.Function):
+    """Two results, of which the second has no derivative: eager mode never asks where nothing flows from it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.set_materialize_grads(False)
+        return x * x * x, x.floor()
+
+    @staticmethod
+    def backward(ctx, grad_cube, grad_floor):
+        if grad_floor is not None:
+            raise vg.errors.DifferentiabilityError("no derivative of the second")
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * grad_cube
+
+
+def test_undefined_gradients_do_not_arrive_at_steps():
+    """By the interpreter, by sources, by graphs that are specialised, to the second order."""
+
+    def function(x):
+        cube, floor = TwoOfWhichOneIsRefused.apply(x)
+        return (cube * cube).sum(), floor
+
+    x = np.array([1.5, -0.5, 2.25])
+    check(lambda x: function(x)[0], [x], "one result is used")
+    gradient = differentiate(trace(function, vg.Tensor(x, requires_grad=True)))
+    outputs = run(gradient.f, [x])
+    for second in (None, np.ones(3)):
+        inputs = gradient.df_inputs([x], outputs, [np.array(1.0), second])
+        if second is None:
+            np.testing.assert_allclose(run(gradient.df, inputs)[0], 6 * x**5)
+        else:
+            with pytest.raises(vg.errors.DifferentiabilityError):
+                run(gradient.df, inputs)
+    leaf = vg.Tensor(x, requires_grad=True)
+    (first,) = grad(function_of(function, leaf)(leaf)[0], leaf, create_graph=True)
+    np.testing.assert_allclose(first.detach().numpy(), 6 * x**5)
+    np.testing.assert_allclose(grad(first.sum(), leaf)[0].numpy(), 30 * x**4)

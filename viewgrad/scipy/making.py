@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
@@ -31,7 +33,16 @@ def floating(value: Any) -> Any:
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function of SciPy gives for the values of tensors, as tensors."""
-    return as_tensors(function(*plain_values(args), **plain_values(kwargs)))
+    values, options = plain_values(args), plain_values(kwargs)
+    try:
+        return as_tensors(function(*values, **options))
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+    # Some of its loops take only arrays that could be written to, though they do not.
+    values = tuple([value.copy() if type(value) is np.ndarray else value for value in values])
+    options = {key: value.copy() if type(value) is np.ndarray else value for key, value in options.items()}
+    return as_tensors(function(*values, **options))
 
 
 def maker(module: ModuleType, made: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -322,6 +322,8 @@ class BackwardWriter:
 
     def _of_call(self, node: Node, grads: Any, wanted: Any, totals: Any) -> Grads:
         (step,) = node.attributes
+        # Undefined ones are left out: of some outputs the step may refuse to have gradients.
+        grads = [None if g is None or g.node.kind == "AutogradZero" else g for g in grads]
         arriving = tuple([i for i, g in enumerate(grads) if g is not None])
         numbers = tuple([i for i, each in enumerate(wanted) if each])
         inputs = [None if value is None else self.taken(value) for value in node.inputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..errors import GraphError
 from .execute import run_node
 from .graph import Block, Graph, Node, Value
+from .steps import VjpStep
 from .types import TensorType
 
 __all__ = ["run"]
@@ -53,10 +55,17 @@ def checked(given: Any, kind: Any, what: str) -> Any:
     return array
 
 
-def run_block(block: Block, values: dict[Value, Any], graph: Graph) -> tuple[Any, ...]:
-    """Run the nodes of a block; `values` are those known so far, and get those inside added."""
+def run_block(
+    block: Block, values: dict[Value, Any], graph: Graph, undefined: AbstractSet[Any] = frozenset()
+) -> tuple[Any, ...]:
+    """Run the nodes of a block; `values` are those known so far, and get those inside added.
+
+    Arguments:
+        undefined: gradients that the values have zeros for. The gradients of a step are made of the others alone.
+    """
     for node in block:
-        inputs = [None if value is None else values[value] for value in node.inputs]
+        absent = undefined if node.kind == "call" and isinstance(node.attributes[0], VjpStep) else ()
+        inputs = [None if value is None or value in absent else values[value] for value in node.inputs]
         outputs = run_grad_of(node, inputs, values, graph) if node.blocks else run_node(node, inputs, graph.where)
         values.update(zip(node.outputs, outputs, strict=True))
     return tuple([None if value is None else values[value] for value in block.outputs])
@@ -67,7 +76,9 @@ def run_grad_of(node: Node, inputs: list[Any], values: dict[Value, Any], graph: 
     if all(value is None for value in inputs):
         return (None,) * len(node.outputs)
     inner = dict(values)
+    undefined: set[Any] = set()
     for value, given in zip(node.inputs, inputs, strict=True):
         if given is None and value is not None and type(value.type) is TensorType:
             inner[value] = np.zeros(value.type.shape, value.type.dtype)
-    return run_block(node.blocks[0], inner, graph)
+            undefined.add(value)
+    return run_block(node.blocks[0], inner, graph, undefined)

@@ -168,7 +168,7 @@ class FunctionStep(Step):
 class VjpStep(Step):
     """The gradients of another step.
 
-    Its inputs are those of that step, and after them the gradients of some of its outputs.
+    Its inputs are those of that step, and after them the gradients of some of its outputs: None for an undefined one.
 
     Arguments:
         step: that step.
@@ -202,7 +202,7 @@ class VjpStep(Step):
             pairs = [
                 (outputs[number], g)
                 for number, g in zip(self.arriving, grads, strict=True)
-                if outputs[number].requires_grad
+                if g is not None and outputs[number].requires_grad
             ]
             wanted = [given[i] for i in self.wanted]
             if not pairs:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import attrs
+
 from ..graph import Block, Graph, Node, Value
+from ..steps import VjpStep
 from ..types import TensorType
 from .dead_code import eliminate_dead_code
 
@@ -101,8 +104,20 @@ def materialize(node: Node, zeros: set[Value]) -> None:
         if each.kind == "AutogradAdd":
             _specialize_add(each, zeros)
             continue
+        if each.kind == "call" and isinstance(each.attributes[0], VjpStep):
+            leave_out(each, zeros)
         each.set_inputs([zero(value, node, made) if value in zeros else value for value in each.inputs])
     inner.set_outputs([zero(value, node, made) if value in zeros else value for value in inner.outputs])
+
+
+def leave_out(node: Node, zeros: set[Value]) -> None:
+    """Leave the undefined gradients out that the gradients of a step are made of."""
+    step: VjpStep = node.attributes[0]
+    inputs = list(node.inputs)
+    grads = zip(step.arriving, inputs[step.count :], strict=True)
+    defined = [(number, value) for number, value in grads if value not in zeros]
+    node.attributes = (attrs.evolve(step, arriving=tuple([number for number, _ in defined])),)
+    node.set_inputs([*inputs[: step.count], *[value for _, value in defined]])
 
 
 def zero(value: Value | None, before: Node, made: dict[Value, Value]) -> Value:
