@@ -4,10 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 from symbolic_checks import check
 
 from viewgrad.testing import programs
+from viewgrad.testing.writer import Writer
 
 BATCHES = 4
 
@@ -36,6 +38,42 @@ def test_drawn_programs(request, batch):
     @seed(request.config.getoption("--programs-seed") * BATCHES + batch)
     @settings(max_examples=number, database=None, deadline=None, report_multiple_bugs=False, phases=[Phase.generate])
     @given(programs())
+    def run(program):
+        function, leaves, make = as_function(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check(function, leaves, str(program), make=make)
+
+    run()
+
+
+class Ending(Writer):
+    """Writes programs in which histories are ended in place again and again, among views and writes."""
+
+    def draw_step(self):
+        step = self.draw_detach_in_place() if self.draw(st.integers(0, 4)) == 0 else None
+        if step is None:
+            super().draw_step()
+        else:
+            self.add(step)
+
+
+@st.composite
+def ending_programs(draw):
+    writer = Ending(draw)
+    writer.draw_leaf()
+    for _ in range(draw(st.integers(4, 16))):
+        writer.draw_step()
+    return writer.finish()
+
+
+def test_drawn_programs_that_end_histories(request):
+    @seed(request.config.getoption("--programs-seed"))
+    @settings(
+        max_examples=request.config.getoption("--programs") // 20, database=None, deadline=None,
+        report_multiple_bugs=False, phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(ending_programs())
     def run(program):
         function, leaves, make = as_function(program)
         with warnings.catch_warnings():

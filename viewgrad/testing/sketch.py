@@ -26,11 +26,9 @@ class Memory:
 
     Attributes:
         version: how often it has been written to.
-        split: whether its base was detached in place while there were views, which have another history now.
     """
 
     version: int = 0
-    split: bool = False
 
 
 @attrs.define(eq=False)
@@ -58,6 +56,9 @@ class Facts:
         strided: whether it is a window of its base's own elements.
         scalar: whether it is a value without dimensions, which cannot be written to.
         unrecorded: whether it was taken under `no_grad`.
+        version: that of its memory when it was taken.
+        old: whether its base was detached in place since, so that it has another history than that.
+        lost: whether it cannot be used any more, since it cannot be told which history it has.
     """
 
     base: str | None
@@ -67,11 +68,14 @@ class Facts:
     strided: bool = True
     scalar: bool = False
     unrecorded: bool = False
+    version: int = 0
+    old: bool = False
+    lost: bool = False
 
     @property
     def writable(self) -> bool:
         """Whether it can be written to in grad mode."""
-        return self.memory_is_writable and not (self.history.leaf or self.unrecorded or self.memory.split)
+        return self.memory_is_writable and not (self.history.leaf or self.unrecorded or self.old)
 
     @property
     def memory_is_writable(self) -> bool:
@@ -136,7 +140,10 @@ class Sketch:
         strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
         self.arrays[out] = array
         base = self.base_of(step.tensor)
-        self.facts[out] = Facts(base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded)
+        self.facts[out] = Facts(
+            base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded,
+            facts.memory.version, facts.old,
+        )  # fmt: skip
 
     def compute(self, step: s.Compute) -> None:
         operands = step.operands
@@ -167,8 +174,14 @@ class Sketch:
 
     def detach_in_place(self, step: s.DetachInPlace) -> None:
         facts = self.facts[step.tensor]
-        facts.memory.split = facts.memory.split or any(other.base == step.tensor for other in self.facts.values())
+        for name in self._views(step.tensor):
+            view = self.facts[name]
+            view.old = True
+            view.lost = view.lost or view.version < facts.memory.version  # perhaps it has not learnt of a write before
         facts.history = History(False)
+
+    def _views(self, base: str) -> list[str]:
+        return [name for name, facts in self.facts.items() if facts.base == base]
 
     def unrecorded_view(self, step: s.UnrecordedView) -> None:
         self.view(step.view)
@@ -215,6 +228,9 @@ class Sketch:
         facts.memory.version += 1
         if self.recording and self.arrays[target].dtype.kind in "fc" and self.requires_grad(operands):
             facts.history.requires_grad = True
+        if self.recording and facts.history.requires_grad:
+            for name in self._views(self.base_of(target)):
+                self.facts[name].lost = self.facts[name].old
 
     @staticmethod
     def store(array: Array, index: Any, value: Any) -> None:

@@ -49,7 +49,7 @@ class Writer:
 
     def names(self, accept: Callable[[str], bool] = lambda name: True) -> list[str]:
         """The tensors so far that are accepted, the newest first."""
-        return [name for name in reversed(self.sketch.arrays) if accept(name)]
+        return [name for name in reversed(self.sketch.arrays) if not self.sketch.facts[name].lost and accept(name)]
 
     def array(self, name: str) -> Array:
         return self.sketch.arrays[name]
@@ -172,7 +172,7 @@ class Writer:
     def draw_view(self) -> Any:
         name = self.source()
         facts = self.sketch.facts[name]
-        whole = facts.strided and not facts.unrecorded and not facts.memory.split  # so that the base says all of it
+        whole = facts.strided and not facts.unrecorded and not facts.old  # so that the base says all of it
         base = self.sketch.arrays.get(self.sketch.base_of(name)) if whole else None
         return s.View(self.new_name("v"), name, self.draw(view_ops(self.array(name), base, complex=self.complex)))
 
@@ -297,14 +297,13 @@ class Writer:
         return s.Detach(self.new_name("d"), self.choose(self.names(self.differentiable)))
 
     def draw_detach_in_place(self) -> Any:
-        """A base detached in place, with views only where nothing was written to before."""
+        """A base with a history, detached in place."""
 
         def can_be(name: str) -> bool:
             facts = self.sketch.facts[name]
-            apart = not facts.memory.version or all(other.base != name for other in self.sketch.facts.values())
-            return self.differentiable(name) and facts.base is None and not facts.history.leaf and apart
+            return self.differentiable(name) and facts.base is None and facts.history.requires_grad
 
-        name = self.choose(self.names(can_be))
+        name = self.choose(self.names(lambda name: can_be(name) and not self.sketch.facts[name].history.leaf))
         return None if name is None else s.DetachInPlace(name)
 
     def draw_unrecorded_view(self) -> Any:
