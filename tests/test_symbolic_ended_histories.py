@@ -100,6 +100,20 @@ def beside_a_detached_tensor(x):
 
 
 @program
+def of_a_detached_tensor_below_one_that_is_written_over(x):
+    y = x * 1.0
+    other = y.detach()
+    other.mul_(x)
+    other.detach_()
+    y[...] = x * x
+    y[:2].fill_(2.0)
+    y.mul_(x)
+    y.detach_()
+    other[...] = x * 2
+    return (y * y * x).sum() + (other * other * x).sum()
+
+
+@program
 def gradients_of_what_was_saved_before(x):
     y = x * x
     view = y[:2]

@@ -91,12 +91,13 @@ class Memory:
         foreign: whether it is an array of NumPy's, found by a program, of which a tensor may see a part alone.
         elements: those of foreign memory, as its value holds them, once they were asked for.
         root: the tensor of the first history, where it came from outside; weakly.
+        first: the tensor of the first history, once there are others; weakly.
         nodes: the steps that the first history is known to have ended in, where there are others.
     """
 
     __slots__ = (
-        "address", "array", "array_id", "dtype", "elements", "ended", "foreign", "kept", "nodes", "others", "recorded",
-        "reference", "root", "shape", "value", "written",
+        "address", "array", "array_id", "dtype", "elements", "ended", "first", "foreign", "kept", "nodes", "others",
+        "recorded", "reference", "root", "shape", "value", "written",
     )  # fmt: skip
 
     value: Any
@@ -114,6 +115,7 @@ class Memory:
     recorded: bool
     reference: Reference
     root: weakref.ref[Any] | None
+    first: weakref.ref[Any] | None
     nodes: Nodes
 
     @property
@@ -182,7 +184,7 @@ class Memories:
         memory.others = memory.ended = memory.kept = memory.elements = None
         memory.nodes = ()
         memory.written = memory.recorded = memory.foreign = False
-        memory.root = None
+        memory.root = memory.first = None
         owner = array if array.base is None else owner_of(array)
         memory.array = None if owner is array else array
         key = id(owner)

@@ -165,6 +165,8 @@ class Tracer:
         ended = ended_of(memory, root)
         if ended is not None:
             return ended if has_old_history(tensor, root) else ended.chain
+        if memory.first is not None and memory.first() is root:
+            return memory
         for chain in memory.others or ():
             if chain.root() is root:
                 return chain
@@ -338,7 +340,10 @@ class Tracer:
         memory = self.memories.find(tensor._array)
         if memory is None:
             memory = self._unknown(tensor)
-        remember(self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base)
+        chain, root = self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base
+        remember(chain, root)
+        if chain is memory:
+            memory.first = weakref.ref(root)
         self.branch(memory, other)
 
     def cut(self, tensor: Tensor) -> None:
