@@ -557,3 +557,33 @@ def test_the_deviation_of_equal_values_has_no_gradient_though_their_mean_is_roun
 def test_the_last_slope_of_equal_values_is_a_zero_without_sign():
     values = np.full(4, 0.5)
     assert not np.signbit(np.gradient(vg.Tensor(values)).numpy()).any() and not np.signbit(np.gradient(values)).any()
+
+
+WHOLE_NUMBERS = [
+    "np.add.reduceat(a, [0, 1])", "np.multiply.reduceat(a, [0, 1])", "np.logaddexp.reduce(a, initial=0.5)",
+    "np.hypot.reduce(a)", "np.hypot.accumulate(a)", "np.true_divide.reduce(a, initial=0.5)", "np.i0(a)",
+    "np.linalg.norm(a[None], 1)", "np.linalg.norm(a[None], -np.inf)", "np.gradient(a)",
+    "np.select([a > 1], [a], 0.3)", "np.select([a > 1, a > 0], [a, a.astype(np.float16)], 0.3)",
+    "np.quantile(a, 0.3, axis=(), method='nearest')",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WHOLE_NUMBERS)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
+def test_whole_numbers_are_computed_with_in_the_dtypes_that_numpy_takes(text, dtype):
+    array = np.array([3, 1, 2], dtype)
+    found, expected = (eval(text, {"np": np, "a": values}) for values in (vg.Tensor(array), array))
+    assert found.dtype == expected.dtype and np.allclose(found, expected, rtol=2e-3 if dtype != np.int64 else 1e-12)
+
+
+def test_polynomials_through_too_few_places_are_those_of_least_coefficients():
+    x, y = np.array([0.5, 0.5, 1.0, 1.0]), leaf([1.3, 1.1, 0.7, 0.2])
+    with pytest.warns(np.exceptions.RankWarning):
+        found = np.polyfit(x, y, 2)
+    with pytest.warns(np.exceptions.RankWarning):
+        np.testing.assert_allclose(found.detach(), np.polyfit(x, y.detach().numpy(), 2))
+    (gradient,) = grad(np.polyval(found, 0.5), y)
+    np.testing.assert_allclose(gradient, [0.5, 0.5, 0, 0], atol=1e-12)
+    for given in (x, vg.Tensor(x)):
+        _, residuals, rank, _, rcond = np.polyfit(given, y.detach().numpy(), 2, full=True)
+        assert (np.shape(residuals), rank, rcond) == ((0,), 2, 4 * np.finfo(float).eps)

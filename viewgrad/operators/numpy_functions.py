@@ -38,6 +38,7 @@ def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         keepdims: whether the dimensions that are reduced stay, with length 1.
     """
     self = as_operand(self)
+    self = self if self.dtype.kind in "fc" else self.astype(float)
     if axis is None and ord is not None:
         if self.ndim not in (1, 2):
             raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; give axis=")
@@ -175,10 +176,13 @@ def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """For each element the choice of the first condition that is true, or `default`."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"select got {len(condlist)} conditions for {len(choicelist)} choices")
-    result = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist)):
-        result = where(condition, choice, result)
-    return result.contiguous()
+    weak = (int, float, complex)
+    given = [each if type(each) in weak else as_operand(each) for each in (*choicelist, default)]
+    dtype = np.result_type(*(each.dtype if isinstance(each, Tensor) else each for each in given))
+    result = as_operand(given.pop()).astype(dtype, copy=False)
+    for condition, choice in zip(reversed(condlist), reversed(given)):
+        result = where(condition, choice if isinstance(choice, Tensor) else as_operand(choice), result)
+    return result.astype(dtype, copy=False).contiguous()
 
 
 @composite(np.extract, method=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -161,18 +162,22 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     scale = np.sqrt((left * left).sum(0))
     scaled = left / scale
     normal = scaled.T @ scaled
+    tolerance = x.size * np.finfo(x.dtype).eps if rcond is None else rcond
+    rank = int(np.linalg.matrix_rank(plain(scaled), rtol=tolerance))
+    if rank != deg + 1 and not full:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
     # An orthogonal factor: as exact as NumPy's least squares, and differentiable.
-    if x.size > deg:
+    if rank == deg + 1:
         q, r = np.linalg.qr(scaled)
         found = np.linalg.solve(r, q.T.conj() @ right)
     else:  # of all that fit, the least
-        found = np.linalg.lstsq(scaled, right, rcond)[0]
+        found = np.linalg.lstsq(scaled, right, tolerance)[0]
     coefficients = (found.T / scale).T
     if full:
         residuals = _squared(right - left @ coefficients).sum(0)
         _, values, _ = np.linalg.svd(scaled, full_matrices=False)
-        rank = int(np.linalg.matrix_rank(scaled._array))
-        return coefficients, residuals.reshape(-1), rank, values, rcond or x.size * np.finfo(x.dtype).eps
+        residuals = residuals.reshape(-1)[: None if rank == deg + 1 < x.size else 0]
+        return coefficients, residuals, rank, values, tolerance
     if not cov:
         return coefficients
     base = np.linalg.inv(normal) / np.outer(scale, scale)

@@ -93,8 +93,8 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
 def i0_vector(x: Any) -> Any:
     """The modified Bessel function of order 0."""
     x = as_operand(x)
-    known = x.astype(float) if x.dtype == np.longdouble else x
-    return with_memory(OPERATORS["i0"].function(known).astype(np.result_type(x.dtype, np.float16), copy=False))
+    known = x.astype(float) if x.dtype == np.longdouble or x.dtype.kind in "biu" else x
+    return with_memory(OPERATORS["i0"].function(known).astype(np.result_type(x.dtype, known.dtype), copy=False))
 
 
 if "i0" in OPERATORS:  # with SciPy
@@ -111,7 +111,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
         array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
         initial: Any = np._NoValue, where: Any = True,
     ) -> Any:  # fmt: skip
-        array = _computed_in(array, dtype)
+        array = _computed_in(ufunc, array, dtype)
         axes = _reduced(axis, array.ndim)
         if len(axes) > 1:  # which NumPy refuses where the order matters
             ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
@@ -139,7 +139,7 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
         return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduce")
 
     def accumulate(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        array = _computed_in(array, dtype)
+        array = _computed_in(ufunc, array, dtype)
         axis = 0 if axis is None and array.ndim == 1 else axis
         parts = list(array.unbind(axis))
         for place in range(1, len(parts)):
@@ -151,10 +151,12 @@ def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
     return {"reduce": reduce, "accumulate": accumulate}
 
 
-def _computed_in(array: Any, dtype: Any) -> Tensor:
-    """The array in the dtype in which it is folded."""
+def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
+    """The array in the dtype in which it is folded: whole numbers in that of the results, as of `hypot`."""
     operand: Tensor = as_operand(array)
-    return operand if dtype is None else operand.astype(dtype, copy=False)
+    operand = operand if dtype is None else operand.astype(dtype, copy=False)
+    one, _, result = ufunc.resolve_dtypes((operand.dtype, operand.dtype, None))
+    return operand.astype(one, copy=False) if one == result else operand
 
 
 def _result_dtype(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -181,7 +183,9 @@ def _single(out: Any) -> Any:
 
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     def reduceat(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-        array = as_operand(array if dtype is None else as_operand(array).astype(dtype))
+        array = _computed_in(ufunc, array, dtype)
+        if dtype is None and ufunc in (np.add, np.multiply):  # which add up small whole numbers in large ones
+            array = array.astype(ufunc.reduce(np.zeros(1, array.dtype)).dtype, copy=False)
         axis = 0 if axis is None and array.ndim == 1 else axis
         rows = array.moveaxis(axis, 0)
         starts = np.asarray(plain(indices)).tolist()

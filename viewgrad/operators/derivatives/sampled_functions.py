@@ -126,6 +126,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         The derivative, or a tuple of one for each dimension.
     """
     f = as_operand(f)
+    f = f.astype(float) if f.dtype.kind in "iu" else f  # whose differences might wrap
     axes = tuple(range(f.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     if len(spacings) != len(axes) or edge_order not in (1, 2):
