@@ -28,7 +28,7 @@ from hypothesis import given
 from products import Product
 
 import viewgrad as vg
-from viewgrad.operators.define import OPERATORS
+from viewgrad.operators.define import OPERATORS, row
 from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
@@ -316,6 +316,47 @@ def test_a_declared_operator_is_checked_at_its_own_samples():
     for wrong in ([A], 3, [((A, A))]):
         with pytest.raises(vg.errors.DeclarationError, match="samples is a list of calls, each a pair of arguments"):
             vg.autograd.define_op("scaled_by_no_samples(self, other)", samples=wrong, **declaration)
+
+
+def test_a_gradient_of_another_shape_is_found():
+    """Where a declaration leads to it at once, and where only a call that is derived from the user's does."""
+    spread = row("spread_of_kit(self, shape)", lambda x, shape: np.zeros(shape) + x, {"self": "grad * 1"}, method=False)
+    check_operator(spread, A, A.shape, only="gradients")
+    with pytest.raises(Failure, match="has another shape") as found:
+        check_operator(spread, A[:1], A.shape, only="gradients")
+    assert "g[0].shape == x0.shape" in found.value.program
+
+
+def test_a_point_without_a_derivative_may_be_refused_unless_the_user_asks_for_it():
+    def direction(x):
+        return np.linalg.eigh(x * np.eye(2))[1]
+
+    report = check_operator(direction, np.array([2.0, 1.0]), only=("gradients", "special points", "ties"))
+    assert report.refused["ties"]
+    with pytest.raises(Failure, match="DifferentiabilityError"):
+        check_operator(direction, np.array([1.0, 1.0]), only="gradients")
+
+
+def test_stairs_of_any_height_are_no_single_precision():
+    """And what is computed in single precision, with a gradient that is zero, is still found."""
+    for x, y in (([3e5, 1.0], 0.9), ([4e6], 0.9), ([-0.84, -1.852], 9.4e-4)):
+        check_operator(vg.floor_divide, np.array(x), np.array(y), only="gradients")
+
+    class Coarse(vg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return vg.Tensor(np.sin(x.numpy().astype(np.float32)).astype(float))
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 0.0
+
+    with pytest.raises(Failure):
+        check_operator(Coarse, A, only="gradients")
+
+
+def test_results_that_depend_on_the_precision_as_the_reference_says_are_right():
+    assert check_operator(vg.spacing, A, only="dtypes").examples["dtypes"]
 
 
 def test_a_call_that_goes_on_for_ever_costs_little():

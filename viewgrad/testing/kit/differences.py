@@ -22,6 +22,7 @@ Along = Callable[[float], Array | None]  # the values after a step; None where t
 DOUBLE: Final = 2.3e-16
 SINGLE: Final = 1.2e-7
 RATIO: Final = 3.0  # of the steps of the long ladder
+STAIRS: Final = (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8)
 
 
 @attrs.frozen
@@ -160,7 +161,10 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
         return None
     direction = scale * np.where(np.arange(x.size) % 2, -0.83, 1.0)
     far = value_at(x + 1e-3 * direction)
-    between = {step: value_at(x + step * direction) for step in (1e-4, 3e-5, 1e-5, 3e-6)}
+    moving = direction != 0
+    felt = 4 * SINGLE * float(np.abs(x[moving] / direction[moving]).max(initial=0.0))
+    steps = [sign * step for step in STAIRS if step >= felt for sign in (1, -1)]
+    between = {step: value_at(x + step * direction) for step in steps}
     near = [value_at(x + k * 1e-9 * direction) for k in (-3, -2, -1, 1, 2, 3)]
     noise = np.full(start.shape, DOUBLE)
     if far is None or any(values is None for values in (*near, *between.values())):
@@ -171,8 +175,8 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
     coarse = resolvable & (moved < 0.1 * expected)
     for step, values in between.items():  # where it stands still over steps that single precision feels, it is a stair
         assert values is not None
-        there = step / 1e-3 * np.abs(far - start)
-        coarse &= (np.abs(values - start) > 0.1 * there) | (there < 8 * SINGLE * (np.abs(start) + np.abs(far)))
+        there = abs(step) / 1e-3 * np.abs(far - start)
+        coarse &= (np.abs(values - start) > 0.1 * there) | (there < 8 * SINGLE * np.maximum(np.abs(start), np.abs(far)))
     with np.errstate(all="ignore"):
         tried = np.array([start, far])
         single = ((tried.astype(np.float32) == tried) & (tried != np.round(tried * 64) / 64)).all(axis=0)

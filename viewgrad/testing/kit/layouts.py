@@ -54,7 +54,7 @@ GRADIENT_LAYOUTS: Final[dict[str, tuple[str, bool]]] = {
     "with gaps": ("vg.from_numpy(np.repeat({u}[..., None], 2, -1)[..., 0])", False),
     "with an offset": ("vg.from_numpy(np.stack([{u}, {u} + 1, {u}]))[2, ...]", False),
     "of equal elements without strides": (
-        "vg.Tensor({u}.reshape(-1)[:1].reshape((1,) * {u}.ndim)).expand(*{u}.shape)",
+        "vg.Tensor(np.resize({u}, (1,) * {u}.ndim)).expand(*{u}.shape)",
         True,
     ),
 }

@@ -18,7 +18,7 @@ from .plain import Plain, plain_results
 from .points import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 from .properties.dtypes import beside_integers, full_precision, in_lower_precision
 from .properties.forms import ITSELF, against_reference, inplace_form
-from .properties.gradients import check_gradients
+from .properties.gradients import REFUSALS, check_gradients
 from .properties.higher import Absent, forward_mode, second_order
 from .properties.needless import NEEDLESS, computed_in_vain
 from .report import Report
@@ -234,7 +234,9 @@ class Check:
         except Absent:
             self.report.refuse(name)
         except Failure as failure:
-            if not (self.subject.composed and _lost(failure.found, failure.expected)):
+            if not (self.subject.composed and _lost(failure.found, failure.expected)) and not (
+                isinstance(failure.__cause__, REFUSALS)
+            ):
                 raise
             self.report.refuse(name)
 
@@ -301,8 +303,8 @@ class Check:
         except Refused:
             self.report.refuse(family)
             return None
-        except Failure:
-            if example.lenient:
+        except Failure as failure:
+            if example.lenient or (example.label and isinstance(failure.__cause__, REFUSALS)):
                 self.report.refuse(family)
                 return None
             raise

@@ -207,11 +207,24 @@ class Columns:
         """For each row, whether nothing changes nearby, as on a stair."""
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
-        still = np.ones(len(self.rows), bool)
-        for step in (3e-6, -3e-6, 1e-6, -1e-6):
-            values = self._along(direction)(step * scale)
-            still &= False if values is None else np.abs(self.rows) @ np.abs(values - self.start) == 0
+        self._hear_noise()
+        exact = ~self._coarse() | self._whole(direction, scale)  # else the shorter steps are none in single precision
+        still = np.zeros(len(self.rows), bool)
+        for lengths, seen in (((3e-6, 1e-6), ~still), ((3e-8, 1e-8), exact)):
+            for step in (*lengths, *(-length for length in lengths)):
+                values = self._along(direction)(step * scale)
+                seen = seen & (False if values is None else np.abs(self.rows) @ np.abs(values - self.start) == 0)
+            still |= seen
         return still
+
+    def _whole(self, direction: Array, scale: float) -> Array:
+        """For each row, whether its outputs are whole numbers nearby, where single precision has others too."""
+        whole = np.ones(self.start.shape, bool)
+        for step in (0.0, 1e-3, -1e-3, 1.3e-4, -1.3e-4, 1.7e-5, -1.7e-5):
+            values = self._along(direction)(step * scale)
+            whole &= False if values is None else (values == np.round(values)) & (np.abs(values) < 2.0**23)
+        rows: Array = np.abs(self.rows) @ ~whole == 0
+        return rows
 
     def _steep(self, direction: Array, mine: Array) -> Array:
         """For each row, whether a derivative too large for all steps so far is right over steps made for it."""

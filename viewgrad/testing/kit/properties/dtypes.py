@@ -157,7 +157,8 @@ def in_lower_precision(plain: Plain, dtype: Any) -> int:
     ):
         return 0  # digits are lost in what it is composed of
     sensitive = _condition(subject, rounded, reference, float(np.finfo(real).eps))
-    _expect_near_values(script, reference, real, tolerance, None if sensitive is None else sensitive[0])
+    if not _as_the_reference(script, reference.paths):
+        _expect_near_values(script, reference, real, tolerance, None if sensitive is None else sensitive[0])
     if not reference.outputs:
         return 1
     starts = {i: script[f"y{plain.paths[i]}"].dtype for i in reference.outputs}
@@ -221,6 +222,24 @@ def _expect_near_values(
             rtol=tolerance,
             atol=tolerance * max(size, 1e-3) + slack,
         )
+
+
+def _as_the_reference(script: Script, paths: Sequence[str]) -> bool:
+    """Whether results are those that the reference gives in that precision, on which they may depend."""
+    subject, example = script.subject, script.example
+    if subject.reference is None:
+        return False
+    try:
+        with quiet():
+            given = example.call(subject.reference, [array.copy() for array in example.arrays])
+    except Exception:
+        return False
+    expected = given if isinstance(given, tuple | list) and len(paths) > 1 else [given]
+    found = [script[f"y{path}"]._array for path in paths]
+    return len(found) == len(expected) and all(
+        mine.dtype == np.asarray(wanted).dtype and np.array_equal(mine, wanted, equal_nan=mine.dtype.kind in "fc")
+        for mine, wanted in zip(found, expected, strict=True)
+    )
 
 
 def _has_numbers_of(dtype: np.dtype[Any], example: Example) -> bool:

@@ -211,14 +211,14 @@ def against_reference(subject: Subject, example: Example) -> int:
     """
     if subject.reference is None:
         return 0
+    script = Script(subject, "values", example)
+    script.leaves(())
+    script.call(f"y = {script.expression()}")
     try:
         with quiet():
             expected = example.call(subject.reference, [array.copy() for array in example.arrays])
     except Exception as error:
         raise Refused(f"the reference refuses: {error}") from error
-    script = Script(subject, "values", example)
-    script.leaves(())
-    script.call(f"y = {script.expression()}")
     outputs = outputs_of(script["y"])
     arrays = [
         np.asarray(value._array if hasattr(value, "_array") else value)

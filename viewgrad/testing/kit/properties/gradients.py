@@ -6,17 +6,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....errors import DifferentiabilityError
 from ..arguments import Example, outputs_of
+from ..failure import Failure
 from ..literals import literal
 from ..moves import Moves
 from ..script import Script
 from ..subject import Recorded, Refused, Subject, quiet, real_parts
 from .columns import Disagreement, compare_columns, dense_directions, glance
 
-__all__ = ["MOST_COLUMNS", "check_gradients", "weights_like"]
+__all__ = ["MOST_COLUMNS", "REFUSALS", "check_gradients", "weights_like"]
 
 Array = np.ndarray[Any, Any]
 
+# What a backward pass may raise at a point that the user has not asked for: there is no derivative, or no solution.
+REFUSALS: Final = (ArithmeticError, DifferentiabilityError, np.linalg.LinAlgError)
 MOST_ROWS: Final = 12  # outputs that are differentiated one by one
 MOST_COLUMNS: Final = 16  # inputs that are moved one by one
 
@@ -53,13 +57,18 @@ def check_gradients(subject: Subject, example: Example, title: str, compared: bo
     starts = [_as_starts(row, recorded, outputs) for row in rows]
 
     def derivatives(of: Recorded) -> Array:
-        return np.array([np.concatenate([real_parts(g) for g in of.gradients(start)]) for start in starts])
+        gradients = [of.gradients(start) for start in starts]
+        if not all(g.shape == example.arrays[k].shape for g, k in zip(gradients[0], example.wanted, strict=True)):
+            _fail_by_shape(_replay(subject, example, title, starts[0]))
+        return np.array([np.concatenate([real_parts(g) for g in parts]) for parts in gradients])
 
     try:
         with quiet():
             found = derivatives(recorded)
+    except Failure:
+        raise
     except Exception as error:
-        if example.lenient or (example.label and isinstance(error, ArithmeticError | np.linalg.LinAlgError)):
+        if example.lenient or (example.label and isinstance(error, REFUSALS)):
             raise Refused(f"the backward pass refuses: {error}") from error
         _replay(subject, example, title, starts[0]).fail(
             f"the backward pass raises {type(error).__name__}: {error}", error
@@ -174,6 +183,14 @@ def _replay(subject: Subject, example: Example, title: str, starts: dict[int, Ar
     given = ", ".join(f"vg.Tensor(u{i})" for i in starts)
     script.do(f"g = grad([{outputs}], [{_names(example)}], [{given}], allow_unused=True)")
     return script
+
+
+def _fail_by_shape(script: Script) -> None:
+    """Raise for the first gradient that has another shape than its argument."""
+    for i, k in enumerate(script.example.wanted):
+        if script["g"][i] is not None:
+            told = script.example.named(k)
+            script.require(f"g[{i}].shape == x{k}.shape", f"the gradient with respect to {told} has another shape")
 
 
 def _fail(
