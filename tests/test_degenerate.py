@@ -8,7 +8,9 @@ from leaves import leaf_of as leaf
 
 import viewgrad as vg
 from viewgrad.autograd import grad
+from viewgrad.errors import DifferentiabilityError
 from viewgrad.func import hessian, jacfwd
+from viewgrad.operators.define import OPERATORS
 
 SINGULAR = {
     "zeros": np.zeros((2, 2)),
@@ -143,3 +145,107 @@ def test_real_eigenvectors_of_a_real_matrix_have_no_phases():
         step = np.zeros((3, 3))
         step[place] = 1e-6
         assert found[place] == pytest.approx((loss(matrix + step) - loss(matrix - step)) / 2e-6, abs=1e-7)
+
+
+def test_losses_where_a_logarithm_is_bounded_and_where_a_target_is_zero():
+    """The derivative is that of what is computed: a bounded logarithm is constant, a target below 0 counts for 0."""
+    x, target = leaf([0.0, 1e-20, 0.3, 1.0]), leaf([0.3, 0.3, 0.3, 0.3])
+    first, second = grad(vg.binary_cross_entropy(x, target, "sum"), (x, target))
+    np.testing.assert_allclose(first.numpy(), [0.7, -0.3e20, 0.0, -0.3], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(second.numpy()[[0, 3]], [100.0, -100.0])
+    x, target = leaf([0.5, 0.5, 0.5]), leaf([0.0, -0.2, 0.4])
+    first, second = grad(vg.kl_div(x, target, "sum"), (x, target))
+    np.testing.assert_allclose(first.numpy(), [0, 0, -0.4])
+    np.testing.assert_allclose(second.numpy(), [0, 0, math.log(0.4) + 0.5])
+
+
+@pytest.mark.parametrize("loss", [vg.binary_cross_entropy, vg.binary_cross_entropy_with_logits, vg.kl_div])
+def test_losses_of_one_prediction_beside_many_targets(loss):
+    x, targets = leaf([[0.4]]), leaf([[0.2, 0.7], [0.6, 0.5]])
+    spread, equal = leaf(np.full((2, 2), 0.4)), leaf(targets.detach().numpy())
+    first, second = grad(loss(x, targets), (x, targets))
+    expected = grad(loss(spread, equal), (spread, equal))
+    np.testing.assert_allclose(first.numpy(), [[expected[0].numpy().sum()]])
+    np.testing.assert_allclose(second.numpy(), expected[1].numpy())
+
+
+def test_singular_values_of_zero_have_gradient_zero():
+    for values in (vg.svdvals, lambda x: vg.svd(x)[1], lambda x: np.linalg.lstsq(x, np.ones(2), None)[3]):
+        x = leaf(np.zeros((2, 2)))
+        assert not grad(values(x).sum(), x)[0].numpy().any()
+        x = leaf([[3.0, 0.0], [0.0, 0.0]])
+        assert grad(values(x).sum(), x)[0].tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("function", [vg.svd, vg.pinv, lambda x: np.linalg.lstsq(x, x, None)])
+@pytest.mark.parametrize("number", [math.inf, math.nan])
+def test_matrices_with_infinities_have_no_singular_values(function, number):
+    """LAPACK's search for them may never end."""
+    with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
+        function(vg.Tensor([[1.0, number], [2.0, 3.0]]))
+    x = leaf([[[1.0, number], [2.0, 3.0]], [[3.0, 0.0], [0.0, 2.0]]])
+    values = vg.svdvals(x)
+    np.testing.assert_allclose(values.detach(), [[math.nan] * 2, [3.0, 2.0]], rtol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
+        grad(values.sum(), x)
+
+
+def test_the_factors_of_dependent_columns_have_no_derivative():
+    x = leaf([[0.1, 0.3, 0.7], [0.2, 1.1, 0.7], [0.1, 0.3, 0.7]])
+    with pytest.raises(DifferentiabilityError, match="linearly dependent"):
+        grad(np.linalg.qr(x)[0][0, 2], x)
+    with pytest.raises(DifferentiabilityError, match="linearly dependent"):
+        jacfwd(lambda a: np.linalg.qr(a)[0])(x.detach())
+    x = leaf([[1.0, 2e-20], [0.0, 1e-20]])  # the second column is short, and another one than the first
+    assert np.isfinite(grad(np.linalg.qr(x)[1].sum(), x)[0].numpy()).all()
+
+
+def test_interpolation_far_out_at_infinity_and_where_two_knots_are_one():
+    places, values = leaf([0.0, 1.0, 1.0]), leaf([2.0, 3.0, 5.0])
+    x = leaf([math.inf, -math.inf, 0.5, 1.0])
+    result = np.interp(x, places, values)
+    assert result.detach().tolist() == [5, 2, 2.5, 5]
+    of_x, of_places, of_values = grad(result.sum(), (x, places, values))
+    assert of_x.numpy()[:3].tolist() == [0, 0, 1]
+    assert of_places.numpy()[0] == -0.5 and of_values.tolist() == [1.5, 0.5, 2]
+    left = leaf([-math.inf, 0.0])
+    heights = leaf([0.0, 1.0])
+    assert grad(np.interp(leaf([-2.0]), left, heights).sum(), heights)[0].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="rising order"):
+        np.interp(x, leaf([1.0, 0.0]), heights)
+
+
+def test_calls_whose_operands_do_not_fit_are_refused():
+    """Broadcasting would make values of them, and gradients of something else."""
+    ones = vg.ones
+    for call, args in (
+        (vg.addmv, (ones(2, 2), ones(2, 2), ones(2, 2))),
+        (vg.addmm, (ones(2, 4), ones(1, 3), ones(3, 4))),
+        (vg.baddbmm, (ones(2, 2, 4), ones(2, 2, 3), ones(2, 3, 1))),
+        (vg.linear, (ones(2, 3), ones(1, 3), ones(4))),
+        (vg.linear_scan, (ones(1), ones(5))),
+        (lambda a, b: vg.solve_triangular(a, b, upper=True), (ones(1, 2), ones(2, 2))),
+        (lambda x, w: vg.conv_transpose1d(x, w, padding=3), (ones(1, 1, 4), ones(1, 1, 2))),
+        (lambda x: vg.celu(x, 0.0), (ones(2),)),
+    ):
+        with pytest.raises(ValueError):
+            call(*args)
+
+
+def test_a_layer_without_inputs_has_empty_gradients():
+    x, weight, bias = leaf(np.ones((2, 0))), leaf(np.ones((4, 0))), leaf(np.ones(4))
+    gradients = grad(vg.linear(x, weight, bias).sum(), (x, weight, bias))
+    assert [g.shape for g in gradients] == [(2, 0), (4, 0), (4,)] and gradients[2].tolist() == [2] * 4
+
+
+def test_a_value_that_is_put_in_many_places_has_the_sum_of_their_gradients():
+    x = leaf([2.0])
+    spread = OPERATORS["scatter_into_zeros"](x, (np.array([0, 1, 1]),), (3,))
+    assert spread.detach().tolist() == [2, 4, 0]
+    assert grad((spread * np.array([1.0, 10.0, 100.0])).sum(), x)[0].tolist() == [21]
+
+
+def test_a_hypergeometric_function_that_is_constant_has_gradient_zero():
+    special = pytest.importorskip("scipy.special")
+    x = leaf([0.5, 1e5])
+    assert grad(special.hyp2f1(0.0, 1.5, 2.0, x).sum(), x)[0].tolist() == [0, 0]

@@ -231,6 +231,8 @@ row(
 def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
     if period is not None:
         raise TypeError("interp of tensors takes no period; wrap x, and repeat the first point at the end")
+    if (xp[1:] < xp[:-1]).any():
+        raise ValueError("interp takes the points xp in rising order; between others NumPy gives what has no meaning")
     return in_precision_of(np.interp(x, xp, fp, left, right), np.empty(0, np.result_type(x, xp, fp)))
 
 
@@ -252,8 +254,11 @@ class Segments:
         self.upper = np.minimum(self.lower + 1, last)
         self.before, self.after = points < knots[0], points > knots[-1]
         self.inside = ~(self.before | self.after)
-        self.width = xp[self.upper] - xp[self.lower] + (self.upper == self.lower)
-        self.part = (x - xp[self.lower]) / self.width
+        empty = knots[self.upper] == knots[self.lower]
+        self.width = np.where(empty, 1, xp[self.upper] - xp[self.lower])
+        whole = empty | np.isneginf(knots[self.lower])  # the point lies at the upper end, or nearer to it by far
+        with np.errstate(invalid="ignore"):
+            self.part = np.where(self.inside & ~whole, (x - xp[self.lower]) / self.width, whole)
 
     def slope(self, fp: Any) -> Any:
         """How steep the function is at each point, and 0 outside."""

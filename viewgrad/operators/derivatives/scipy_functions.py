@@ -87,9 +87,16 @@ _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kin
 _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.")
 _unary("ellipk", "grad * ellipk_slope(self)", "The complete elliptic integral of the first kind.")
 _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of the second kind.")
+@formula_function
+def unless_zero(factor: Any, value: Any) -> Any:
+    """The product; 0 where the factor is 0, whatever the value is."""
+    factor = np.asarray(factor, value.dtype)
+    return factor * np.where(factor == 0, 0, value)
+
+
 row(
     "hyp2f1(a, b, c, self)", lambda a, b, c, x: in_precision_of(special.hyp2f1(a, b, c, x), x),
-    {"self": "grad * hyp2f1(a + 1, b + 1, c + 1, self) * (a * b / c)"},
+    {"self": "grad * unless_zero(a * b / c, hyp2f1(a + 1, b + 1, c + 1, self))"},
     forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "hyp2f1")],
     doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
 )  # fmt: skip

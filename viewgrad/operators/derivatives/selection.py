@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, Final
 
@@ -140,13 +141,17 @@ def scatter_add_forward(self: Array, axis: int, index: Array, source: Array) -> 
 
 def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) -> Array:
     out = np.zeros(shape, self.dtype)
-    if self.size:  # of nothing NumPy takes also from places that are not there
+    if self.size:
         np.add.at(out, index, self)
+        return out
+    with contextlib.suppress(IndexError):  # of nothing NumPy takes also from places that are not there
+        if out[index].shape != self.shape:
+            raise ValueError(f"values of shape {self.shape} for places of shape {out[index].shape}")
     return out
 
 
 row(
-    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "grad[index]"},
+    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "sum_to(grad[index], self.shape)"},
     forward_derivative=LINEAR, method=False, kinds="fc",
     doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
 )

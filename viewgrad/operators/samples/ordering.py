@@ -19,8 +19,10 @@ def running_plainly(a: Any, dim: int, accumulate: Any) -> tuple[Any, Any]:
         return a, np.zeros((), int)
     values = accumulate(a, axis=dim)
     moved, found = np.moveaxis(a, dim, -1), np.moveaxis(values, dim, -1)
-    places = (found[..., :, None] == moved[..., None, :]).argmax(axis=-1) if a.size else np.zeros(found.shape, int)
-    return values, np.moveaxis(places, -1, dim)
+    so_far = np.tri(moved.shape[-1], dtype=bool)
+    same = (found[..., :, None] == moved[..., None, :]) & so_far
+    numbered = np.where(same, np.arange(moved.shape[-1]), -1)  # of equal ones the last
+    return values, np.moveaxis(numbered.max(axis=-1, initial=-1), -1, dim)
 
 
 def topk_plainly(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:

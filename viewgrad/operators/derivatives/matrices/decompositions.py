@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
+from ....tensor.observers import observed
 from ....tensor.tensor import FUNCTIONS
 from ...codegen.compile import formula_function
 from ...define import row
@@ -60,6 +61,17 @@ def differences_of(values: Any, what: str) -> Any:
             "perturb the matrix"
         )
     return differences + one
+
+
+def finite(matrix: Any) -> Any:
+    """The matrix itself.
+
+    Raises:
+        LinAlgError: where there are infinities or NaN: LAPACK's search for singular values may never end.
+    """
+    if not np.isfinite(matrix).all():
+        raise np.linalg.LinAlgError("a matrix with infinities or NaN has no singular values")
+    return matrix
 
 
 def on_diagonal(values: Any) -> Any:
@@ -144,6 +156,23 @@ def refuse_completed(q: Any, r: Any) -> None:
         )
 
 
+def refuse_dependent(r: Any) -> None:
+    """Raise where a column is, up to rounding, a combination of those before it.
+
+    Raises:
+        DifferentiabilityError: its direction in Q is then what rounding made it.
+    """
+    if not r.size or observed() is not None:  # a record is to hold for other values
+        return
+    values = np.abs(values_of(r))
+    lengths = np.sqrt(np.square(values).sum(axis=-2))
+    rounding = 4 * values.shape[-1] * np.finfo(values.dtype).eps
+    if (np.diagonal(values, 0, -2, -1) <= rounding * lengths).any():
+        raise DifferentiabilityError(
+            "the columns of a matrix are linearly dependent, so its QR decomposition has no derivative"
+        )
+
+
 def skew_part(x: Any) -> Any:
     """The skew-Hermitian matrices with the lower triangles of `x`, and the imaginary parts of their diagonals."""
     n = x.shape[-1]
@@ -162,6 +191,7 @@ def qr_gradient(grad_q: Any, grad_r: Any, q: Any, r: Any) -> Any:
         rest = q @ grad_r[..., m:]
         grad_q = grad_q + q @ (r[..., m:] @ adjoint(grad_r[..., m:]))
         grad_r, r = grad_r[..., :m], r[..., :m]
+    refuse_dependent(r)
     size = r.shape[-1]
     inner = grad_r @ adjoint(r) - adjoint(q) @ grad_q
     inner = inner * np.tri(size, dtype=real_dtype(inner.dtype)).T
@@ -178,6 +208,7 @@ def qr_tangents(tangent: Any, q: Any, r: Any) -> tuple[Any, Any]:
     refuse_completed(q, r)
     m, n = q.shape[-2], r.shape[-1]
     k = min(m, n)
+    refuse_dependent(r[..., :k])
     change = adjoint(np.linalg.solve(adjoint(r[..., :k]), adjoint(tangent[..., :k])))
     inner = adjoint(q) @ change
     skew = skew_part(inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,22 @@ __all__: list[str] = []
 # -- of matrices -------------------------------------------------------------------------------------------------------
 
 
-def multiplied(signature: str, first: str, second: str, first_gradient: str, doc: str) -> None:
-    """Rows for `beta * self + alpha * (first @ second)`."""
+def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], first_gradient: str, doc: str) -> None:
+    """Rows for `beta * self + alpha * (first @ second)`, of operands with so many dimensions."""
     first_t, second_t = f"matmul({first}_t, {second}_p)", f"matmul({first}_p, {second}_t)"
+
+    def forward(a: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        if (x.ndim, y.ndim) != ndims:
+            raise ValueError(f"{first} and {second} have {ndims} dimensions, not the shapes {x.shape} and {y.shape}")
+        product = np.matmul(x, y)
+        total = beta * a + alpha * product
+        if total.shape != product.shape:
+            raise ValueError(f"a value of shape {a.shape} beside a product of shape {product.shape}")
+        return total
+
     row(
         signature,
-        lambda a, x, y, *, beta=1, alpha=1: beta * a + alpha * np.matmul(x, y),
+        forward,
         {
             "self": "grad * conjugate(beta)",
             first: f"{first_gradient} * conjugate(alpha)",
@@ -43,6 +54,7 @@ multiplied(
     "addmm(self, mat1, mat2, *, beta=1, alpha=1)",
     "mat1",
     "mat2",
+    (2, 2),
     "matmul(grad, adjoint(mat2))",
     "A matrix, times `beta`, plus the product of two matrices, times `alpha`.",
 )
@@ -50,6 +62,7 @@ multiplied(
     "baddbmm(self, batch1, batch2, *, beta=1, alpha=1)",
     "batch1",
     "batch2",
+    (3, 3),
     "matmul(grad, adjoint(batch2))",
     "A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`.",
 )
@@ -57,13 +70,23 @@ multiplied(
     "addmv(self, mat, vec, *, beta=1, alpha=1)",
     "mat",
     "vec",
+    (2, 1),
     "outer_products(grad, vec, True)",
     "A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`.",
 )
 
+
+def linear_forward(x: Any, weight: Any, bias: Any = None) -> Any:
+    product = x @ weight.T
+    total = product if bias is None else product + bias
+    if total.shape != product.shape:
+        raise ValueError(f"a bias of shape {bias.shape} beside a product of shape {product.shape}")
+    return total
+
+
 row(
     "linear(self, weight, bias=None)",
-    lambda x, weight, bias=None: x @ weight.T if bias is None else x @ weight.T + bias,
+    linear_forward,
     {
         "self": "matmul(grad, conj(weight)) if weight.ndim == 2 else outer_products(grad, weight, True)",
         "weight": "linear_weight_gradient(grad, self, weight.ndim)",
@@ -79,8 +102,9 @@ row(
 @formula_function
 def linear_weight_gradient(grad: Any, x: Any, ndim: int) -> Any:
     """The gradient of the weights of a layer."""
-    inputs = conjugated(x).reshape((-1, x.shape[-1]))
-    return (inputs.T @ grad.reshape((-1,))) if ndim == 1 else grad.reshape((-1, grad.shape[-1])).T @ inputs
+    count = math.prod(x.shape[:-1])
+    inputs = conjugated(x).reshape((count, x.shape[-1]))
+    return (inputs.T @ grad.reshape((count,))) if ndim == 1 else grad.reshape((count, grad.shape[-1])).T @ inputs
 
 
 @formula_function

@@ -14,6 +14,7 @@ import numpy as np
 from ...codegen.compile import formula_function
 from ...define import row
 from ..formulas import adjoint, eye_like, real_dtype
+from .decompositions import finite
 
 __all__: list[str] = []
 
@@ -77,6 +78,8 @@ def in_triangle(a: Any, upper: bool, unitriangular: bool) -> Any:
 
 
 def solve_triangular_forward(a: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Array:
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"solve_triangular takes square matrices, not matrices of shape {a.shape}")
     # LU factorisation leaves an upper triangle alone; a lower one becomes it when its rows and columns are reversed.
     a = np.where(triangle_mask(a.shape[-1], upper, unitriangular, a.dtype) != 0, a, 0)
     if unitriangular:
@@ -120,7 +123,7 @@ def triangular_product(a: Any, x: Any, left: bool) -> Any:
 
 row(
     "pinv(self, rcond=None)",
-    lambda a, rcond=None: np.linalg.pinv(a, rcond) if rcond is not None else np.linalg.pinv(a),
+    lambda a, rcond=None: np.linalg.pinv(finite(a), *(() if rcond is None else (rcond,))),
     {"self": "pinv_gradient(grad, self, result)"},
     forward_derivative="pinv_tangent(self_t, self_p, result)",
     numpy=[np.linalg.pinv],

@@ -10,6 +10,7 @@ from ...codegen.compile import formula_function
 from ...define import row
 from ..formulas import adjoint, conjugated
 from ..scattering import is_known_zero, zeros_beside
+from .decompositions import finite
 from .inverses import outer_products, pinv_gradient, pinv_tangent
 from .singular_values import svdvals_gradient
 
@@ -17,7 +18,7 @@ __all__: list[str] = []
 
 
 def lstsq_forward(a: Any, b: Any, rcond: float | None = None) -> Any:
-    return np.linalg.lstsq(a, b, rcond=rcond)
+    return np.linalg.lstsq(finite(a), finite(b), rcond=rcond)
 
 
 @formula_function

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
-from ....tensor.tensor import FUNCTIONS
+from ....tensor.tensor import FUNCTIONS, Tensor
 from ...codegen.compile import formula_function
 from ...define import row
 from ...operands import as_operand
-from ..formulas import adjoint, plain
+from ..formulas import adjoint, of_positive, plain
 from ..scattering import is_known_zero, values_of
-from .decompositions import differences_of, largest, on_diagonal, require_no_phase
+from .decompositions import differences_of, finite, largest, on_diagonal, require_no_phase
 
 __all__: list[str] = []
 
@@ -62,6 +62,7 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
     if vh.shape[-2] > k:
         grad_vh, vh = _reduced(grad_vh, k, rows=True), vh[..., :k, :]
     has_u, has_v = not is_known_zero(grad_u), not is_known_zero(grad_vh)
+    grad_s = of_positive(grad_s, s)
     if not has_u and not has_v:
         return (u * grad_s[..., None, :]) @ vh
     inner = on_diagonal(grad_s)
@@ -112,26 +113,33 @@ def svd_tangents(tangent: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     if vh.shape[-1] > k:
         outside = (adjoint(u) @ tangent) / _without_zero(s, "right")[..., :, None]
         vh_t = vh_t + outside - (outside @ adjoint(vh)) @ vh
-    return u_t, np.diagonal(turned, 0, -2, -1).real, vh_t
+    return u_t, of_positive(np.diagonal(turned, 0, -2, -1).real, s), vh_t
+
+
+def svdvals_forward(a: Any) -> Any:
+    """The singular values; NaN of matrices with infinities or NaN, for which LAPACK's search may never end."""
+    known = np.isfinite(a).all(axis=(-2, -1), keepdims=True)
+    values = np.linalg.svd(a if known.all() else np.where(known, a, 0), compute_uv=False)
+    return np.where(known[..., 0], values, np.nan)
 
 
 @formula_function
 def svdvals_gradient(grad: Any, a: Any) -> Any:
     """The gradient of a matrix from that of its singular values."""
-    u, _, vh = np.linalg.svd(a, full_matrices=False)
-    return (u * grad[..., None, :]) @ vh
+    u, s, vh = np.linalg.svd(a if isinstance(a, Tensor) else finite(a), full_matrices=False)
+    return (u * of_positive(grad, s)[..., None, :]) @ vh
 
 
 @formula_function
 def svdvals_tangent(tangent: Any, a: Any) -> Any:
     """The tangents of the singular values."""
-    u, _, vh = np.linalg.svd(a, full_matrices=False)
-    return np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real
+    u, s, vh = np.linalg.svd(a if isinstance(a, Tensor) else finite(a), full_matrices=False)
+    return of_positive(np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real, s)
 
 
 row(
     "svd(self, full_matrices=True) -> (U, S, Vh)",
-    lambda a, full_matrices=True: np.linalg.svd(a, full_matrices),
+    lambda a, full_matrices=True: np.linalg.svd(finite(a), full_matrices),
     {"self": "svd_gradient(grad_U, grad_S, grad_Vh, U, S, Vh)"},
     forward_derivative={
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
@@ -141,7 +149,7 @@ row(
 )
 row(
     "svdvals(self)",
-    lambda a: np.linalg.svd(a, compute_uv=False),
+    svdvals_forward,
     {"self": "svdvals_gradient(grad, self)"},
     forward_derivative="svdvals_tangent(self_t, self_p)",
     numpy=[np.linalg.svdvals],

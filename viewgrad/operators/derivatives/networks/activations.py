@@ -126,9 +126,17 @@ unary(
     "where(self <= 0, grad * (result + alpha), grad)",
     "The value where it is positive, alpha * (exp(value) - 1) elsewhere; at 0 the gradient from below.",
 )
+
+
+def celu_forward(a: Any, alpha: float = 1.0) -> Any:
+    if alpha == 0:
+        raise ValueError("celu divides by its alpha, which is not 0")
+    return np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0) / alpha))
+
+
 unary(
     "celu(self, alpha=1.0)",
-    lambda a, alpha=1.0: np.where(a > 0, a, alpha * np.expm1(np.minimum(a, 0) / alpha)),
+    celu_forward,
     "where(self <= 0, grad * (result / alpha + 1), grad)",
     "The value where it is positive, alpha * (exp(value / alpha) - 1) elsewhere.",
 )

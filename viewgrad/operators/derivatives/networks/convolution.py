@@ -158,9 +158,17 @@ def convolution_input_forward(y: Any, w: Any, extents: Any, window: Window, grou
         raise ValueError(
             f"a transposed convolution of shape {y.shape} with weights of shape {w.shape} in {groups} groups"
         )
+    _require_fit(extents, w.shape[2:], y.shape[2:], window)
     columns = _grouped(w, groups).mT @ _rows(y, groups)
     values = columns.reshape(y.shape[0], groups * w.shape[1], *w.shape[2:], *y.shape[2:])
     return np.asarray(sum_of_patches(values, extents, window))
+
+
+def _require_fit(extents: Sequence[int], kernel: Sequence[int], places: Sequence[int], window: Window) -> None:
+    """Raise where a window does not fit in so many places into the extents that a transposed convolution is to have."""
+    for n, k, count, step, (before, after), gap in zip(extents, kernel, places, *window, strict=True):
+        if n < 0 or count < 1 or (n + before + after - (k - 1) * gap - 1) // step + 1 != count:
+            raise ValueError(f"a transposed convolution from {tuple(places)} to {tuple(extents)} with {window}")
 
 
 def convolution_weight_forward(x: Any, y: Any, kernel: Any, window: Window, groups: int) -> Array:

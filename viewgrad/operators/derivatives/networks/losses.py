@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..scattering import scattered
 __all__ = ["cross_entropy"]
 
 Array = np.ndarray[Any, Any]
+LEAST: Final = math.exp(-100)  # of which the logarithm is as it is
 
 
 def reduced(loss: Any, reduction: str) -> Any:
@@ -49,6 +50,13 @@ def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[
     return grad * (1 / (both[0] if reduction == "batchmean" else max(math.prod(both), 1)))
 
 
+@formula_function
+def of_each_element(slope: Any, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
+    """What depends on one of two operands alone, in the shape that they have together."""
+    both = shape if shape == other else np.broadcast_shapes(shape, other)
+    return slope if slope.shape == both else slope + np.zeros(both, slope.dtype)
+
+
 def pointwise(
     signature: str,
     forward: Any,
@@ -68,11 +76,13 @@ def pointwise(
         return reduced(np.asarray(forward(a, target, **values)), reduction)
 
     scale = "per_element(grad, reduction, self.shape, target.shape)"
+    both = ", self.shape, target.shape"
+    spread = [s if {"self", "target"} <= set(re.findall(r"\w+", s)) else f"of_each_element({s}{both})" for s in slopes]
     of_self, of_target = (re.sub(r"\b(self|target)\b", r"\1_p", slope) for slope in slopes)
     row(
         signature,
         loss,
-        {"self": f"{scale} * ({slopes[0]})", "target": f"{scale} * ({slopes[1]})"},
+        {"self": f"{scale} * ({spread[0]})", "target": f"{scale} * ({spread[1]})"},
         forward_derivative=f"reduced(self_t * ({of_self}) + target_t * ({of_target}), reduction)"
         if kinds == "f"
         else f"reduced((self_t * conj({of_self}) + target_t * conj({of_target})).real, reduction)",
@@ -116,7 +126,10 @@ pointwise(
 pointwise(
     "binary_cross_entropy(self, target, reduction='mean')",
     lambda a, target: -(target * bounded_log(a) + (1 - target) * bounded_log(1 - a)),
-    ("(self - target) / maximum(self * (1 - self), 1e-12)", "bounded_log(1 - self) - bounded_log(self)"),
+    (
+        "(1 - target) * bounded_log_slope(1 - self) - target * bounded_log_slope(self)",
+        "bounded_log(1 - self) - bounded_log(self)",
+    ),
     "The cross-entropy of a probability and a target between 0 and 1. Logarithms are not less than -100.",
 )
 pointwise(
@@ -155,15 +168,24 @@ def bounded_log(a: Any) -> Any:
 
 
 @formula_function
+def bounded_log_slope(a: Any) -> Any:
+    """The derivative of `bounded_log`: 0 where the bound holds."""
+    above = a > LEAST
+    return np.where(above, 1 / np.where(above, a, 1), 0)
+
+
+@formula_function
 def probability(target: Any, log_target: bool) -> Any:
     """The target distribution."""
-    return np.exp(target) if log_target else target
+    return np.exp(target) if log_target else np.maximum(target, 0)
 
 
 @formula_function
 def kl_slope(a: Any, target: Any, log_target: bool) -> Any:
     """The derivative with respect to the target."""
-    return np.exp(target) * (target - a + 1) if log_target else safe_log(target) + 1 - a
+    if log_target:
+        return np.exp(target) * (target - a + 1)
+    return np.where(target > 0, safe_log(target) + 1 - a, 0)
 
 
 # -- of classes --------------------------------------------------------------------------------------------------------

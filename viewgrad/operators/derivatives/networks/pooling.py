@@ -103,6 +103,8 @@ def window_sums_forward(a: Any, kernel: tuple[int, ...], window: Window) -> Any:
 
 def window_spread_forward(a: Any, extents: tuple[int, ...], kernel: tuple[int, ...], window: Window) -> Any:
     n = len(kernel)
+    if extents_after(extents, kernel, window) != a.shape[a.ndim - n :]:
+        raise ValueError(f"windows {kernel} on {tuple(extents)} do not have the shape {a.shape}")
     full = [extent + before + after for extent, (before, after) in zip(extents, window.padding)]
     total: Any = np.zeros((*a.shape[: a.ndim - n], *full), a.dtype)
     for _, under in steps_of(kernel, a.shape[a.ndim - n :], window):

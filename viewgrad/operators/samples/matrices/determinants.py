@@ -21,7 +21,7 @@ def by_minors(a: Any) -> Any:
         for j in range(n):
             minor = np.delete(np.delete(a, i, -2), j, -1)
             result[..., i, j] = (-1) ** (i + j) * np.linalg.det(minor)
-    return result
+    return np.where(np.isfinite(a).all(axis=(-2, -1), keepdims=True), result, np.nan)
 
 
 def singular(*shape: int, rank: int) -> Any:

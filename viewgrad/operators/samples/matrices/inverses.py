@@ -48,6 +48,8 @@ def _solved_plainly(a: Any, b: Any, upper: bool, left: bool, unitriangular: bool
     triangle = np.triu(a, k) if upper else np.tril(a, -k)
     if unitriangular:
         triangle = triangle + np.eye(a.shape[-1])
+    if not np.isfinite(b).all():
+        raise ValueError("what comes of infinities depends on the order of the sums")
     inverse = np.linalg.inv(triangle)
     return inverse @ b if left else b @ inverse
 

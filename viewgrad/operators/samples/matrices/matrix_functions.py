@@ -14,11 +14,12 @@ __all__: list[str] = []
 
 
 def _exp_by_series(a: Any) -> Any:
-    term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
-    for k in range(1, 60):
-        term = term @ a / k
+    small, term = a / 1024, np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    total = term
+    for k in range(1, 30):
+        term = term @ small / k
         total = total + term
-    return total
+    return np.linalg.matrix_power(total, 1024)
 
 
 trial(

@@ -25,7 +25,7 @@ def convolved_plainly(n: int) -> Any:
         window = window_of(kernel, stride, padding, dilation)
         places = extents_after(x.shape[2:], kernel, window)
         x = np.pad(x, [(0, 0), (0, 0), *window.padding])
-        result: Any = 0
+        result: Any = np.zeros((len(x), weight.shape[0], *places), np.result_type(x, weight))
         per_group, out = weight.shape[1], weight.shape[0] // groups
         for offset, under in steps_of(kernel, places, window):
             part = x[under]
