@@ -514,6 +514,10 @@ def test_whole_numbers_are_compared_whatever_the_dtype_can_hold(dtype, number):
             assert compare(tensor, number).tolist() == compare(values, number).tolist()
             assert compare(number, tensor).tolist() == compare(number, values).tolist()
         assert np.less(number, tensor).tolist() == np.less(number, values).tolist()
+    for ufunc in (np.divide, np.hypot, np.logaddexp, np.logical_and, np.copysign) if abs(number) < 2**62 else ():
+        found, expected = ufunc(vg.Tensor(array), number), ufunc(array, number)
+        assert found.dtype == expected.dtype and np.allclose(found, expected, rtol=2e-3)
+        assert (number / vg.Tensor(array)).tolist() == (number / array).tolist()
     if not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
         with pytest.raises(OverflowError):
             vg.Tensor(array) + number

@@ -25,7 +25,6 @@ __all__ = [
     "NUMBERS",
     "forward_array",
     "as_operand",
-    "compared_operands",
     "checked_gradient",
     "foreign_operand",
     "owned_array",
@@ -38,6 +37,7 @@ __all__ = [
     "refuse_tensors",
     "flowing_elements",
     "frozen_copy",
+    "wide_operands",
     "writes_reals",
 ]
 
@@ -104,17 +104,23 @@ def optional_operands(*values: Any) -> Sequence[Any]:
     return [None if value is None else next(given) for value in values]
 
 
-def compared_operands(first: Any, second: Any) -> Sequence[Any]:
-    """The operands of a comparison: a whole number that the dtype of the other cannot hold is compared as it is."""
-    try:
-        return operands(first, second)
-    except OverflowError:
-        return [as_operand(within_64_bits(value) if type(value) is int else value) for value in (first, second)]
+def wide_operands(ufunc: str, *values: Any) -> Sequence[Any]:
+    """Operands of which one is a whole number that the dtype of the other cannot hold, for a ufunc that need not.
 
+    Comparisons take it as it is, and functions such as `hypot` in the dtype of their result.
 
-def within_64_bits(value: int) -> int | float:
-    """What compares with all whole numbers of 64 bits as the value does."""
-    return value if -(2**63) <= value < 2**64 else np.copysign(np.inf, value)
+    Raises:
+        OverflowError: for a ufunc that computes with whole numbers.
+    """
+    given = tuple(int if type(value) is int else as_operand(value).dtype for value in values)
+    *dtypes, result = getattr(np, ufunc).resolve_dtypes((*given, None))
+    found = []
+    for value, dtype in zip(values, dtypes):
+        number = type(value) is int
+        if number and result.kind == "b":
+            value = value if -(2**63) <= value < 2**64 else np.copysign(np.inf, value)  # which compares as it does
+        found.append(as_operand(np.array(value, dtype) if number and result.kind != "b" else value))
+    return found
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:

@@ -43,7 +43,6 @@ from ..operands import (
     NUMBERS,
     as_operand,
     checked_gradient,
-    compared_operands,
     flowing_elements,
     foreign_operand,
     forward_array,
@@ -55,6 +54,7 @@ from ..operands import (
     owned_array,
     plain_option,
     refuse_tensors,
+    wide_operands,
     writes_reals,
 )
 from .function_writer import FunctionWriter, may_write_reals
@@ -136,7 +136,6 @@ INTERNAL: Final[dict[str, Any]] = {
     "np_multiply": np.multiply,
     "np_negative": np.negative,
     "operands": operands,
-    "compared_operands": compared_operands,
     "optional_operands": optional_operands,
     "plain_option": plain_option,
     "prepare_write": prepare_write,
@@ -147,6 +146,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "save": save,
     "frozen_copy": frozen_copy,
     "tensor_like": tensor_like,
+    "wide_operands": wide_operands,
     "writes_reals": writes_reals,
 }
 

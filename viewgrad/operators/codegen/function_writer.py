@@ -12,7 +12,6 @@ from .scalars import scalar_path
 __all__ = ["FunctionWriter", "may_write_reals"]
 
 CHOOSING = ("condition", "mask")  # which choose among the others, and are not combined with them
-COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 class FunctionWriter:
@@ -171,11 +170,12 @@ class FunctionWriter:
             ]
             together = ", ".join(argument.name for argument in combined)
             convert = "optional_operands" if any(argument.optional for argument in combined) else "operands"
-            convert = "compared_operands" if ours and self.operator.name in COMPARISONS else convert
             lines = [f"    if {' or '.join(tests)}:", f"        {together} = {convert}({together})"]
             for name in choosing:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
-            return self._telling_foreign(lines) if len(names) == len(arguments) == 2 else lines
+            if len(names) != len(arguments) or len(names) != 2:
+                return lines
+            return self._telling_foreign(lines) + self._taking_large_numbers(together if not choosing else "")
         else:
             for name in names:
                 lines += [f"    if type({name}) is not Tensor:", f"        {name} = as_operand({name})"]
@@ -195,6 +195,13 @@ class FunctionWriter:
         """The conversion of two operands; Python's operators return NotImplemented where it can't be made."""
         converted = [f"    {line}" for line in lines]
         return ["    try:", *converted, "    except ForeignTypeError:", "        return foreign_operand()"]
+
+    def _taking_large_numbers(self, operands: str) -> list[str]:
+        """The conversion of a whole number that the dtype beside it cannot hold, for a ufunc that need not."""
+        ufunc = self.operator.forward if self.is_ufunc else getattr(np, self.operator.name, None)
+        if not operands or self.operator.user_defined or not isinstance(ufunc, np.ufunc):
+            return []
+        return ["    except OverflowError:", f"        {operands} = wide_operands({ufunc.__name__!r}, {operands})"]
 
     def _refuse_tensors(self) -> list[str]:
         """A check that no argument is a tensor that the declaration does not know to be one."""
