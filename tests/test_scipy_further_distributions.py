@@ -6,7 +6,8 @@ import pytest
 scipy = pytest.importorskip("scipy")
 from leaves import leaf_of  # noqa: E402
 
-from viewgrad.autograd import gradcheck, gradgradcheck  # noqa: E402
+import viewgrad as vg  # noqa: E402
+from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
 from viewgrad.errors import UnknownFunctionError  # noqa: E402
 from viewgrad.scipy import stats  # noqa: E402
 
@@ -24,13 +25,16 @@ PARAMETERS = {
     "skewnorm": (1.2,), "johnsonsu": (0.4, 1.3), "hypsecant": (), "laplace_asymmetric": (1.4,), "vonmises": (1.2,),
     "norminvgauss": (1.5, 0.4), "truncnorm": (-0.7, 1.9), "triang": (0.3,), "loguniform": (0.5, 3.0),
     "reciprocal": (0.5, 3.0), "powerlaw": (1.7,), "johnsonsb": (0.3, 1.2), "arcsine": (), "bradford": (1.5,),
-    "anglit": (), "cosine": (), "semicircular": (), "halflogistic": (), "loglaplace": (2.5,),
+    "ncx2": (3.5, 1.7), "nct": (4.5, 0.8), "ncf": (3.0, 7.0, 1.3),
+    "anglit": (), "cosine": (), "semicircular": (), "halflogistic": (),
+    "loglaplace": (2.5,),
 }  # fmt: skip
 WHOLE = {
     "poisson": (2.3,), "bernoulli": (0.3,), "binom": (5, 0.4), "geom": (0.3,), "nbinom": (3.5, 0.4),
     "betabinom": (5, 1.5, 2.0), "zipf": (2.5,), "logser": (0.6,), "dlaplace": (0.8,), "planck": (0.7,),
 }  # fmt: skip
 METHODS = ("pdf", "logpdf", "cdf", "sf", "logcdf", "logsf")
+LONG = {"ncf", "nct"}  # series, of which each term takes a quadrature
 # Whose distribution function has no formula.
 DENSITY_ONLY = ("rice", "vonmises", "norminvgauss", "betabinom", "zipf", "logser")
 
@@ -50,7 +54,7 @@ def compared(name, method, place, *parameters, **named):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in PARAMETERS])
 def test_continuous_distributions(name):
     parameters = PARAMETERS[name]
     place = getattr(scipy.stats, name).ppf([0.2, 0.63, 0.9], *parameters) * 1.3 + 0.2
@@ -76,6 +80,41 @@ def test_beyond_the_support_are_scipys_values_and_no_gradient(name):
         )
         found.sum().backward()
         np.testing.assert_array_equal(place.grad.numpy(), 0.0)
+
+
+@pytest.mark.parametrize("name", ["ncx2", "ncf", "nct"])
+@pytest.mark.parametrize("nc", [0.4, 9.0])
+@pytest.mark.parametrize("place", [-0.8, 0.0, 2.3])
+def test_noncentral_distributions(name, nc, place):
+    """Near the centre and far from it, on both sides of 0, at which the derivative is not lost."""
+    given = [2.3 if name != "nct" and place <= 0 else place, *PARAMETERS[name][:-1], nc]
+    for method in ("logpdf", "cdf"):
+        leaves = [leaf_of(each) for each in given]
+        found = getattr(getattr(stats, name), method)(*leaves)
+        right = getattr(getattr(scipy.stats, name), method)
+        assert found.detach().item() == pytest.approx(right(*given), rel=1e-8)
+        for at, slope in enumerate(grad(found, leaves)):
+            moved = [
+                right(*[each + step * (at == other) for other, each in enumerate(given)]) for step in (1e-4, -1e-4)
+            ]
+            assert slope.item() == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-4, abs=1e-8)
+    with pytest.raises(UnknownFunctionError, match="far from central"):
+        getattr(stats, name).logpdf(leaf_of(2.3), *PARAMETERS[name][:-1], 1e7)
+    with pytest.raises(UnknownFunctionError, match="cancel"):
+        stats.nct.logpdf(leaf_of(-9.0), 4.5, 9.0)
+
+
+def test_distributions_without_formulas_refuse_histories():
+    """Others are SciPy's own, and no distribution of it lacks its functions."""
+    for name in ("kappa3", "levy_stable", "hypergeom", "multivariate_t", "wishart"):
+        ours = getattr(stats, name)
+        if name == "kappa3":
+            assert ours.pdf(vg.Tensor(0.7), 1.5).item() == scipy.stats.kappa3.pdf(0.7, 1.5)
+            assert ours(1.5).cdf(0.7) == scipy.stats.kappa3.cdf(0.7, 1.5)
+            with pytest.raises(UnknownFunctionError, match=r"kappa3\.pdf"):
+                ours.pdf(leaf_of(0.7), 1.5)
+        with pytest.raises(UnknownFunctionError, match=name):
+            ours(leaf_of(0.7))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -217,9 +217,7 @@ def gaussian_laplace(input: Any, sigma: Any, mode: Any = "reflect", cval: float 
 
 
 @made
-def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any
-) -> Any:
+def gaussian_gradient_magnitude(input: Any, sigma: Any, mode: Any = "reflect", cval: float = 0.0, **kwargs: Any) -> Any:
     """The length of the gradient, by derivatives of a Gaussian."""
     return np.sqrt(_derivatives(numbers(input), sigma, 1, mode, cval, kwargs, lambda part: part * part))
 

@@ -310,4 +310,3 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     shape = [1] * x.ndim
     shape[axis] = count
     return np.fft.ifft(np.fft.fft(x, count, axis) * gains.reshape(shape), axis=axis)
-

@@ -16,13 +16,15 @@ from .discrete import DISCRETE
 from .further import EXTREMES, LIFETIMES, SYMMETRIC
 from .intervals import INTERVALS
 from .multivariate import Dirichlet, MultivariateNormal
+from .noncentral import NONCENTRAL
+from .opaque import opaque
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
 
-DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *DISCRETE)
+DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *NONCENTRAL, *DISCRETE)
 MADE: dict[str, Any] = {
     **{distribution.name: distribution for distribution in DISTRIBUTIONS},
     **samples.MADE,
@@ -31,5 +33,6 @@ MADE: dict[str, Any] = {
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),
 }
+MADE |= {name: each for name, each in opaque().items() if name not in MADE}
 __all__ = public_names(scipy.stats)
 globals().update(filled(scipy.stats, MADE, frozenset(), {}))

@@ -136,4 +136,3 @@ def _fitted(name: str, likelihood: str, transform: Callable[[Any, Any], Any]) ->
 _fitted("boxcox", "boxcox_llf", special.boxcox)
 _fitted("yeojohnson", "yeojohnson_llf", yeo_johnson)
 MADE["gaussian_kde"] = gaussian_kde
-

@@ -1,0 +1,41 @@
+"""Distributions of SciPy's that have no formulas here: of tensors without a history, and errors for the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.stats  # type: ignore[import-untyped]
+
+from ...numpy.functions import lost
+from ...numpy.namespace import public_names
+from ...numpy.values import carries_history
+from .distribution import Frozen, by_name, guarded, scipy_of
+
+__all__ = ["opaque"]
+
+
+class Opaque:
+    """A distribution whose functions are SciPy's own.
+
+    Arguments:
+        name: what SciPy calls it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.scipy = name, getattr(scipy.stats, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+        if carries_history(args) or carries_history(kwargs):
+            raise lost(f"scipy.stats.{self.name}", "it has no formula here; pass detach() of the parameters")
+        return Frozen(self, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return guarded(getattr(scipy_of(self, name), name), f"scipy.stats.{self.name}.{name}")
+
+    def __reduce__(self) -> Any:
+        return by_name, (self.name,)
+
+
+def opaque() -> dict[str, Opaque]:
+    """All distributions of SciPy, by name."""
+    return {name: Opaque(name) for name in public_names(scipy.stats) if hasattr(getattr(scipy.stats, name), "rvs")}
