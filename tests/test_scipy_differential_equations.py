@@ -193,3 +193,67 @@ def test_ode_goes_on_from_call_to_call(name):
     slope, direction = grad(found[-1][0], [k, start])
     assert slope.item() == pytest.approx(-np.sin(2 * root) * 2 / (2 * root), rel=1e-6)
     np.testing.assert_allclose(direction.numpy(), [np.cos(2 * root), np.sin(2 * root) / root], rtol=1e-6)
+
+
+# -- conditions at both ends -------------------------------------------------------------------------------------------
+
+
+def test_solutions_with_conditions_at_both_ends():
+    """Bratu's equation, of which the slope at the start depends on the strength, the conditions and the length."""
+    strength, end, width = (vg.Tensor(each, requires_grad=True) for each in (1.3, 0.2, 1.0))
+
+    def solved(module, strength, end, width, stack):
+        mesh = np.linspace(0.0, 1.0, 9) * width
+        return module.solve_bvp(
+            lambda x, y: stack([y[1], -strength * exp_of(module)(y[0])]),
+            lambda start, stop: stack([start[0], stop[0] - end]),
+            mesh, np.zeros((2, 9)), tol=1e-6,
+        )  # fmt: skip
+
+    def exp_of(module):
+        return np.exp if module is theirs else vg.exp
+
+    found = solved(ours, strength, end, width, vg.stack)
+    right = solved(theirs, 1.3, 0.2, 1.0, np.array)
+    np.testing.assert_array_equal(found.y.detach().numpy(), right.y)
+    np.testing.assert_allclose(found.sol(0.37).detach().numpy(), right.sol(0.37), rtol=1e-9)
+    assert found.success and found.x.shape == right.x.shape
+    slopes = vg.autograd.grad(found.y[1, 0] + found.sol(0.5)[0], [strength, end, width])
+    for place, slope in enumerate(slopes):
+        moved = []
+        for step in (1e-4, -1e-4):
+            given = [each + step * (at == place) for at, each in enumerate((1.3, 0.2, 1.0))]
+            again = solved(theirs, *given, np.array)
+            moved.append(again.y[1, 0] + again.sol(0.5)[0])
+        assert slope.item() == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-5)
+
+
+def test_parameters_that_conditions_at_both_ends_determine():
+    """An eigenvalue: y'' + k**2 a y = 0 with y(0) = y(1) = 0 and y'(0) = k has k = pi / sqrt(a)."""
+    a = vg.Tensor(1.7, requires_grad=True)
+    mesh = np.linspace(0, 1, 7)
+    found = ours.solve_bvp(
+        lambda x, y, p: vg.stack([y[1], -(p[0] ** 2) * a * y[0]]),
+        lambda start, stop, p: vg.stack([start[0], stop[0], start[1] - p[0]]),
+        mesh, np.stack([np.sin(np.pi * mesh), np.cos(np.pi * mesh)]), p=[2.0], tol=1e-6,
+    )  # fmt: skip
+    assert found.p[0].detach().item() == pytest.approx(np.pi / np.sqrt(1.7), rel=1e-6)
+    assert vg.autograd.grad(found.p[0], a)[0].item() == pytest.approx(-np.pi / 2 / 1.7**1.5, rel=1e-5)
+
+
+def test_integrals_of_functions_whose_values_are_arrays():
+    k, end = vg.Tensor([0.5, 1.3], requires_grad=True), vg.Tensor(2.0, requires_grad=True)
+    found, error = ours.quad_vec(lambda x: vg.exp(-k * x) * x, 0.0, end)
+    right = theirs.quad_vec(lambda x: np.exp(-np.array([0.5, 1.3]) * x) * x, 0.0, 2.0)
+    np.testing.assert_array_equal(found.detach().numpy(), right[0])
+    assert error == right[1]
+    of_k, of_end = vg.autograd.grad(found.sum(), [k, end])
+    exact = [theirs.quad(lambda x, c=c: -np.exp(-c * x) * x * x, 0.0, 2.0)[0] for c in (0.5, 1.3)]
+    np.testing.assert_allclose(of_k.numpy(), exact, rtol=1e-9)
+    assert of_end.item() == pytest.approx(2 * (np.exp(-1.0) + np.exp(-2.6)), rel=1e-9)
+    rate = vg.Tensor(1.3, requires_grad=True)
+    whole = -0.5 * np.sqrt(np.pi) / 1.3**1.5
+    for low, high, exact in ((-np.inf, np.inf, whole), (0.0, np.inf, whole / 2), (-np.inf, 0.0, whole / 2)):
+        (slope,) = vg.autograd.grad(ours.quad_vec(lambda x: vg.exp(-rate * x * x), low, high)[0], rate)
+        assert slope.item() == pytest.approx(exact, rel=1e-7)
+    assert ours.quad_vec(lambda x: np.array([x, 1.0]), 0, 1)[0].tolist() == pytest.approx([0.5, 1.0])

@@ -19,7 +19,7 @@ from ..func import grad, jacrev
 from ..numpy.values import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
 
-__all__ = ["STEPS", "least_place", "root_by_elements", "root_place"]
+__all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place"]
 
 STEPS: Final = 3
 Function = Callable[[Any], Any]
@@ -61,6 +61,16 @@ def root_place(function: Function, place: Any) -> Any:
             ) from error
 
     return _at(place, step)
+
+
+def root_of_many(function: Function, place: Any) -> Any:
+    """The place where a function of many unknowns vanishes, with the slopes at that place for all steps.
+
+    That is cheaper than Newton's method; each step makes derivatives right up to one order more: up to the third.
+    """
+    start = np.array(plain_values(place), float)
+    slopes = plain_values(jacrev(function)(as_tensors(start.copy())).detach())
+    return _at(start, lambda x: np.linalg.solve(slopes, function(x)))
 
 
 def root_by_elements(function: Function, place: Any) -> Any:

@@ -1,0 +1,101 @@
+"""Boundary value problems of `scipy.integrate`, for tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.integrate  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.creation import as_operand
+from ..tensor.modes import no_grad
+from .implicit import root_of_many
+from .pieces import CubicHermiteSpline
+
+__all__ = ["solve_bvp"]
+
+
+def _samples(value: Any) -> Any:
+    return as_operand(as_argument(value)) * 1.0
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays, without recording, from one of tensors."""
+
+    def call(*given: Any) -> Any:
+        with no_grad():
+            return np.array(plain_values(_samples(function(*map(as_tensors, given)))))
+
+    return call
+
+
+def solve_bvp(
+    fun: Callable[..., Any], bc: Callable[..., Any], x: Any, y: Any, p: Any = None, S: Any = None,
+    fun_jac: Any = None, bc_jac: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """The solution of a differential equation with conditions at both ends, as `scipy.integrate.solve_bvp`.
+
+    SciPy finds the mesh, and the solution of the equations of collocation on it. By these equations, gradients flow
+    to what the right-hand side and the conditions refer to, and to the ends of the mesh. None flow to the guess.
+
+    Raises:
+        UnknownFunctionError: for a singular term, where something has a history.
+    """
+    mesh = _samples(x)
+    found = scipy.integrate.solve_bvp(
+        _plain(fun), _plain(bc), *(np.array(plain_values(_samples(each).detach())) for each in (x, y)),
+        None if p is None else np.array(plain_values(_samples(p).detach())), S, **options,
+    )  # fmt: skip
+    y, parameters = (as_tensors(np.array(each)) for each in (found.y, () if p is None else found.p))
+
+    def given(parameters: Any) -> tuple[Any, ...]:
+        return () if p is None else (parameters,)
+
+    ends = (as_tensors(np.array(found.y[:, 0])), as_tensors(np.array(found.y[:, -1])), *given(parameters))
+    probes = fun(as_tensors(np.array(found.x)), y, *given(parameters)), bc(*ends)
+    if carries_history((mesh, *map(as_argument, probes))):
+        if S is not None:
+            raise lost(
+                "scipy.integrate.solve_bvp", "a singular term has no gradient here; solve away from the singularity"
+            )
+        low, high = found.x[0], found.x[-1]
+        nodes = mesh[0] + (mesh[-1] - mesh[0]) * ((found.x - low) / (high - low))
+        y, parameters, slopes = _with_history(fun, bc, nodes, found.y, parameters, given)
+        found["sol"] = CubicHermiteSpline(nodes, y, slopes, axis=1)
+        found["x"], found["yp"] = nodes, slopes
+    found["y"] = y
+    if p is not None:
+        found["p"] = parameters
+    for key in ("x", "yp", "rms_residuals"):
+        found[key] = as_tensors(found[key])
+    return found
+
+
+def _with_history(
+    fun: Callable[..., Any], bc: Callable[..., Any], nodes: Any, y: Any, parameters: Any, given: Callable[..., Any]
+) -> tuple[Any, Any, Any]:
+    """The values on the mesh, the parameters, and the slopes, as what solves the equations of collocation.
+
+    Source: J. Kierzenka, L. F. Shampine, "A BVP solver based on residual control and the MATLAB PSE" (2001).
+    """
+    widths = np.diff(nodes)
+    middles = nodes[:-1] + widths / 2
+
+    def slope(x: Any, y: Any, parameters: Any) -> Any:
+        return _samples(fun(x, y, *given(parameters)))
+
+    def residual(unknown: Any) -> Any:
+        values, parameters = unknown[: y.size].reshape(y.shape), unknown[y.size :]
+        slopes = slope(nodes, values, parameters)
+        halfway = (values[:, 1:] + values[:, :-1]) / 2 - widths / 8 * (slopes[:, 1:] - slopes[:, :-1])
+        between = slope(middles, halfway, parameters)
+        moves = widths / 6 * (slopes[:, :-1] + slopes[:, 1:] + 4 * between)
+        conditions = _samples(bc(values[:, 0], values[:, -1], *given(parameters)))
+        return np.concatenate([(values[:, 1:] - values[:, :-1] - moves).reshape(-1), conditions.reshape(-1)])
+
+    unknown = root_of_many(residual, np.concatenate([y.reshape(-1), plain_values(parameters)]))
+    values, parameters = unknown[: y.size].reshape(y.shape), unknown[y.size :]
+    return values, parameters, slope(nodes, values, parameters)
