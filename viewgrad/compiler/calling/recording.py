@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 
-from ...errors import TraceError
+from ...errors import TraceError, ViewInPlaceError
 from ...func.tree import Structure, unflatten
 from ...symbolic.graph import Graph, Node, Value
 from ...symbolic.trace import Binder, argument_names, observing
@@ -66,6 +66,8 @@ def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], lim
                 tracer.graph.signature = binder.signature(structure, leaves, result)
             except TraceError as error:
                 tracer.refusal = error
+            except ViewInPlaceError as error:  # a result whose history can't be told, as whoever looks at it finds out
+                tracer.refusal = TraceError(error.message)
     if tracer.refusal is not None:
         return Recording(result, None, [], tracer.refusal)
     return Recording(result, tracer.graph, [tensor for tensor, _ in tracer.closures], None)
