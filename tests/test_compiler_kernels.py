@@ -175,3 +175,28 @@ def test_an_error_in_a_call_from_a_kernel_is_raised():
         compiled(vg.eye(2))
     with pytest.raises(np.linalg.LinAlgError):
         compiled(vg.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("few", [0, 4096])
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few, monkeypatch):
+    def f(x, w):
+        total = 0.0
+        for i in range(4):
+            y = x * w[i]
+            for axis in (None, (0, 2)):
+                total = total + (y.max(axis=axis) * w[i]).sum() + (y[:, ::-1].min(axis=axis, keepdims=True)).sum()
+        return total
+
+    monkeypatch.setattr("viewgrad.compiler.composites.FEW", few)
+    compiled = vg.compile(f, executor=executor)
+    rng = np.random.default_rng(0)
+    for special in (1.0, 2.0, np.inf, np.nan, 1.0):
+        array = rng.integers(0, 3, (2, 3, 4)) + 0.0
+        array[0, 1, 2] = special
+        tensors = [vg.Tensor(array, requires_grad=True), vg.Tensor([1.0, 2.0, -1.0, 0.5], requires_grad=True)]
+        value, expected = compiled(*tensors), f(*tensors)
+        np.testing.assert_allclose(value.detach().numpy(), expected.detach().numpy())
+        for found, wanted in zip(vg.autograd.grad(value, tensors), vg.autograd.grad(expected, tensors)):
+            np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-10, atol=1e-10)
+    assert compiled.entries[0].program is not None, compiled.explain()

@@ -22,6 +22,7 @@ __all__ = ["COMPOSITES", "broadcast_labels", "options_of"]
 Shape = tuple[int, ...]
 FLOAT: Final = np.dtype(float)
 LONGEST: Final = 5000  # a running sum or product of so many is written down as a loop
+FEW: Final = 4096  # elements of which it is kept which ones are an extremum
 
 
 def _sum(of: Lowering, node: Node) -> bool:
@@ -101,7 +102,12 @@ def _extremum(of: Lowering, node: Node) -> bool:
     hits = of.emit("tie_hit", [(operand, labels), (found, spread)], shape, labels)
     count = _reduced(of, "sum", hits, axis, True)
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
-    of.values[node.output] = of.emit("tied", [(operand, labels), (found, spread), (count, spread)], shape, out)
+    taken = [(operand, labels), (found, spread), (count, spread)]
+    kind = "tied"
+    if math.prod(shape) <= FEW:
+        share = of.emit("share", [(hits, labels), (count, spread)], shape, labels)
+        taken[2], kind = (share, labels), "tied_by_share"
+    of.values[node.output] = of.emit(kind, taken, shape, out)
     return True
 
 

@@ -64,16 +64,17 @@ STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "rint", "sign", "floor_di
 MORE: Final[dict[str, str]] = {
     "sum": "{0}", "greatest": "{0}", "least": "{0}", "finite_or_zero": "finite_or_zero({0})", "detach": "{0}",
     "spread": "{0}", "as_float": "as_float({0})", "root": "sqrt({0})",
-    "tie_hit": "1.0 if {0} == {1} or {0} != {0} else 0.0", "tied": "{1}",
+    "tie_hit": "tie_hit({0}, {1})", "share": "{0} / {1}", "tied": "{1}", "tied_by_share": "{1}",
     "clip_low_high": "minimum(maximum({0}, {1}), {2})", "clip_low": "maximum({0}, {1})",
     "clip_high": "minimum({0}, {1})",
 }
 # The derivatives of these, for one element, with respect to each operand; {} where all are 0.
 OTHERS: Final[dict[str, dict[int, str]]] = {
     "sum": {0: "{grad}"}, "greatest": {}, "least": {}, "finite_or_zero": {}, "detach": {}, "spread": {0: "{grad}"},
-    "as_float": {}, "": {}, "tie_hit": {},
+    "as_float": {}, "": {}, "tie_hit": {}, "share": {},
     "root": {0: "0.0 if {result} == 0.0 else {grad} * 0.5 / nonzero_or_one({result})"},
-    "tied": {0: "{grad} * (1.0 / {2}) if {0} == {1} or {0} != {0} else 0.0"},
+    "tied": {0: "{grad} * (1.0 / {2}) if tie_hit({0}, {1}) else 0.0"},
+    "tied_by_share": {0: "{grad} * {2} if {2} else 0.0"},
     "clip_low_high": {
         0: "0.0 if {0} < {1} or {0} > {2} else {grad}", 1: "0.0 if {0} >= {1} or {1} >= {2} else {grad}",
         2: "0.0 if {0} <= {2} and {1} <= {2} else {grad}",

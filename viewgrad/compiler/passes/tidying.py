@@ -30,7 +30,7 @@ def tidied(program: Program) -> None:
     """Leave out of a program what its gradient alone would have needed, and what nobody uses."""
     steps = [step for _, step in steps_of(program.block)]
     for step in steps:
-        if type(step) is Compute and step.operator == "tied":
+        if type(step) is Compute and step.operator in ("tied", "tied_by_share"):
             _settle(step)
     users: dict[Step, int] = {}
     for step in steps:

@@ -56,6 +56,7 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     for name in OF_FORMULAS:
         found[name] = functools.partial(_called_with_arrays, ALIASES.get(name, name))
     found["finite_or_zero"] = lambda a: np.where(np.isfinite(a), a, 0.0)
+    found["tie_hit"] = lambda a, extremum: np.add(a == extremum, a != a, dtype=float)
     found["negative"] = np.negative
     found["bool"] = lambda a: np.asarray(a, bool)
     for name in ("add", "multiply", "subtract", "divide"):

@@ -131,6 +131,10 @@ def finite_or_zero(a: float) -> float:
     return a if a - a == 0.0 else 0.0
 
 
+def tie_hit(a: float, extremum: float) -> float:
+    return 1.0 if a == extremum or a != a else 0.0
+
+
 def over_square(a: float, b: float) -> float:
     length = nonzero_or_one(math.hypot(a, b))
     return a / length / length
@@ -202,5 +206,5 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, square, sign, maximum, minimum, fmax, fmin, power, exp2,
     logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
-    nonzero_or_one, finite_or_zero, flowing, over_square, power_slope, power_log, block_sum, pairwise_sum,
+    nonzero_or_one, finite_or_zero, flowing, tie_hit, over_square, power_slope, power_log, block_sum, pairwise_sum,
 )

@@ -45,7 +45,10 @@ from ..program import (
 )
 from ..rooms import Room
 
-__all__ = ["EXTREMA", "RAISED", "Kernel", "Writer", "flat", "parenthesised", "plus", "write_kernel"]
+__all__ = [
+    "EXTREMA", "RAISED", "Kernel", "Writer", "flat", "is_one_row", "parenthesised", "plus", "product_of",
+    "write_kernel",
+]  # fmt: skip
 
 SUM_IN_PAIRS: Final = "pairwise_sum"
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}

@@ -17,7 +17,7 @@ from ..integers import ONE, Integer
 from ..program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
 from ..rooms import Room
 from .array_functions import PREFIX
-from .kernels import EXTREMA, Kernel, Writer, flat, parenthesised, plus
+from .kernels import EXTREMA, Kernel, Writer, flat, is_one_row, parenthesised, plus, product_of
 
 __all__ = ["write_vectors"]
 
@@ -94,6 +94,12 @@ class VectorWriter(Writer):
                 self._over_an_operand(block, step) or self._into_a_buffer(step)
                 or [f"{step.name} = {self._computed(step)}"]
             )
+        if isinstance(step, (Push, Pop)) and product_of(step.sizes).value:
+            if step.tape not in self.tapes:
+                self.tapes.append(step.tape)
+            shape = ", ".join(map(str, step.sizes))
+            entry = f"{self.fixed.setdefault(f'{step.tape}.reshape(-1, {shape})', f'f{step.tape}')}[{block.name}]"
+            return [f"{entry} = {self._whole(step.value.step)}" if isinstance(step, Push) else f"{step.name} = {entry}"]
         if isinstance(step, Push):
             start, stop = self._entry(block, step)
             flat = "" if len(step.sizes) == 1 else ".reshape(-1)"
@@ -148,7 +154,7 @@ class VectorWriter(Writer):
         """Where on its tape the value of this execution is."""
         if step.tape not in self.tapes:
             self.tapes.append(step.tape)
-        size = _product(step.sizes)
+        size = product_of(step.sizes)
         if size.value is None:
             return f"o{step.tape}", f"o{step.tape} + {parenthesised(size)}"
         return f"{block.name} * {size}", f"({block.name} + 1) * {size}"
@@ -168,12 +174,16 @@ class VectorWriter(Writer):
         if step.places is not None:
             self.tables[step.places.name] = step.places.array
             return f"{name}[{plus(step.offset)}{step.places.name}].reshape({_tuple(step.sizes)})"
-        if len(step.sizes) == 1 and (step.strides[0].value or 0) > 0:
-            size, stride = step.sizes[0], step.strides[0]
-            if stride == ONE:
-                return f"{name}[{step.offset}:{step.offset + size}]"
-            return f"{name}[{step.offset}:{step.offset + size * stride}:{stride}]"
-        return f"window({name}, {step.offset}, {_tuple(step.sizes)}, {_tuple(step.strides)})"
+        sizes = _tuple(step.sizes)
+        shaped = "" if len(step.sizes) == 1 else f".reshape({sizes})"
+        if step.strides[-1] == ONE and is_one_row(step.sizes, step.strides):
+            return f"{name}[{step.offset}:{step.offset + product_of(step.sizes)}]{shaped}"
+        dims = [(n, stride) for n, stride in zip(step.sizes, step.strides) if n.value != 1]
+        if len(dims) == 1 and (dims[0][1].value or 0) > 0:
+            size, stride = dims[0]
+            by = "" if stride == ONE else f":{stride}"
+            return f"{name}[{step.offset}:{step.offset + size * stride}{by}]{shaped}"
+        return f"window({name}, {step.offset}, {sizes}, {_tuple(step.strides)})"
 
     def _written_window(self, step: Write) -> list[str]:
         value = self._aligned(step.value, len(step.sizes))
@@ -218,6 +228,8 @@ class VectorWriter(Writer):
         if not dims or value.labels == tuple(range(count)):
             return step.name
         text = step.name
+        if dims == count and all(label in (-1, place) for place, label in enumerate(value.labels)):
+            return text  # lengths of 1 are spread
         if -1 in value.labels:
             text += "[" + ", ".join("0" if label < 0 else ":" for label in value.labels) + "]"
         labels = [label for label in value.labels if label >= 0]
@@ -250,6 +262,8 @@ class VectorWriter(Writer):
         if step.summed:
             function = step.operator if step.operator in EXTREMA else "add_reduce"
             axes = f"({', '.join(map(str, step.summed))},)"
+            if len(step.out) == count and all(label in (-1, place) for place, label in enumerate(step.out)):
+                return f"{function}({expression}, {axes}, None, None, True)"
             expression = f"{function}({expression}, {axes})"
             if not step.out:
                 return f"float({expression})"
@@ -361,13 +375,6 @@ def _call(name: str, arguments: list[Any]) -> ast.Call:
 
 def _tuple(integers: Sequence[Integer]) -> str:
     return f"({', '.join(map(str, integers))}{',' * (len(integers) == 1)})"
-
-
-def _product(integers: Sequence[Integer]) -> Integer:
-    size = ONE
-    for n in integers:
-        size = size * n
-    return size
 
 
 def _is_one_to_one(step: Write) -> bool:
