@@ -10,6 +10,7 @@ from leaves import leaf
 
 import viewgrad as vg
 from viewgrad.errors import NotCompiledWarning
+from viewgrad.symbolic import function_of
 
 
 def grown(x, n=None):
@@ -442,3 +443,23 @@ def test_what_an_array_was_before_a_write_is_used_again(executor):
         for found, wanted in zip(*results, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-10)
     assert compiled(x, np.array([False])).grad_fn.name() == "CompiledBackward", compiled.explain()
+
+
+def test_results_that_hold_the_same_in_memory_of_their_own_stay_apart(monkeypatch):
+    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", float("inf"))
+
+    def f(x):
+        first, second = x.clone(), x.clone()
+        first[...] = x * 3.0
+        second[...] = first
+        return x.sum(), first, second, second[...]
+
+    compiled = vg.compile(f, executor="python")
+    for run in [compiled] * 4 + [function_of(f, vg.ones(2, requires_grad=True))]:
+        _, first, second, view = run(vg.ones(2, requires_grad=True))
+        with vg.no_grad():
+            first.mul_(2.0)
+            view += 1.0
+        assert first.detach().numpy().tolist() == [6.0, 6.0]
+        assert second.detach().numpy().tolist() == view.detach().numpy().tolist() == [4.0, 4.0]
+    assert compiled.entries[0].program is not None, compiled.explain()

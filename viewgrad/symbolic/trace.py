@@ -169,6 +169,7 @@ class Binder:
         self.histories: dict[int, int] = {}
         self.memories: dict[int, int] = {}
         self.outputs: dict[int, int] = {}
+        self.owners: dict[int, Any] = {}  # of each output: what holds the memory of the tensor that it is the value of
         self.layouts: dict[int, tuple[int, ...]] = {}
         for number, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
@@ -248,7 +249,7 @@ class Binder:
         block = self.tracer.block
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         for number, tensor in enumerate(tensors):
-            block.add_output(self.tracer.value_of(tensor))
+            self.owners[block.add_output(self.tracer.value_of(tensor))] = owner_of(tensor._array)
             self._lay_out(number, tensor)
         owners = [id(owner_of(tensor._array)) for tensor in tensors]
         numbers = iter(range(len(tensors)))
@@ -293,9 +294,12 @@ class Binder:
         """The number of the output that is the value of a tensor; there is one, though a value may be read twice."""
         number = self.outputs.get(id(tensor))
         if number is None:
-            value = self.tracer.value_of(tensor)
-            outputs = self.tracer.graph.outputs
-            number = outputs.index(value) if value in outputs else self.tracer.block.add_output(value)
+            value, owner = self.tracer.value_of(tensor), owner_of(tensor._array)
+            same = [n for n, other in enumerate(self.tracer.graph.outputs) if other is value]
+            number = next((n for n in same if self.owners.get(n) is owner), None)  # other memory may hold the same
+            if number is None:
+                number = self.tracer.block.add_output(value)
+                self.owners[number] = owner
             self.outputs[id(tensor)] = number
             self._lay_out(number, tensor)
         return number
