@@ -14,7 +14,7 @@ from ..numpy.values import as_argument, as_tensors, carries_history, plain_value
 from ..tensor.creation import as_operand
 from ..tensor.observers import composed
 
-__all__ = ["floating", "maker", "make_constant", "numbers", "of_plain", "registrar"]
+__all__ = ["floating", "maker", "make_constant", "numbers", "of_plain", "registrar", "vector"]
 
 # What changes nothing but how fast SciPy is, and what it writes over.
 IDLE: Final = frozenset({"check_finite", "overwrite_a", "overwrite_b", "overwrite_ab", "overwrite_ab_b"})
@@ -29,6 +29,14 @@ def floating(value: Any) -> Any:
     """An argument as a tensor of floating-point or complex numbers."""
     tensor = numbers(value)
     return tensor if tensor.dtype.kind in "fc" else tensor.astype(float)
+
+
+def vector(value: Any, function: str) -> Any:
+    """An argument that has one dimension; SciPy's versions differ in what more of them mean."""
+    tensor = numbers(value)
+    if tensor.ndim > 1:
+        raise lost(f"scipy.{function}", f"of tensors with a history it takes vectors, not {tensor.ndim} dimensions")
+    return tensor
 
 
 def of_plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

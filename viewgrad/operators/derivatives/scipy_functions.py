@@ -87,6 +87,8 @@ _unary("k0", "-grad * k1(self)", "The modified Bessel function of the second kin
 _unary("k1", "-grad * (k0(self) + k1(self) / self)", "The modified Bessel function of the second kind of order 1.")
 _unary("ellipk", "grad * ellipk_slope(self)", "The complete elliptic integral of the first kind.")
 _unary("ellipe", "grad * ellipe_slope(self)", "The complete elliptic integral of the second kind.")
+
+
 @formula_function
 def unless_zero(factor: Any, value: Any) -> Any:
     """The product; 0 where the factor is 0, whatever the value is."""
@@ -100,8 +102,10 @@ row(
     forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "hyp2f1")],
     doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
 )  # fmt: skip
-_of_order("yn", "grad * (yn(v - 1, self) - yn(v + 1, self)) / 2", "The Bessel function of the second kind.")
-_of_order("kn", "grad * (kn(v - 1, self) + kn(v + 1, self)) / -2", "The modified Bessel function, second kind.")
+_of_order("yn", "grad * (yn(trunc(v) - 1, self) - yn(trunc(v) + 1, self)) / 2",
+          "The Bessel function of the second kind.")  # fmt: skip
+_of_order("kn", "grad * (kn(trunc(v) - 1, self) + kn(trunc(v) + 1, self)) / -2",
+          "The modified Bessel function, second kind.")  # fmt: skip
 row(
     "beta(self, other)", lambda a, b: in_precision_of(special.beta(a, b), a * b),
     {

@@ -15,7 +15,7 @@ from ...operators.define import OPERATORS
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
 from ..implicit import STEPS
-from ..making import maker, numbers
+from ..making import maker, numbers, vector
 
 __all__ = ["MADE", "signs_between", "without_pivots"]
 
@@ -185,7 +185,7 @@ def solveh_banded(ab: Any, b: Any, lower: bool = False) -> Any:
 @made
 def solve_circulant(c: Any, b: Any, **options: Any) -> Any:
     """The solution of a system with a circulant matrix."""
-    return np.linalg.solve(MADE["circulant"](c), numbers(b))
+    return np.linalg.solve(MADE["circulant"](vector(c, "linalg.solve_circulant")), numbers(b))
 
 
 @made
@@ -397,8 +397,8 @@ def block_diag(*arrs: Any) -> Any:
 @made
 def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with constant diagonals, of a given first column and first row."""
-    c = numbers(c).reshape(-1)
-    r = c.conj() if r is None else numbers(r).reshape(-1)
+    c = vector(c, "linalg.toeplitz").reshape(-1)
+    r = c.conj() if r is None else vector(r, "linalg.toeplitz").reshape(-1)
     values = np.concatenate([r[1:][::-1], c])
     places = np.arange(c.size)[:, None] - np.arange(r.size)[None, :] + r.size - 1
     return values[places]
@@ -415,8 +415,8 @@ def circulant(c: Any) -> Any:
 @made
 def hankel(c: Any, r: Any = None) -> Any:
     """The matrix with constant anti-diagonals."""
-    c = numbers(c).reshape(-1)
-    last = c * 0 if r is None else numbers(r).reshape(-1)
+    c = vector(c, "linalg.hankel").reshape(-1)
+    last = c * 0 if r is None else vector(r, "linalg.hankel").reshape(-1)
     values = np.concatenate([c, last[1:]])
     return values[np.arange(c.size)[:, None] + np.arange(last.size)[None, :]]
 
@@ -424,7 +424,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 @made
 def companion(a: Any) -> Any:
     """The companion matrix of a polynomial."""
-    a = numbers(a)
+    a = vector(a, "linalg.companion")
     below = np.eye(a.size - 2, a.size - 1, dtype=a.dtype)
     return np.concatenate([(-a[1:] / (1.0 * a[0]))[None, :], below])
 

@@ -11,7 +11,7 @@ import scipy.linalg  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
 from ..implicit import STEPS
-from ..making import floating, maker
+from ..making import floating, maker, vector
 from .base import MADE as BASE
 from .base import signs_between, without_pivots
 
@@ -292,7 +292,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, workers: Any = None) -> Any:
 @made
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """The matrix whose product with a vector is its convolution with another."""
-    a = floating(a)
+    a = vector(a, "linalg.convolution_matrix") * 1.0
     size = a.shape[0]
     places = np.arange(size + n - 1)[:, None] - np.arange(n)[None, :]
     inside = (places >= 0) & (places < size)
@@ -314,7 +314,7 @@ def leslie(f: Any, s: Any) -> Any:
 @made
 def fiedler(a: Any) -> Any:
     """The matrix of the distances between numbers."""
-    a = floating(a)
+    a = vector(a, "linalg.fiedler") * 1.0
     return np.abs(a[:, None] - a[None, :])
 
 

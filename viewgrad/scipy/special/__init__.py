@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
+from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names
+from ...numpy.values import plain_values
 from ...operators.define import OPERATORS
 from ...tensor.tensor import LATE
 from ..making import maker, numbers
@@ -81,25 +83,39 @@ def multigammaln(a: Any, d: Any) -> Any:
 def factorial(n: Any, exact: bool = False, **options: Any) -> Any:
     """The factorial, as gamma(n + 1), for tensors with its derivative."""
     n = numbers(n)
-    return scipy.special.gamma(n + 1.0) if n.dtype.kind == "f" else numbers(scipy.special.factorial(n._array))
+    if n.dtype.kind != "f":
+        return numbers(scipy.special.factorial(n._array))
+    below = plain_values(n.detach()) < 0
+    return np.where(below, 0.0, scipy.special.gamma(np.where(below, 0.0, n) + 1.0))
 
 
 @made
 def binom(n: Any, k: Any) -> Any:
     """The binomial coefficient, also of numbers that are not whole."""
     n, k = numbers(n) * 1.0, numbers(k) * 1.0
-    return np.exp(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))
+    rest = n - k + 1
+    # Where the gamma function below has a pole, the coefficient is 0, but its slope is not.
+    pole = (plain_values(rest) <= 0) & (plain_values(rest) == np.floor(plain_values(rest)))
+    beside = np.where(pole, 1.0, rest)
+    whole = scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1)
+    signs = scipy.special.gammasgn(plain_values(n + 1)) * scipy.special.gammasgn(plain_values(k + 1))
+    below = np.exp(whole - scipy.special.gammaln(beside)) * scipy.special.gammasgn(plain_values(beside))
+    return signs * np.where(pole, np.exp(whole) * scipy.special.rgamma(np.where(pole, rest, 1.0)), below)
 
 
 @made
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
     """The number of ways to choose `k` of `N` things."""
-    return binom(numbers(N) + numbers(k) - 1 if repetition else N, k)
+    N = numbers(N) + numbers(k) - 1 if repetition else numbers(N)
+    none = (plain_values(numbers(k)) > plain_values(N)) | (plain_values(N) < 0) | (plain_values(numbers(k)) < 0)
+    return np.where(none, 0.0, binom(np.where(none, 1.0, N), np.where(none, 1.0, k)))
 
 
 @made
 def polygamma(n: Any, x: Any) -> Any:
     """The `n`-th derivative of the digamma function."""
+    if int(n) != n:
+        raise lost("scipy.special.polygamma", "of tensors with a history its order is a whole number")
     return OPERATORS["polygamma"].function(int(n), numbers(x))
 
 

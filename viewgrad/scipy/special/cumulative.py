@@ -36,13 +36,25 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "chdtrc": lambda v, x: upper(v / 2.0, x / 2.0),
     "fdtr": lambda dfn, dfd, x: beta(dfn / 2.0, dfd / 2.0, dfn * x / (dfd + dfn * x)),
     "fdtrc": lambda dfn, dfd, x: beta(dfd / 2.0, dfn / 2.0, dfd / (dfd + dfn * x)),
-    "pdtr": lambda k, m: upper(_whole(k) + 1.0, m),
-    "pdtrc": lambda k, m: lower(_whole(k) + 1.0, m),
+    "pdtr": lambda k, m: upper(_count(k) + 1.0, m),
+    "pdtrc": lambda k, m: lower(_count(k) + 1.0, m),
     "bdtr": lambda k, n, p: beta(n - _whole(k), _whole(k) + 1.0, 1.0 - p),
     "bdtrc": lambda k, n, p: beta(_whole(k) + 1.0, n - _whole(k), p),
-    "nbdtr": lambda k, n, p: beta(n, _whole(k) + 1.0, p),
-    "nbdtrc": lambda k, n, p: beta(_whole(k) + 1.0, n, 1.0 - p),
+    "nbdtr": lambda k, n, p: beta(_some(n), _whole(k) + 1.0, p),
+    "nbdtrc": lambda k, n, p: beta(_whole(k) + 1.0, _some(n), 1.0 - p),
 }
+
+
+def _count(k: Any) -> Any:
+    """A count as `_whole` has it; no number where it is negative."""
+    whole = _whole(k)
+    return np.where(plain_values(numbers(k)) < 0, np.nan, whole)
+
+
+def _some(k: Any) -> Any:
+    """A count as `_whole` has it; no number where it is less than 1."""
+    whole = _whole(k)
+    return np.where(whole < 1, np.nan, whole)
 
 
 def _whole(k: Any) -> Any:
@@ -73,7 +85,7 @@ INVERSES: Final[dict[str, tuple[Callable[..., Any], int]]] = {
     "fdtri": (FUNCTIONS["fdtr"], 2),
     "pdtri": (FUNCTIONS["pdtr"], 1),
     "bdtri": (FUNCTIONS["bdtr"], 2),
-    "nbdtri": (FUNCTIONS["nbdtr"], 2),
+    "nbdtri": (lambda k, n, p: beta(n, _whole(k) + 1.0, p), 2),
     "gdtrix": (FUNCTIONS["gdtr"], 2),
     "gdtria": (FUNCTIONS["gdtr"], 0),
     "gdtrib": (FUNCTIONS["gdtr"], 1),

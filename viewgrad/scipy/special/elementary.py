@@ -114,7 +114,8 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
     delta, r = numbers(delta) * 1.0, numbers(r) * 1.0
     share = r / delta
     # The root less 1, without cancellation.
-    return delta * delta * (share * share / (np.sqrt(1.0 + share * share) + 1.0))
+    found = delta * delta * (share * share / (np.sqrt(1.0 + share * share) + 1.0))
+    return np.where(plain_values(delta) < 0, np.inf, found)
 
 
 @made
@@ -140,7 +141,9 @@ def poch(z: Any, m: Any) -> Any:
 @made
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
     """The number of ordered choices of `k` of `N` things."""
-    return MADE["poch"](numbers(N) - numbers(k) + 1.0, k)
+    plain = np.asarray(plain_values(numbers(N))), np.asarray(plain_values(numbers(k)))
+    none = (plain[1] > plain[0]) | (plain[0] < 0) | (plain[1] < 0)
+    return np.where(none, 0.0, MADE["poch"](np.where(none, 1.0, numbers(N) - numbers(k) + 1.0), k))
 
 
 @made

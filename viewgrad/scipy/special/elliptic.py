@@ -92,12 +92,17 @@ def _reduced(phi: Any, m: Any) -> tuple[Any, Any, Any, Any]:
     return turns, sine, np.cos(rest), np.sqrt(1.0 - m * sine * sine)
 
 
+def _beyond(m: Any) -> Any:
+    """No number where the parameter is greater than 1, as in SciPy, and 0 elsewhere."""
+    return np.where(plain_values(m) > 1, np.nan, 0.0)
+
+
 @made
 def ellipkinc(phi: Any, m: Any) -> Any:
     """The incomplete elliptic integral of the first kind."""
     phi, m = numbers(phi) * 1.0, numbers(m) * 1.0
     turns, sine, cosine, root = _reduced(phi, m)
-    found = sine * _first(cosine, root, np.ones(()))
+    found = sine * _first(cosine, root, np.ones(())) + _beyond(m)
     return found + 2.0 * turns * scipy.special.ellipk(np.where(turns == 0, 0.0, m)) if turns.any() else found
 
 
@@ -107,6 +112,7 @@ def ellipeinc(phi: Any, m: Any) -> Any:
     phi, m = numbers(phi) * 1.0, numbers(m) * 1.0
     turns, sine, cosine, root = _reduced(phi, m)
     found = sine * _first(cosine, root, np.ones(())) - m * sine**3 / 3.0 * _second(cosine, root, np.ones(()))
+    found = found + _beyond(m)
     return found + 2.0 * turns * scipy.special.ellipe(np.where(turns == 0, 0.0, m)) if turns.any() else found
 
 

@@ -146,7 +146,10 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
 @made
 def expn(n: Any, x: Any) -> Any:
     """The generalized exponential integral; gradients flow to `x`."""
-    return family("expn", x, n) if np.all(np.asarray(plain_values(numbers(n))) >= 1) else np.exp(-x) / x
+    order = np.asarray(plain_values(numbers(n)))
+    if order.ndim or order != np.floor(order):
+        raise lost("scipy.special.expn", "of tensors with a history its order is a whole number")
+    return family("expn", x, n) if order >= 1 else np.exp(-x) / x
 
 
 @made
@@ -228,6 +231,8 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
     def alone(n: int, x: Any) -> Any:
         factor = math.pi / 2
         if not regular:
+            if np.any(plain_values(x).real < 0):
+                raise lost(f"scipy.special.{name}", "of tensors with a history it takes numbers greater than 0")
             return np.sqrt(factor / x) * _bessel(plain, n + 0.5, x)
         near = np.abs(plain_values(x)) < 1.0
         far = np.where(near, 1.0, x)
@@ -245,9 +250,11 @@ def _spherical(name: str, plain: str, sign: float, regular: bool) -> None:
             wanted = np.broadcast_to(orders, shape)
             total: Any = 0.0
             for order in np.unique(orders):
-                total = np.where(wanted == order, spherical(int(order), places, derivative), total)
+                total = np.where(wanted == order, spherical(order, places, derivative), total)
             return total
         order = int(orders)
+        if order != orders:
+            raise lost(f"scipy.special.{name}", "of tensors with a history its order is a whole number")
         if not derivative:
             return alone(order, z)
         if order == 0:

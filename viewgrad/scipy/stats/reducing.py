@@ -82,6 +82,8 @@ def statistic(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             policy = given.pop("nan_policy", "propagate")
             samples = given.pop(next(iter(given))) if not count else [given.pop(each) for each in list(given)[:count]]
             samples = [_last(each, axis) for each in samples]
+            if len({each.ndim for each in samples}) > 1:
+                raise lost(f"scipy.stats.{name}", "samples of tensors must have the same number of dimensions")
             if policy != "propagate" and any(np.isnan(plain_values(each)).any() for each in samples):
                 raise lost(f"scipy.stats.{name}", "samples of tensors must have no NaN for that nan_policy")
             for option in [option for option in given if option not in known]:

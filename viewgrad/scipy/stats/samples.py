@@ -87,7 +87,7 @@ def _mean(name: str, there: Callable[..., Any], back: Callable[..., Any]) -> Non
 
 
 _mean("gmean", np.log, np.exp)
-_mean("hmean", lambda x: 1.0 / x, lambda x: 1.0 / x)
+_mean("hmean", lambda x: np.where(plain_values(x) < 0, np.nan, 1.0 / x), lambda x: 1.0 / x)
 _mean("pmean", lambda x, p: x**p if p else np.log(x), lambda x, p: x ** (1.0 / p) if p else np.exp(x))
 
 
@@ -282,6 +282,8 @@ def tmax(a: Any, upperlimit: Any = None, inclusive: bool = True) -> Any:
 
 
 def _direction(samples: Any, high: Any, low: Any) -> tuple[Any, Any, float]:
+    if np.ndim(high) or np.ndim(low):
+        raise lost("scipy.stats.circmean", "of tensors with a history its ends are numbers")
     period = high - low
     angles = (samples - low) * (2 * math.pi / period)
     return np.sin(angles).mean(-1), np.cos(angles).mean(-1), period
@@ -330,11 +332,12 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, *, nan_pol
             keepdims: bool = False) -> Any:  # fmt: skip
     """The entropy of a distribution, or its divergence from another."""
     pk = floating(pk)
+    if qk is not None:
+        pk, qk = np.broadcast_arrays(pk, floating(qk))
     pk = pk / pk.sum(axis, keepdims=True)
     if qk is None:
         found = special.entr(pk).sum(axis, keepdims=keepdims)
     else:
-        qk = floating(qk)
         found = special.rel_entr(pk, qk / qk.sum(axis, keepdims=True)).sum(axis, keepdims=keepdims)
     return found if base is None else found / np.log(base)
 

@@ -1,0 +1,80 @@
+"""Where functions of SciPy have signs, poles, ends and shapes that formulas miss: SciPy's values, or an error."""
+
+import numpy as np
+import pytest
+
+scipy = pytest.importorskip("scipy")
+import importlib  # noqa: E402
+
+from leaves import leaf_of  # noqa: E402
+
+import viewgrad as vg  # noqa: E402
+from viewgrad.autograd import grad  # noqa: E402
+from viewgrad.errors import UnknownFunctionError  # noqa: E402
+
+SAME = {
+    "special.binom": [(n, k) for n in (0.3, 2.5, -0.7, -2.4, 5.0) for k in (0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 7.0)],
+    "special.comb": [(2.5, 4.0), (5.0, 2.0), (-1.5, 2.0)],
+    "special.perm": [(2.5, 4.0), (5.0, 2.0), (-1.5, 2.0)],
+    "special.factorial": [(-0.4,), (2.3,)],
+    "special.pseudo_huber": [(-0.4, 0.3), (0.4, 0.3)],
+    "special.pdtr": [(-1.0, 0.7), (2.0, 0.7)],
+    "special.nbdtr": [(1.5, 2.0, 0.3), (2.0, 3.0, 0.3), (2.0, 0.5, 0.3)],
+    "special.ellipkinc": [(0.3, 1.4), (0.3, 0.4)],
+    "special.ellipeinc": [(0.3, 1.4), (0.3, 0.4)],
+    "special.yn": [(0.5, 1.3), (2, 1.3)],
+    "special.kn": [(0.5, 1.3), (2, 1.3)],
+    "special.spherical_jn": [(2, -0.7), (3, -2.3)],
+    "stats.hmean": [(np.array([0.3, -0.4, 0.7]),), (np.array([0.3, 0.4]),)],
+    "stats.entropy": [(3.0 * np.ones(1), np.array([0.5, 0.2, 0.3]))],
+}
+ALL = [(name, arguments) for name, calls in SAME.items() for arguments in calls]
+
+
+def functions(name):
+    module, _, function = name.partition(".")
+    return [
+        getattr(importlib.import_module(f"{library}.{module}"), function) for library in ("viewgrad.scipy", "scipy")
+    ]
+
+
+@pytest.mark.parametrize("name, arguments", ALL)
+@pytest.mark.filterwarnings("ignore")
+def test_values_are_scipys_and_slopes_those_of_differences(name, arguments):
+    ours, theirs = functions(name)
+    last = len(arguments) - 1 if name != "special.binom" and len(arguments) > 1 else 0
+    x = leaf_of(arguments[last])
+    found = ours(*arguments[:last], x, *arguments[last + 1 :])
+    np.testing.assert_allclose(found.detach().numpy(), theirs(*arguments), rtol=1e-10)
+    moved = [theirs(*arguments[:last], arguments[last] + step, *arguments[last + 1 :]) for step in (1e-6, -1e-6)]
+    slope = np.sum(moved[0] - moved[1]) / 2e-6
+    if np.isfinite(slope) and abs(slope) < 1e4 and "perm" not in name and "comb" not in name:
+        assert found.requires_grad
+        assert grad(found.sum(), x)[0].numpy().sum() == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        *[(f"linalg.{name}", (np.eye(2),)) for name in ("toeplitz", "hankel", "fiedler", "companion")],
+        ("linalg.solve_circulant", (np.eye(2) + 1, np.ones(2))),
+        ("linalg.convolution_matrix", (np.eye(2), 3)),
+        ("special.expn", (np.array([1.0, 2.0]), np.array([0.5, 0.6]))),
+        ("special.expn", (1.5, np.array([0.5, 0.6]))),
+        ("special.polygamma", (0.5, np.array([0.5, 0.6]))),
+        ("special.spherical_kn", (2, np.array([-0.5, 0.6]))),
+        ("special.spherical_jn", (1.5, np.array([0.5, 0.6]))),
+        ("stats.ttest_rel", (np.eye(3), np.ones(3))),
+        ("stats.levene", (np.eye(3), np.ones(3))),
+        ("stats.circmean", (np.eye(2), np.array([1.0, 2.0]))),
+    ],
+)
+def test_what_formulas_do_not_reach_is_refused(name, arguments):
+    ours, _ = functions(name)
+    given = [leaf_of(each) if isinstance(each, np.ndarray) and each.dtype.kind == "f" else each for each in arguments]
+    with pytest.raises(UnknownFunctionError, match=r"history|samples of tensors"):
+        ours(*given)
+
+
+def test_matrices_of_vectors_without_history_are_scipys():
+    assert functions("linalg.toeplitz")[0](vg.Tensor([1.0, 2.0])).tolist() == [[1.0, 2.0], [2.0, 1.0]]
