@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewgrad as vg
+import viewgrad.autograd.scalar_run
 import viewgrad.views.indexing
 from viewgrad.errors import FreedGraphError
 from viewgrad.tensor.ownership import TRUSTED
@@ -30,9 +31,10 @@ OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
 
 @pytest.fixture(autouse=True)
 def take_in_at_every_write():
-    """As it is done in large graphs."""
+    """As it is done in large graphs; and make lists of gradients at once, as where many elements are written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(viewgrad.views.indexing, "MANY_WRITES", -1)
+        patch.setattr(viewgrad.autograd.scalar_run, "EARNED", 10**6)
         yield
 
 
@@ -216,6 +218,63 @@ def test_hooks_and_retained_gradients_see_whole_gradients(steps, every):
             loss.backward()
         found.append([*np.array(x.grad), *shown, *(s.grad.item() for s in watched if s.grad is not None)])
     assert np.allclose(*found, rtol=1e-12, atol=1e-12)
+
+
+WAYS = {
+    "by tuples": lambda a, i, s: (a[(i,)], a.__setitem__((i,), s)),
+    "from the end": lambda a, i, s: (a[i - len(a)], a.__setitem__(i - len(a), s)),
+    "with slices between": lambda a, i, s: (a[i], a.__setitem__(i, s), i % 7 or a.__setitem__(slice(1, 3), a[2:4] * s)),
+    "with sums between": lambda a, i, s: (a[i] + (i % 7 == 0) * vg.sin(a).sum() * 0.1, a.__setitem__(i, s)),
+    "with several outputs between": lambda a, i, s: (a[i] + a[1:3].unbind()[0] * s, a.__setitem__(i, s)),
+    "of two dimensions": lambda a, i, s: (a.reshape(2, -1)[i % 2, 1], a.__setitem__(i, s)),
+    "with an array without dimensions": lambda a, i, s: (a[i, ...] * s, a.__setitem__(i, s)),
+    "from inside": lambda a, i, s: (a[1:-1][i % 4], a[1:].__setitem__(i % 4, s)),
+    "read by a hook": lambda a, i, s: (a[i], a.__setitem__(i, s), i % 7 or a.register_hook(lambda grad: grad * 1.0)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("earned", [4, 10**6])
+def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monkeypatch):
+    """After some of them their gradients are lists, which nobody sees."""
+    monkeypatch.setattr(viewgrad.autograd.scalar_run, "EARNED", earned)
+    size = 40
+    x = vg.Tensor(np.linspace(0.2, 0.9, size), requires_grad=True)
+
+    def program():
+        a = x * 1.0
+        s = a[1]
+        for k in range(120):
+            s = WAYS[way](a, k * 3 % size, s * 0.9)[0] * 0.3 + s * 0.3
+            if k % 40 == 0:
+                s = vg.sin(s)  # which is run by the engine
+        return s + (a * a).sum()
+
+    found = []
+    for plain in (False, True):
+        with vg.autograd.graph.plain_engine() if plain else contextlib.nullcontext():
+            found.append(vg.autograd.grad(program(), x)[0].numpy())
+    assert np.allclose(*found, rtol=1e-12, atol=1e-12)
+    assert vg.autograd.grad(program(), x)[0].numpy().tolist() == found[0].tolist()
+
+
+@pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
+def test_making_lists_of_gradients_stays_linear(monkeypatch):
+    """Also where each of few writes is followed by what needs an array."""
+    monkeypatch.setattr(viewgrad.autograd.scalar_run, "EARNED", 4)
+
+    def allocated(n):
+        x = vg.Tensor(np.ones(n), requires_grad=True)
+        a = x * 1.0
+        for i in range(n // 2):
+            a[2 * i] = a[2 * i + 1] * 0.5
+            if i % 3 == 0:
+                a[3] = vg.sin(a[2])
+        with allocations() as sizes:
+            a.sum().backward()
+        return sum(size for size in sizes if size >= 4 * n)
+
+    assert allocated(400) <= 8 * 40 * 400
 
 
 @pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")

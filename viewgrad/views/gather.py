@@ -144,9 +144,8 @@ class ReadElement(Gather):
         out = from_array(source._array[self.index])
         edge = current_edge(source)
         if edge is not None and current_mode() & GRAD:
-            out._edge = self.node = self.history = node_of_view(
-                ElementBackward, edge, source, self.index, None, False
-            )
+            index = self.index[0] if len(self.index) == 1 else self.index
+            out._edge = self.node = self.history = node_of_view(ElementBackward, edge, source, index, None, False)
         return out
 
 

@@ -57,13 +57,14 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
             return gathered(self, index)
         if any(isinstance(item, ndarray | Tensor) for item in (given if type(given) is tuple else (given,))):
             return _copied(self, index)
+        kind = type(index)
     array = self._array
     window: Any = array[index]
     if type(window) is ndarray:
         if type(array) is not ndarray:
             return index_view(self, index, node_class)
         return view_of_window(self, window, index, node_class)
-    if type(array) is not ndarray:
+    if kind is not int and type(array) is not ndarray:
         return self
     mode = current_mode()
     if mode > GRAD:
@@ -83,7 +84,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     node.edge = edge
     node.hooks = None
     node.sequence_nr = next_sequence_nr()
-    node.index = index
+    node.index = index[0] if kind is tuple and len(index) == 1 else index
     storage = self._storage
     if storage is None:
         storage = storage_of(self)  # which remembers the layout
@@ -123,12 +124,20 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         index = of_base
     # A window of a tensor that is no view: no tensor is made for it.
     window: Any = self._array[index]
-    if type(window) is float64 and (
-        type(value) is float or type(value) is int or (type(value) is Tensor and type(value._array) is float64)
-    ):
-        _write_number(self, index, value, mode)
-    else:
-        _write_array(self, index, window, value, mode)
+    if type(window) is float64:
+        kind = type(value)
+        if kind is Tensor:
+            number = value._array
+            if type(number) is float64:
+                _write_number(self, index, number, value._edge, mode)
+                return
+        elif kind is float:
+            _write_number(self, index, value, None, mode)
+            return
+        elif kind is int:
+            _write_number(self, index, float(value), None, mode)  # which raises while nothing has been done
+            return
+    _write_array(self, index, window, value, mode)
 
 
 def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -> None:
@@ -220,25 +229,19 @@ def _refuse_swapped_rows() -> None:
         )
 
 
-def _write_number(self: Tensor, index: Any, value: Any, mode: int) -> None:
-    """`self[index] = value` for one element of a tensor that is no view, and a scalar or a number of Python's own.
+def _write_number(self: Tensor, index: Any, value: Any, edge: Any, mode: int) -> None:
+    """`self[index] = value` for one element of a tensor that is no view, and a number, with an edge to its history.
 
     It is what `_write_array` does, without all that arrays need: a number shares no memory and is never broadcast. Both
     end alike. A function for that end would make the write of a number 3 to 5 % slower, and that of a slice 1 to 2 %.
     """
-    edge = None
-    if type(value) is Tensor:
-        edge = value._edge
-        value = value._array
-    elif type(value) is int:
-        value = float(value)  # raises while nothing has been done
     array = self._array
     old = self._edge
     recorded = mode and (edge is not None or old is not None)
     storage = self._storage
     if storage is None:
         storage = storage_of(self)
-    if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
+    if storage.shared or (recorded and type(old) is AccumulateGrad):
         check_write(self, bool(recorded), window_at(array, index) if storage.shared else None)
     if not recorded:
         if storage.whole is not None or storage.windows is not None:

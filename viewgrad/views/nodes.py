@@ -154,7 +154,10 @@ class IndexViewBackward(ViewBackward):
 
 
 class ElementBackward(IndexViewBackward):
-    """The node of a read of one element, which gives a scalar and no view."""
+    """The node of a read of one element, which gives a scalar and no view.
+
+    In one dimension `index` is the number of the element itself, and no tuple: see `autograd/scalar_run.py`.
+    """
 
     __slots__ = ()
 

@@ -27,7 +27,7 @@ from ...tensor.node import ONE_EDGE, TWO_EDGES, UNFINISHED, Edge, Node, new, nex
 from ...tensor.ownership import ALONE_IN_NODE, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import keep_number, prepare_write, save
-from ...tensor.tensor import Tensor, tensor_like
+from ...tensor.tensor import Tensor, current_edge, tensor_like
 from ...views.copy_slices import CopyBackwards
 from ...views.rebasing import abandon_write, begin_write, finish_write
 from ...views.scalar_nodes import ScalarOfOne, ScalarOfTwo, ScalarRule
@@ -104,6 +104,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "TWO_EDGES": TWO_EDGES,
     "UNDECIDED": UNDECIDED,
     "UNFINISHED": UNFINISHED,
+    "UNSUITABLE": sys.maxsize,
     "Tensor": Tensor,
     "abandon_write": abandon_write,
     "forward_array": forward_array,
@@ -118,6 +119,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "checked_gradient": checked_gradient,
     "confirm_kinds": confirm_kinds,
     "match_spec": match_spec,
+    "current_edge": current_edge,
     "current_mode": current_mode,
     "finish_write": finish_write,
     "float64": np.float64,

@@ -84,7 +84,8 @@ def scalar_path(operator: Operator) -> list[str]:
     expression = EXPRESSIONS.get(forward, f"{operator.name}_forward({', '.join(('n0', 'n1')[: len(arguments)])})")
     names = [argument.name for argument in arguments]
     form = form_of(operator)
-    tests, indent = _one_number(names[0]) if len(names) == 1 else _two_numbers(names[0], names[1], form is None)
+    differentiable = {name for formula in formulas for name in formula.inputs}
+    tests, indent = _one_number(names[0]) if len(names) == 1 else _two_numbers(names, form is None, differentiable)
     body = [
         f"r0 = {expression}",
         "out0 = new(Tensor)",
@@ -93,19 +94,10 @@ def scalar_path(operator: Operator) -> list[str]:
         "out0._storage = None",
         "out0._saved = None",
     ]
-    differentiable = {name for formula in formulas for name in formula.inputs}
     if not differentiable:
         body += ["out0._edge = None", "return out0"]
         return [*tests, *(indent + line for line in body)]
-    edges = []
-    for i, name in enumerate(names):
-        if name not in differentiable:
-            edges.append("None")
-            continue
-        edges.append(f"s{i}")
-        if len(names) > 1:
-            edge = f"{name}._edge if {name}._view is None else {name}._view.edge_of({name})"
-            body.append(f"s{i} = ({edge}) if type({name}) is Tensor else None")
+    edges = [f"s{i}" if name in differentiable else "None" for i, name in enumerate(names)]
     some = " or ".join(f"{edge} is not None" for edge in edges if edge != "None")
     body += [f"if ({some}) and mode_bits:", *(f"    {line}" for line in _node(operator, form, names, edges))]
     body += ["    out0._edge = node", "else:", "    out0._edge = None", "return out0"]
@@ -121,33 +113,36 @@ def _one_number(name: str) -> tuple[list[str], str]:
     ], "        "
 
 
-def _two_numbers(first: str, second: str, converted: bool) -> tuple[list[str], str]:
+def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) -> tuple[list[str], str]:
     """The test for a scalar beside another number, which are `n0` and `n1`, and the indentation of what is done.
 
     The test comes first in every call, so it is as short as can be for arrays: two looks at a type. Numbers of Python's
-    own are left as they are where they do no harm: making a float64 of one costs more than adding it.
+    own are left as they are where they do no harm: making a float64 of one costs more than adding it. A scalar is no
+    view, so that its edge is current; an array without dimensions may be one. What is no number is left to what comes
+    after: no mode is `UNSUITABLE`.
 
     Arguments:
-        first: the name of the first argument.
-        second: that of the second.
+        names: the names of the two arguments.
         converted: whether numbers of Python's own have to be converted.
+        differentiable: the names of those of which there are derivatives: their edges are `s0` and `s1`.
     """
-    lines = [
-        f"    n0 = {first}._array if type({first}) is Tensor else {first}",
-        f"    n1 = {second}._array if type({second}) is Tensor else {second}",
-        "    if type(n0) is float64 or type(n1) is float64:",
-    ]
-    for number, start in (("n0", "if"), ("n1", "elif")):
-        lines.append(f"        {start} type({number}) is not float64:")
-        if converted:
-            lines.append(f"            {number} = number_beside_scalar({number})")
-        else:
-            conversion = f"float({number}) if type({number}) is int else number_beside_scalar({number})"
-            lines += [f"            if type({number}) is not float:", f"                {number} = {conversion}"]
-    return [
-        *lines,
-        "        if n0 is not None and n1 is not None and (mode_bits := current_mode()) <= GRAD:",
-    ], "            "
+    lines: list[str] = []
+    for i, name in enumerate(names):
+        lines += [f"    if type({name}) is Tensor:", f"        n{i} = {name}._array"]
+        lines += [f"        s{i} = {name}._edge"] if name in differentiable else []
+        lines += ["    else:", f"        n{i} = {name}"]
+        lines += [f"        s{i} = None"] if name in differentiable else []
+    lines += ["    if type(n0) is float64 or type(n1) is float64:", "        mode_bits = current_mode()"]
+    for i, name in enumerate(names):
+        lines.append(f"        {'elif' if i else 'if'} type(n{i}) is not float64:")
+        branch = [f"n{i} = number_beside_scalar(n{i})", f"if n{i} is None:", "    mode_bits = UNSUITABLE"]
+        if name in differentiable:
+            branch += [f"elif type({name}) is Tensor:", f"    s{i} = current_edge({name})"]
+        if not converted:
+            start = [f"if type(n{i}) is int:", f"    n{i} = float(n{i})", f"elif type(n{i}) is not float:"]
+            branch = [*start, *(f"    {line}" for line in branch)]
+        lines += [f"            {line}" for line in branch]
+    return [*lines, "        if mode_bits <= GRAD:"], "            "
 
 
 def _node(operator: Operator, form: int | None, names: list[str], edges: list[str]) -> list[str]:
