@@ -96,6 +96,20 @@ def test_a_base_that_is_written_to_before_or_after_it_is_detached():
         assert grad((fresh + x[:1]).sum(), x)[0].tolist() == [1.0 + 5 * (not early), 0.0, 0.0]
 
 
+@pytest.mark.parametrize("taken", [lambda view: view[0:], lambda view: view.reshape(1)])
+def test_views_of_views_from_before_do_not_outlive_the_writes_to_a_base_that_is_detached_twice(taken):
+    x = leaf(1.0, 2.0, 3.0)
+    base = x * 1.0
+    view = base[1:2]
+    base.detach_()
+    inner = taken(view)
+    assert grad((inner * inner).sum(), x)[0].tolist() == [0.0, 4.0, 0.0]
+    base[1] = x[0] * 5
+    base.detach_()
+    with pytest.raises(ViewInPlaceError, match="can't be told"):
+        inner * 2
+
+
 def test_what_shares_memory_with_a_base_that_is_detached_in_place_keeps_its_history():
     x = leaf(1.0, 2.0, 3.0)
     base = x.clone()

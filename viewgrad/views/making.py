@@ -61,8 +61,8 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
         view.index = composed(parent.index, index, base._array.shape)
         if view.index is None:
             return make_view(self, array, index, None, node_class)
-        view.made_from = base._edge  # first: should another thread write to the base, it is not current
         edge = parent.edge_of(self)
+        view.made_from = parent.made_from  # of which that is: another thread may write to the base meanwhile
     out: Tensor = new(Tensor)
     out._array = array
     out._saved = None
@@ -136,8 +136,8 @@ def make_view(
         else:
             out._view = view = new(GeneralViewMeta)
         view.base = base = parent.base
-        view.made_from = base._edge  # first: should another thread write to the base, it is not current
         edge = parent.edge_of(source)
+        view.made_from = parent.made_from  # of which that is: another thread may write to the base meanwhile
         view.placed = None
         view.view_fn = None
         view.index = None
