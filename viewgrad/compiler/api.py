@@ -33,6 +33,7 @@ from .calling.direct import MISSED, Direct, direct, sharing
 from .calling.likeness import numbered_tensor
 from .calling.recording import recorded
 from .calling.surroundings import Surroundings, random_state
+from .calling.travelling import Traveller, packed, unpacked
 from .compiled import CompiledProgram, CompilerDefectError, compiled_program
 from .report import explained
 from .writing.executors import Executor, chosen_executor
@@ -64,6 +65,7 @@ class Entry:
         is_direct: whether calls like those go the direct way.
         passed: why calls run the function although there is a program, which other ways use.
         is_crowd: whether it stands for all further kinds, where there are too many.
+        pickled: the record, where it has travelled or is about to.
     """
 
     key: Any
@@ -79,6 +81,7 @@ class Entry:
     is_direct: bool = False
     passed: str | None = None
     is_crowd: bool = False
+    pickled: bytes | None = None
     reasons: list[str] = attrs.Factory(list)
 
 
@@ -96,6 +99,7 @@ class Compiled:
         self.calls_alone = True  # whether calls run the program for themselves, and not for many examples
         self.entries: list[Entry] = []
         self.directs: list[Any] = []  # the short ways of calls that look like earlier ones
+        self.travellers: list[Traveller] = []  # records from another process
         self.lock = threading.RLock()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -176,7 +180,13 @@ class Compiled:
     def __reduce__(self) -> Any:
         if is_found_by_name(self.function, self):
             return self.function.__qualname__
-        return Compiled, (self.function, self.executor_name, self.static, self.check)
+        given = (self.function, self.executor_name, self.static, self.check)
+        found = [packed(self.function, entry, _objects(entry.key[0])) for entry in self.entries]
+        travellers = self.travellers + [each for each in found if each is not None]
+        return (Compiled, given, travellers) if travellers else (Compiled, given)
+
+    def __setstate__(self, travellers: list[Traveller]) -> None:
+        self.travellers = travellers
 
     def explain(self) -> str:
         """What was compiled, and how: loops, tapes, and what was not compiled and why."""
@@ -243,6 +253,11 @@ class Compiled:
             alike = [other for other in self.entries if form_of(other.key[0]) == form]
             if alike and alike[-1].is_crowd:
                 return alike[-1]
+            here = next((each for each in self.travellers if each.key == key), None)
+            if here is not None:
+                self.travellers = [each for each in self.travellers if each is not here]
+                if unpacked(here, self.function, entry):
+                    entry.checked = not self.check
             if len(alike) >= RECORDS:
                 entry.is_crowd = True
                 entry.refusal = (

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...tensor.tensor import Tensor
 
-__all__ = ["Surroundings", "random_state"]
+__all__ = ["SIMPLE", "Surroundings", "random_state"]
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 COPIED: Final = (set, deque, bytearray)  # which are compared with a copy

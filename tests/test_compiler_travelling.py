@@ -1,0 +1,95 @@
+"""Pickles of compiled functions carry what was recorded, and it is used only where the function is the same."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import travelling_programs
+
+import viewgrad as vg
+from viewgrad.compiler.api import Compiled
+
+FOLDER = Path(__file__).parent
+
+
+def given():
+    x = vg.Tensor(np.sin(np.arange(12.0)), requires_grad=True)
+    return x, vg.Tensor(0.7, requires_grad=True)
+
+
+def recorded():
+    compiled = vg.compile(travelling_programs.smoothed, executor="python")
+    compiled(*given())
+    return compiled
+
+
+def records_of(compiled, monkeypatch, *args):
+    """How often a compiled function records, in two calls; they give what the function gives."""
+    made = []
+    record = Compiled._record
+    monkeypatch.setattr(Compiled, "_record", lambda self, *a: made.append(self) or record(self, *a))
+    for _ in range(2):
+        value = compiled(*args)
+        np.testing.assert_allclose(value.detach().numpy(), compiled.function(*args).detach().numpy())
+        expected = compiled.function(*args)
+        for found, wanted in zip(vg.autograd.grad(value, args), vg.autograd.grad(expected, args)):
+            np.testing.assert_allclose(found.numpy(), wanted.numpy())
+    monkeypatch.undo()
+    return len(made)
+
+
+@pytest.mark.parametrize("again", [lambda c: pickle.loads(pickle.dumps(c)), copy.deepcopy])
+def test_a_record_is_not_made_anew(again, monkeypatch):
+    other = again(recorded())
+    assert records_of(other, monkeypatch, *given()) == 0
+    assert other.entries[0].program is not None and other.entries[0].checked
+
+
+def test_a_record_travels_on_without_having_been_used(monkeypatch):
+    other = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(recorded()))))
+    assert records_of(other, monkeypatch, *given()) == 0
+
+
+def test_arguments_of_another_kind_are_recorded(monkeypatch):
+    x, w = given()
+    shorter = vg.Tensor(x.detach().numpy()[:9], requires_grad=True)
+    assert records_of(pickle.loads(pickle.dumps(recorded())), monkeypatch, shorter, w) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("RATE", 0.25), ("WEIGHTS", np.ones(12)), ("RATE", vg.Tensor(0.5))])
+def test_a_function_that_sees_something_else_is_recorded_anew(name, value, monkeypatch):
+    pickled = pickle.dumps(recorded())
+    monkeypatch.setattr(travelling_programs, name, value)
+    other = pickle.loads(pickled)
+    x, w = given()
+    for _ in range(3):
+        found, expected = other(x, w), travelling_programs.smoothed(x, w)
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy())
+
+
+def test_a_record_arrives_in_another_process():
+    compiled = recorded()
+    wanted = travelling_programs.smoothed(*given()).detach().item()
+    program = (
+        "import pickle, sys, numpy as np, viewgrad as vg\n"
+        "from viewgrad.compiler.api import Compiled\n"
+        "compiled = pickle.load(sys.stdin.buffer)\n"
+        "Compiled._record = None  # whoever records fails\n"
+        "x = vg.Tensor(np.sin(np.arange(12.0)), requires_grad=True)\n"
+        "for _ in range(3):\n"
+        "    value = compiled(x, vg.Tensor(0.7, requires_grad=True))\n"
+        "print(value.detach().item(), compiled.entries[0].program is not None)\n"
+    )
+    path = f"{FOLDER.parent}:{FOLDER}"
+    found = subprocess.run(
+        [sys.executable, "-c", program], input=pickle.dumps(compiled), capture_output=True, check=True,
+        env={"PYTHONPATH": path, "PATH": ""},
+    )
+    value, has_program = found.stdout.decode().split()
+    assert float(value) == pytest.approx(wanted) and has_program == "True"
