@@ -393,8 +393,8 @@ class FastTask(GraphTask):
             if edge not in self.owned:
                 held = buffers[edge] = held.clone()
                 self.owned.add(edge)
-        elif held.base is not None or getrefcount(held) > ALONE_IN_BUFFER or type(held) is not ndarray:
-            held = buffers[edge] = np.array(held, order=node.layout[2])
+        elif type(held) is not ndarray or held.base is not None or getrefcount(held) > ALONE_IN_BUFFER:
+            held = buffers[edge] = np.array(held, order=node.layout[2])  # a list comes from `run_scalars`
         return held
 
     # -- hooks, captures, leaves ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
         node = heappop(ready)[1]
         grad = buffers.pop(node)
     kind: Any = type(node)
+    form: Any
     second: Any = None
     # A node of numbers that is newer than all in the heap waits here, with its gradient, and not there: 1.07 for the
     # forecast of examples/co2_forecast.py.
@@ -66,7 +67,7 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
     # The gradient of an array of one dimension is a list while many of its elements are read and written: 1.1 for the
     # forecast. The writes pay for it, so that making lists, and later arrays again, takes no longer than they do.
     listed = False
-    credit = 0
+    credit = enough = 0
     # Who looks at the count of what is in `held` has just got it from `buffers`; where another one looks, it is None.
     held: Any = None
     while True:
@@ -140,10 +141,11 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                 # 1.2
                 if beside is ElementBackward and other.hooks is None:
                     held = buffers.get(other.edge)
-                    if type(held) is list:
+                    form = type(held)
+                    if form is list:
                         held[other.index] += second
                         other = None
-                    elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                    elif form is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
                         held[other.index] += second
                         other = None
                 if other is not None:
@@ -198,35 +200,37 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                 break
             edge = node.edge
             held = buffers.get(edge)
-            if type(held) is list:
+            form = type(held)
+            if form is list:
                 held[node.index] += grad
-            elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+            elif form is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
                 held[node.index] += grad
             else:
                 held = None
-                _hand_back(task, listed, next_node, next_grad)
-                listed = False
-                next_node = None
                 task.add_to_base(node, grad, edge)
                 newest = -ready[0][0] if ready else 0
+                if next_node is not None and next_node.sequence_nr > newest:
+                    newest = next_node.sequence_nr
             node = None
         elif kind is CopySlicesOfCopy:
             held = None  # which may be the gradient of a moment ago
-            if type(grad) is list and (type(node.index) is not int or node.hooks is not None or node.like is not None):
+            form = type(grad)
+            if form is list and (type(node.index) is not int or node.hooks is not None or node.like is not None):
                 grad = np.array(grad)
+                form = ndarray
             if exec_info is None:
                 edge = node.edge0
                 other = node.edge1
             else:
                 edge, other = exec_info[node]
-            if type(grad) is list:
+            if form is list:
                 index = node.index
                 second = grad[index]
                 if edge is not None:
                     grad[index] = ZERO
             else:
                 if (
-                    type(grad) is not ndarray
+                    form is not ndarray
                     or grad.base is not None
                     or getrefcount(grad) > ALONE_IN_LOCAL
                     or node.hooks is not None
@@ -244,10 +248,15 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
                     if edge is not None:
                         grad[node.index] = 0.0
                     credit += EARNED
-                    if credit > grad.size + len(buffers) and grad.ndim == 1 and type(second) is float64:
-                        credit -= grad.size + len(buffers)
-                        grad = list(grad)
-                        listed = True
+                    if credit > enough:
+                        price = grad.size + len(buffers)
+                        if credit > price and grad.ndim == 1 and type(second) is float64:
+                            credit -= price
+                            enough = 0
+                            grad = list(grad)
+                            listed = True
+                        else:
+                            enough = 2 * credit  # rather than looking at every array
             node = other
             kind = type(node)
             if edge is not None:
@@ -280,10 +289,11 @@ def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C9
         if node is not None:
             if kind is ElementBackward and node.hooks is None:
                 held = buffers.get(node.edge)
-                if type(held) is list:
+                form = type(held)
+                if form is list:
                     held[node.index] += grad
                     kind = None
-                elif type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                elif form is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
                     held[node.index] += grad
                     kind = None
             if kind is not None:
