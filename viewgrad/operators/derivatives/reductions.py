@@ -219,9 +219,19 @@ def var_slope(value: Any, axis: Any, ddof: float) -> Any:
 def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
     """The derivative of the standard deviation; 0 where all values are the same, however their mean is rounded."""
     mean = value.mean(axis=axis, keepdims=True)
-    same = (value == value[tuple(slice(length) for length in mean.shape)]).all(axis=axis, keepdims=True)
-    scale = (reduced_count(value.shape, axis) - ddof) * nonzero_or_one(result.reshape(mean.shape))
-    return (value - mean) / np.where(same, math.inf, scale)
+    degrees = reduced_count(value.shape, axis) - ddof
+    deviation = result.reshape(mean.shape)
+    factor = 1 / (degrees * nonzero_or_one(deviation))
+    if isinstance(value, Tensor) or not (deviation > rounding_of(mean, value, degrees)).all():
+        same = (value == value[tuple(slice(length) for length in mean.shape)]).all(axis=axis, keepdims=True)
+        factor = np.where(same, 0, factor)
+    return (value - mean) * (factor if axis is not None else factor.reshape(())[()])  # by a number in place
+
+
+def rounding_of(mean: Any, value: Array, degrees: float) -> Any:
+    """What the deviation of equal values may be at most, since their mean is rounded."""
+    count = value.size // max(mean.size, 1)
+    return np.finfo(value.dtype).eps * count * (count / degrees) ** 0.5 * abs(mean) if degrees > 0 else math.inf
 
 
 @formula_function
