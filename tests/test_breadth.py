@@ -69,6 +69,18 @@ def test_vectors_of_equal_values_have_no_derivative(of):
         of(leaf_of(np.eye(3)))[0, 1].backward()
 
 
+@pytest.mark.parametrize("of", [lambda a: np.linalg.svd(a)[0], lambda a: np.linalg.eigh(a)[1]])
+def test_values_that_differ_by_rounding_alone_are_equal(of):
+    """Of a projection, for example: differences divided by those would be of the size of the vectors themselves."""
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0][:3]
+    centred = basis - basis.mean(1, keepdims=True)
+    with pytest.raises(DifferentiabilityError, match="values are equal"):
+        of(leaf_of(centred @ centred.T))[0, 1].backward()
+    near = leaf_of(np.diag([1.0, 1.0 + 1e-9, 2.0]) + 1e-10)
+    of(near)[0, 1].backward()
+    assert np.isfinite(near.grad.numpy()).all()
+
+
 def test_equal_values_themselves_have_one():
     for of in (np.linalg.svdvals, np.linalg.eigvalsh, lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.eigh(a)[0]):
         a = leaf_of(np.eye(3))

@@ -70,3 +70,14 @@ def test_what_numpy_refuses_is_refused():
         np.expand_dims(x, 5)
     with pytest.raises(np.linalg.LinAlgError, match="3 dimensions"):
         np.linalg.multi_dot([vg.ones((2, 2, 2)), vg.ones((2, 2))])
+
+
+def test_ranges_are_sequences_of_whole_numbers():
+    y = vg.Tensor([1.0, 2.0, 4.0], requires_grad=True)
+    for function in (
+        lambda y: np.interp([0.5, 1.5], range(3), y), lambda y: np.dot(y, range(3)),
+        lambda y: y * range(3), lambda y: np.convolve(y, range(1, 3)),
+    ):  # fmt: skip
+        found = function(y)
+        np.testing.assert_array_equal(found.detach().numpy(), function(np.array([1.0, 2.0, 4.0])))
+        assert found.requires_grad

@@ -133,6 +133,8 @@ def as_operand(value: Any) -> Tensor:
         return from_number(np.array(float(value)))
     if isinstance(value, (list, tuple)):
         return joined(value) if holds_tensor(value) else Tensor(value)
+    if isinstance(value, range):
+        return Tensor(np.array(value))
     raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 

@@ -51,11 +51,13 @@ def differences_of(values: Any, what: str) -> Any:
     """`values[j] - values[i]` in row i and column j, with 1 on the diagonal.
 
     Raises:
-        DifferentiabilityError: where two of the values are equal.
+        DifferentiabilityError: where two of the values are equal, or differ by rounding alone.
     """
     differences = values[..., None, :] - values[..., :, None]
     one = np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
-    if ((values_of(differences) + one) == 0).any():
+    sizes = np.abs(values_of(values))
+    rounding = 4 * np.finfo(one.dtype).eps * sizes.max(-1, initial=0)[..., None, None]
+    if ((np.abs(values_of(differences)) <= rounding) & (one == 0)).any():
         raise DifferentiabilityError(
             f"two {what} are equal, so the vectors that belong to them have no derivative; use the {what} alone, or "
             "perturb the matrix"
