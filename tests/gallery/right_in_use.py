@@ -241,3 +241,22 @@ def long_recurrence(x):
     for t in range(1, x.shape[0]):
         y[t] = 0.9 * y[t - 1] + vg.tanh(x[t])
     return y
+
+
+@right(V)
+def triangle_wave(x):
+    """Far out its kinks lie nearer to each other than steps that are long enough there for other functions."""
+    return vg.abs(x - 2 * np.floor(x / 2) - 1)
+
+
+@right(np.array([4.0, 5.0, 6.0]), V, domain=(2.5, 9))
+def tridiagonal_solution(diagonal, right_hand_side):
+    """Where the right-hand side is an array, the history of what is written into it is lost, as a warning says."""
+    d, b = diagonal * 1.0, right_hand_side * 1.0
+    for i in range(1, d.shape[0]):
+        w = 1.0 / d[i - 1]
+        d[i] -= w
+        b[i] -= w * b[i - 1]
+    for i in range(d.shape[0] - 2, -1, -1):
+        b[i] -= b[i + 1] / d[i]
+    return b / d

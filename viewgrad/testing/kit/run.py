@@ -77,6 +77,7 @@ MOST_TRIED: Final = 60  # calls that are remembered
 # What a call that nobody asked for may take, which may have sent a loop astray: seconds, and calls of the user's.
 PATIENCE: Final = 0.4
 TIMES: Final = 500.0
+AFFORDABLE: Final = 0.25  # seconds for the forms of calls that nobody asked for
 
 
 @attrs.define(eq=False)
@@ -94,6 +95,7 @@ class Check:
     again: Callable[[Example], Any] | None = None  # looks at the same of another call
     short: bool = False  # whether it is one of many calls
     patience: float = 0.0  # seconds for calls that the user did not ask for
+    cost: float = 0.0  # seconds for the forms of the call that the user gave
     astray: set[str] = attrs.Factory(set)  # the properties in which a call took too long
     tried: list[Example] = attrs.Factory(list)  # the calls so far, on which what comes later may depend
 
@@ -191,7 +193,8 @@ class Check:
         second = self.order > 1 and SECOND not in self.report.absent and self.wanted(SECOND)
         single = not self.subject.composed and self.wanted("dtypes")
         points = at_special_points(self.subject, self.base) if (second or single) and not self.short else ()
-        for example in [x for x in points if x.label.startswith(("0 in ", "0 everywhere"))]:
+        at_zero = [x for x in points if x.label.startswith(("0 in ", "0 everywhere"))]
+        for example in at_zero[: 2 + int(AFFORDABLE / max(self.cost, 1e-9))]:
             plain = self._plain(attrs.evolve(example, lenient=True), SECOND)
             if plain is None or not plain.outputs:
                 continue
@@ -205,7 +208,8 @@ class Check:
         small = [x for x in accepted if x.size <= SMALL]
         by_dimensions = {tuple(array.ndim for array in x.arrays): x for x in reversed(small)}
         chosen = [*by_dimensions.values(), *small[:: max(1, len(small) // most)]]
-        for example in chosen[: max(most, min(len(by_dimensions), 2 * most))]:
+        affordable = 1 + int(AFFORDABLE / max(self.cost, 1e-9))
+        for example in chosen[: min(affordable, max(most, min(len(by_dimensions), 2 * most)))]:
             plain = self._plain(attrs.evolve(example, lenient=True), example.family)
             if plain is None or not plain.outputs or not plain.finite or not sum(value.size for value in plain.values):
                 continue
@@ -242,6 +246,7 @@ class Check:
 
     def _forms(self, circumstances: list[Plain]) -> None:
         """The in-place form, forward mode, second derivatives, and other dtypes."""
+        began = time.process_time()
         for name, check in FORMS.items():
             if name == SECOND and self.order < 2:
                 self.report.switched_off.setdefault(name, "order=1")
@@ -253,6 +258,7 @@ class Check:
                     except Absent as absent:
                         self.report.absent[name] = str(absent)
                         break
+        self.cost = (time.process_time() - began) / len(circumstances)
         if self.wanted("dtypes"):
             for results in circumstances[:2]:
                 self._count("dtypes", full_precision, results)

@@ -241,7 +241,10 @@ class Columns:
         return right
 
     def _right_in_small(self, direction: Array, mine: Array, away: Array) -> Array:
-        """For each row, whether short steps say what was found: long ones don't see a ripple on a large value."""
+        """For each row, whether short steps say what was found: long ones don't see a ripple on a large value.
+
+        At a kink of it the slopes on both sides do.
+        """
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         right = np.zeros(mine.shape, bool)
@@ -252,10 +255,11 @@ class Columns:
                 above, below = self._along(direction)(step), self._along(direction)(-step)
                 if above is None or below is None:
                     return right
-                slopes.append(self.rows @ (above - below) / (2 * step))
+                sides = above - below, 2 * (above - self.start), 2 * (self.start - below)
+                slopes.append(np.array([self.rows @ side / (2 * step) for side in sides]))
             noise = DOUBLE * weights @ np.abs(self.start) / (zoom * scale)
             error = np.abs(slopes[1] - slopes[0]) + 4 * noise + np.abs(slopes[1] - mine)
-            right |= (error <= 0.05 * away) & (mine != 0)
+            right |= (error.min(axis=0) <= 0.05 * away) & (mine != 0)
         return right
 
     def _among_slopes_nearby(self, direction: Array, mine: Array) -> Array:

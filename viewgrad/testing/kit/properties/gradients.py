@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
 
-from ....errors import DifferentiabilityError
+from ....errors import DifferentiabilityError, LostHistoryWarning
+from ....tensor.tensor import Tensor
 from ..arguments import Example, outputs_of
 from ..failure import Failure
 from ..literals import literal
 from ..moves import Moves
 from ..script import Script
-from ..subject import Recorded, Refused, Subject, quiet, real_parts
+from ..subject import Recorded, Refused, Subject, quiet, real_parts, refusals
 from .columns import Disagreement, compare_columns, dense_directions, glance
 
 __all__ = ["MOST_COLUMNS", "REFUSALS", "check_gradients", "weights_like"]
@@ -85,9 +87,20 @@ def check_gradients(subject: Subject, example: Example, title: str, compared: bo
     directions = _directions(moves, example, n)
     wrong = compare_columns(moves, directions, rows, found, again, lenient=bool(example.label) and subject.composed)
     if wrong is not None and not (wrong.found == 0 and example.label and _through_infinity(subject, example)):
+        if example.lenient and example.family == "options" and _says_that_it_loses_history(subject, example):
+            raise Refused("it warns that the history of a tensor is lost in the array that it was given")
         script = _replay(subject, example, title, starts[wrong.row])
         _fail(script, moves, wrong, recorded, outputs, rows[wrong.row])
     return True
+
+
+def _says_that_it_loses_history(subject: Subject, example: Example) -> bool:
+    """Whether a warning tells that no gradient will flow, as where a tensor is written into an array."""
+    leaves = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
+    with warnings.catch_warnings(record=True) as told, refusals():
+        warnings.simplefilter("always")
+        example.call(subject.function, leaves)
+    return any(issubclass(warning.category, LostHistoryWarning) for warning in told)
 
 
 def _through_infinity(subject: Subject, example: Example) -> bool:
