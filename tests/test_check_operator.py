@@ -366,6 +366,17 @@ def test_a_call_that_goes_on_for_ever_costs_little():
     assert time.process_time() - began < 5
 
 
+def test_keywords_that_the_operator_has_itself_are_its_own():
+    """Also an array, and a number that the check has as its default."""
+
+    def scaled(x, order=3.0, only=1.0):
+        assert order is not None and np.ndim(only) == 1 and order == 2
+        return x * order * only
+
+    report = check_operator(scaled, A, order=2, only=np.ones(A.shape[-1:]))
+    assert "second derivatives" in report.examples
+
+
 def test_an_unknown_property_is_an_error():
     with pytest.raises(ValueError, match="no property is called 'gradient'"):
         check_operator(vg.exp, A, only="gradient")

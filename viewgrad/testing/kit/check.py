@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from hypothesis import currently_in_test_context
 
@@ -27,7 +27,7 @@ def check_operator(
     reference: Callable[..., Any] | None = None,
     domain: tuple[float, float] | None = None,
     kinds: str | None = None,
-    order: int = 2,
+    order: int | None = None,
     only: str | Sequence[str] | None = None,
     switched_off: Mapping[str, str] | None = None,
     max_examples: int | None = None,
@@ -57,7 +57,7 @@ def check_operator(
         kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on where an
             argument is complex or the operator's source speaks of complex numbers. Where it does not, and its gradients
             are wrong for them, the report says so.
-        order: 1 to leave out second derivatives.
+        order: 1 to leave out second derivatives; 2 where left out.
         only: the properties to look at; all where left out.
         switched_off: properties not to look at, each with the reason, which the report shows.
         max_examples: how many further circumstances Hypothesis draws.
@@ -83,11 +83,11 @@ def check_operator(
         "inplace": inplace, "reference": reference, "domain": domain, "kinds": kinds, "order": order, "only": only,
         "switched_off": switched_off, "max_examples": max_examples,
     }  # fmt: skip
-    for name, default in DEFAULTS.items():
-        if name in own:  # what the operator calls so itself
-            if chosen[name] != default:
-                keywords[name] = chosen[name]
-            chosen[name] = default
+    for name in own & chosen.keys():  # what the operator calls so itself
+        if chosen[name] is not None:
+            keywords[name] = chosen[name]
+        chosen[name] = None
+    chosen["order"] = 2 if chosen["order"] is None else chosen["order"]
     args = tuple(positional) + tuple(arguments or ())
     max_examples = chosen.pop("max_examples")
 
@@ -104,11 +104,6 @@ def check_operator(
     if max_examples and not currently_in_test_context():
         check_drawn(make, *calls_like(args, kwargs), max_examples, _name_of(operator), after=report)
     return report
-
-
-DEFAULTS: Final = dict.fromkeys(("inplace", "reference", "domain", "kinds", "only", "switched_off", "max_examples")) | {
-    "order": 2
-}
 
 
 def _name_of(operator: Any) -> str:
