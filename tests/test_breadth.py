@@ -81,6 +81,41 @@ def test_values_that_differ_by_rounding_alone_are_equal(of):
     assert np.isfinite(near.grad.numpy()).all()
 
 
+def leading_part(of, a):
+    """What is kept of a matrix by its greatest eigenvalue or singular value, with the vectors of that alone."""
+    if of == "eigh":
+        values, vectors = np.linalg.eigh((a + adjoint(a)) / 2)
+        return vectors[..., -1:] @ (values[..., -1:, None] * adjoint(vectors[..., -1:]))
+    if of == "eig":
+        values, vectors = np.linalg.eig((a + adjoint(a)) / 2)
+        first = np.asarray(values if isinstance(values, np.ndarray) else values.detach()).real.argmax()
+        return vectors[..., first, None] * values[..., first]
+    left, values, right = np.linalg.svd(a, full_matrices=False)
+    return (left[..., :1] * values[..., None, :1]) @ right[..., :1, :]
+
+
+@pytest.mark.parametrize("of", ["eigh", "eig", "svd", "svd of a stack", "svd of complex ones", "eigh of complex ones"])
+@pytest.mark.parametrize("zero", [0.0, 1e-17])
+def test_vectors_that_are_not_used_may_belong_to_equal_values(of, zero):
+    """As principal components of fewer samples than features."""
+    rng = np.random.default_rng(0)
+    column = rng.normal(size=(5, 1)) + (1j * rng.normal(size=(5, 1)) if "complex" in of else 0)
+    array = column @ adjoint(column if of != "svd" else rng.normal(size=(3, 1))) if zero else np.diag([3.0, 0, 0, 0, 0])
+    if of.endswith("stack"):
+        array = np.stack([array, 2 * array])
+    weights = rng.normal(size=array.shape) if of != "eig" else rng.normal(size=5)
+    kind = of.split()[0]
+
+    def loss(a):
+        return (np.abs(leading_part(kind, a)) ** 2 * weights).sum()
+
+    a = leaf_of(array.astype(complex) if "complex" in of else array)
+    loss(a).backward()
+    along = rng.normal(size=a.shape) + (1j * rng.normal(size=a.shape) if "complex" in of else 0)
+    slope = (loss(array + 1e-6 * along) - loss(array - 1e-6 * along)) / 2e-6
+    np.testing.assert_allclose((a.grad.numpy().conj() * along).real.sum(), slope, rtol=1e-6)
+
+
 def test_equal_values_themselves_have_one():
     for of in (np.linalg.svdvals, np.linalg.eigvalsh, lambda a: np.linalg.svd(a)[1], lambda a: np.linalg.eigh(a)[0]):
         a = leaf_of(np.eye(3))

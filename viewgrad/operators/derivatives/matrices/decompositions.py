@@ -1,7 +1,8 @@
 """The derivatives of the decompositions of Cholesky and QR, and what those of all decompositions share.
 
 Factors are determined up to signs, or for complex matrices up to phases. A loss that depends on the phases has no
-derivative, and neither have the vectors that belong to equal eigenvalues or singular values: both are errors.
+derivative, and neither have the vectors that belong to equal eigenvalues or singular values: both are errors. In a
+backward pass only vectors on which the loss depends count.
 
 `cholesky` and `eigh` read one triangle of a matrix that they take to be Hermitian, and of its diagonal the real part.
 The gradient is that of what is read, so the other triangle's is zero.
@@ -22,7 +23,7 @@ from ....tensor.tensor import FUNCTIONS
 from ...codegen.compile import formula_function
 from ...define import row
 from ...operands import as_operand
-from ..formulas import adjoint, real_dtype
+from ..formulas import Array, adjoint, real_dtype
 from ..scattering import values_of
 
 __all__: list[str] = []
@@ -47,22 +48,39 @@ def hermitian(a: Any, lower: bool) -> Any:
     return half + adjoint(half)
 
 
-def differences_of(values: Any, what: str) -> Any:
-    """`values[j] - values[i]` in row i and column j, with 1 on the diagonal.
+def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
+    """`values[j] - values[i]` in row i and column j, with 1 on the diagonal and wherever two are equal.
+
+    Values that differ by rounding alone count as equal.
+
+    Arguments:
+        values: the eigenvalues or singular values.
+        what: what they are called in an error.
+        used: on which of the vectors a loss depends; None stands for all. Zero flows between two others, and is
+            divided by the size of rounding.
 
     Raises:
-        DifferentiabilityError: where two of the values are equal, or differ by rounding alone.
+        DifferentiabilityError: where the value of a vector that is used equals another.
     """
     differences = values[..., None, :] - values[..., :, None]
     one = np.eye(values.shape[-1], dtype=real_dtype(values.dtype))
     sizes = np.abs(values_of(values))
     rounding = 4 * np.finfo(one.dtype).eps * sizes.max(-1, initial=0)[..., None, None]
-    if ((np.abs(values_of(differences)) <= rounding) & (one == 0)).any():
+    equal = (np.abs(values_of(differences)) <= rounding) & (one == 0)
+    if not equal.any():
+        return differences + one
+    if used is None or (equal & used[..., None, :]).any():
         raise DifferentiabilityError(
             f"two {what} are equal, so the vectors that belong to them have no derivative; use the {what} alone, or "
             "perturb the matrix"
         )
-    return differences + one
+    return np.where(equal, np.where(rounding == 0, 1, rounding), differences + one)
+
+
+def used_columns(*gradients: Any) -> Array:
+    """Which columns of matrices have a gradient that is not exactly zero, in one of them."""
+    used: Array = np.any([(values_of(grad) != 0).any(axis=-2) for grad in gradients], axis=0)
+    return used
 
 
 def finite(matrix: Any) -> Any:

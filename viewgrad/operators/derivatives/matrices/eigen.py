@@ -17,7 +17,15 @@ from ...codegen.compile import formula_function
 from ...define import row
 from ..formulas import adjoint, real_dtype
 from ..scattering import is_known_zero, values_of
-from .decompositions import differences_of, hermitian, hermitian_gradient, largest, on_diagonal, require_no_phase
+from .decompositions import (
+    differences_of,
+    hermitian,
+    hermitian_gradient,
+    largest,
+    on_diagonal,
+    require_no_phase,
+    used_columns,
+)
 
 __all__: list[str] = []
 
@@ -45,7 +53,8 @@ def eig_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any,
         if turn.dtype.kind == "c":
             require_no_phase(along.imag, largest(grad_vectors), "eigenvectors")
         turn = turn - (adjoint(vectors) @ vectors) * along.real[..., None, :]
-        inner = inner + turn * _off_diagonal(turn) / np.conjugate(differences_of(values, "eigenvalues"))
+        differences = differences_of(values, "eigenvalues", used_columns(grad_vectors))
+        inner = inner + turn * _off_diagonal(turn) / np.conjugate(differences)
     return _of_kind(np.linalg.solve(adjoint(vectors), inner @ adjoint(vectors)), dtype)
 
 
@@ -109,7 +118,7 @@ def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any
         if turn.dtype.kind == "c":
             require_no_phase(np.diagonal(turn, 0, -2, -1).imag, largest(grad_vectors), "eigenvectors")
         off_diagonal = 1 - np.eye(turn.shape[-1], dtype=real_dtype(turn.dtype))
-        inner = inner + turn * off_diagonal / differences_of(values, "eigenvalues")
+        inner = inner + turn * off_diagonal / differences_of(values, "eigenvalues", used_columns(grad_vectors))
     return hermitian_gradient(vectors @ inner @ adjoint(vectors), is_lower(triangle))
 
 

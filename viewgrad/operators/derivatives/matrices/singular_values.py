@@ -15,9 +15,9 @@ from ....tensor.tensor import FUNCTIONS, Tensor
 from ...codegen.compile import formula_function
 from ...define import row
 from ...operands import as_operand
-from ..formulas import adjoint, of_positive, plain
+from ..formulas import Array, adjoint, of_positive, plain
 from ..scattering import is_known_zero, values_of
-from .decompositions import differences_of, finite, largest, on_diagonal, require_no_phase
+from .decompositions import differences_of, finite, largest, on_diagonal, require_no_phase, used_columns
 
 __all__: list[str] = []
 
@@ -33,23 +33,27 @@ def _reduced(grad: Any, size: int, *, rows: bool) -> Any:
     return kept
 
 
-def squared_differences(s: Any) -> Any:
-    """`s[j]**2 - s[i]**2` in row i and column j, with 1 on the diagonal."""
-    one = np.eye(s.shape[-1], dtype=s.dtype)
-    return differences_of(s, "singular values") * ((s[..., None, :] + s[..., :, None]) * (1 - one) + one)
+def squared_differences(s: Any, used: Array | None = None) -> Any:
+    """`s[j]**2 - s[i]**2` in row i and column j, with 1 on the diagonal; `used` as for `differences_of`."""
+    sums = s[..., None, :] + s[..., :, None]
+    apart = (values_of(sums) != 0) & (np.eye(s.shape[-1]) == 0)
+    return differences_of(s, "singular values", used) * np.where(apart, sums, 1)
 
 
 def _skew(a: Any) -> Any:
     return a - adjoint(a)
 
 
-def _without_zero(s: Any, vectors: str) -> Any:
-    """The singular values, as a denominator."""
-    if not values_of(s).all():
+def _without_zero(s: Any, vectors: str, used: Array | None = None) -> Any:
+    """The singular values, as a denominator: that of a vector which is not used may be zero."""
+    zero = values_of(s) == 0
+    if not zero.any():
+        return s
+    if used is None or (zero & used).any():
         raise DifferentiabilityError(
             f"a singular value is zero, so the {vectors} singular vectors that belong to it have no derivative"
         )
-    return s
+    return np.where(zero, 1, s)
 
 
 @formula_function
@@ -66,21 +70,22 @@ def svd_gradient(grad_u: Any, grad_s: Any, grad_vh: Any, u: Any, s: Any, vh: Any
     if not has_u and not has_v:
         return (u * grad_s[..., None, :]) @ vh
     inner = on_diagonal(grad_s)
+    used = used_columns(grad_u, adjoint(grad_vh))
     turn_u = _skew(adjoint(u) @ grad_u)
     turn_v = _skew(vh @ adjoint(grad_vh))
     inner = inner + (turn_u * s[..., None, :] + s[..., :, None] * turn_v) * (
         1 - np.eye(k, dtype=s.dtype)
-    ) / squared_differences(s)
+    ) / squared_differences(s, used)
     if turn_u.dtype.kind == "c":
         diagonals = np.diagonal(turn_u, 0, -2, -1), np.diagonal(turn_v, 0, -2, -1)
         require_no_phase(diagonals[0].imag + diagonals[1].imag, largest(grad_u, grad_vh), "singular vectors")
-        inner = inner + on_diagonal(diagonals[0] / (2 * _without_zero(s, "left")))
+        inner = inner + on_diagonal(diagonals[0] / (2 * _without_zero(s, "left", used)))
     result = u @ inner @ vh
     if m > k and has_u:
-        outside = grad_u / _without_zero(s, "left")[..., None, :]
+        outside = grad_u / _without_zero(s, "left", used)[..., None, :]
         result = result + (outside - u @ (adjoint(u) @ outside)) @ vh
     if n > k and has_v:
-        outside = grad_vh / _without_zero(s, "right")[..., :, None]
+        outside = grad_vh / _without_zero(s, "right", used)[..., :, None]
         result = result + u @ (outside - (outside @ adjoint(vh)) @ vh)
     return result
 
