@@ -131,6 +131,19 @@ def test_gradients_flow_to_percentages(function):
         leaf(MATRIX).percentile(leaf(30.0))
 
 
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [(2, 1), (0, 2), 1])
+@pytest.mark.parametrize(("function", "whole"), [(np.nanquantile, 1), (np.nanpercentile, 100)])
+def test_quantiles_over_axes_by_a_table_of_fractions_are_where_numpy_puts_them(function, whole, axis, keepdims):
+    """Where NaN is passed over, NumPy moves the last dimension of the fractions alone to the front."""
+    values, q = np.sin(np.arange(12.0) ** 2).reshape(2, 2, 3), np.array([[0.23, 0.35, 0.62], [0.87, 0.12, 0.79]])
+    values[0, 1, 1] = np.nan
+    weights = np.cos(np.arange(np.size(function(values, q, axis=axis))))
+    missing = np.where(np.isnan(values), np.nan, 0.0)
+    check(lambda a: function(a + missing, q * whole, axis=axis, keepdims=keepdims), np.nan_to_num(values))
+    check(lambda p: function(values, p, axis=axis, keepdims=keepdims).reshape(-1) * weights, q * whole)
+
+
 def test_ldexp_of_exponents_that_are_no_integers():
     x, y = leaf([1.5, -2.0]), leaf([0.5, 2.0])
     (of_x, of_y) = grad(np.ldexp(x, y).sum(), (x, y))

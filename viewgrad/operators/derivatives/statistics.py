@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -100,26 +101,58 @@ def quantile_weights_forward(
     return shaped.transpose(0, *(1 + back)).reshape(q.shape + a.shape)
 
 
+@lru_cache(maxsize=256)
+def nanquantile_places(ndim: int, axes: tuple[int, ...], q_ndim: int) -> tuple[int, ...]:
+    """Where NumPy puts the dimensions of the fractions, and then those that stay, in quantiles that pass over NaN.
+
+    Fractions of several dimensions go to other places than with `np.quantile`, where several axes are reduced.
+    """
+    places = []
+    for dim in range(q_ndim + ndim):
+        if dim - q_ndim not in axes:
+            lengths = [1 + (each == dim) for each in range(q_ndim + ndim)]
+            found = np.nanquantile(np.zeros(lengths[q_ndim:]), np.zeros(lengths[:q_ndim]), axis=axes)
+            places.append(found.shape.index(2))
+    return tuple(places)
+
+
+def is_misplaced(ndim: int, axes: tuple[int, ...], q_ndim: int) -> bool:
+    """Whether quantiles that pass over NaN may have their dimensions in another order than those of the fractions."""
+    return q_ndim > 1 and 0 < len(axes) < ndim
+
+
+def in_places_of_numpy(quantiles: Any, ndim: int, axes: tuple[int, ...], q_ndim: int) -> Any:
+    """Quantiles that pass over NaN, whose first dimensions are those of the fractions, with the dimensions as NumPy."""
+    return quantiles.transpose(tuple(map(int, np.argsort(nanquantile_places(ndim, axes, q_ndim)))))
+
+
 @formula_function
-def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any) -> Any:
+def quantile_gradient(grad: Any, weights: Any, q_ndim: int, axis: Any, ignore_nan: bool = False) -> Any:
     """The gradient of what a weighted sum was taken of."""
     shape = weights.shape[q_ndim:]
     if not weights.size:  # where NumPy's quantiles that pass over NaN have not the shape of the fractions
         return weights.sum(axis=tuple(range(q_ndim))) if q_ndim else weights
     axes = reduced_axes(axis, len(shape))
     kept = tuple(1 if dim in axes else extent for dim, extent in enumerate(shape))
+    if ignore_nan and is_misplaced(len(shape), axes, q_ndim):
+        places = nanquantile_places(len(shape), axes, q_ndim)
+        true = weights.shape[:q_ndim] + tuple(extent for dim, extent in enumerate(shape) if dim not in axes)
+        grad = grad.reshape(tuple(true[dim] for dim in np.argsort(places))).transpose(places)
     product = grad.reshape(weights.shape[:q_ndim] + kept) * weights
     product = product.sum(axis=tuple(range(q_ndim))) if q_ndim else product
     return product if product.dtype == weights.dtype else product.astype(weights.dtype)
 
 
 @formula_function
-def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, keepdims: bool, result: Any) -> Any:
+def quantile_tangent(tangent: Any, weights: Any, q_ndim: int, axis: Any, result: Any, ignore_nan: bool = False) -> Any:
     """The weighted sum of the tangents."""
     if not weights.size:
         return np.zeros_like(result)
-    axes = tuple(q_ndim + dim for dim in reduced_axes(axis, weights.ndim - q_ndim))
-    return (tangent * weights).sum(axis=axes, keepdims=keepdims)
+    ndim = weights.ndim - q_ndim
+    axes = reduced_axes(axis, ndim)
+    found = (tangent * weights).sum(axis=tuple(q_ndim + dim for dim in axes))
+    moved = ignore_nan and is_misplaced(ndim, axes, q_ndim)
+    return (in_places_of_numpy(found, ndim, axes, q_ndim) if moved else found).reshape(result.shape)
 
 
 @formula_function
@@ -143,7 +176,7 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         f"{_name}(self, axis=None, keepdims=False)",
         lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, 0, axis)"},
-        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, keepdims, result)",
+        forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, result)",
         numpy=[_function],
         kinds="fc",
         doc="The value in the middle, or the mean of the two in the middle"
@@ -158,9 +191,9 @@ for _name, _ignore in (("quantile", False), ("nanquantile", True)):
         lambda a, q, axis=None, keepdims=False, *, method="linear", function=_function: in_precision_of(
             function(a, plain(q), axis=axis, keepdims=keepdims, method=method), a
         ),
-        {"self": f"quantile_gradient(grad, {_weights % 'self'}, number_of_dimensions(q), axis)"},
+        {"self": f"quantile_gradient(grad, {_weights % 'self'}, number_of_dimensions(q), axis, {_ignore})"},
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, "
-        "number_of_dimensions(q), axis, keepdims, result)",
+        f"number_of_dimensions(q), axis, result, {_ignore})",
         numpy=[_function],
         doc="The values below which given fractions of the values lie"
         + ", of those that are numbers" * _ignore
@@ -224,6 +257,12 @@ def _following(function: Callable[..., Any], numpy: Any, whole: float, counted: 
             return found if out is None else write_out(found, out, f"np.{numpy.__name__}")
         if not _is_followed(q) or method not in {*STEPS, "linear"}:
             return function(a, q, axis, out=out, method=method, keepdims=keepdims, **options)
+        axes = reduced_axes(axis, a.ndim)
+        if counted and a.size and is_misplaced(a.ndim, axes, q.ndim):
+            found = call(a, q.reshape(-1), axis, method=method, **options)
+            found = in_places_of_numpy(found.reshape(q.shape + found.shape[1:]), a.ndim, axes, q.ndim)
+            found = as_operand(np.expand_dims(found, [dim - a.ndim for dim in axes] if keepdims else ()))
+            return found if out is None else write_out(found, out, f"np.{numpy.__name__}")
         plain_q = np.array(plain(q))
         found = function(a, plain_q, axis, method=method, keepdims=keepdims, **options)
         if method == "linear" and a.size:
