@@ -109,11 +109,13 @@ class AnalyticProgram:
             template, name = self.random.choice(STATEMENTS), self.random.choice(writable)
         else:
             template, name = self.random.choice(EXPRESSIONS), self.random.choice(self.arrays()[-4:])
+        if "einsum('ii" in template and not np.size(self.names[name]):
+            return  # NumPy takes the diagonal of an empty array that is not square, which is not in its memory
         line = self.filled(template, name, rng)
         if template in EXPRESSIONS:
             line = f"v{len(self.lines)} = {line}"
         self.lines.append(line)
-        before = {name: value.copy(order="K") for name, value in self.names.items() if isinstance(value, np.ndarray)}
+        before = {name: (value, np.copy(value)) for name, value in self.names.items() if name[0] in "xvt"}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -129,9 +131,10 @@ class AnalyticProgram:
         """Forget the last line, and what it has bound and written."""
         del self.lines[-1]
         self.names.pop(f"v{len(self.lines)}", None)
-        for name, value in before.items():
-            if isinstance(self.names.get(name), np.ndarray) and self.names[name].flags.writeable:
-                self.names[name][...] = value
+        for name, (value, content) in before.items():
+            self.names[name] = value
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                value[...] = content
 
     def is_own(self, array):
         while isinstance(array.base, np.ndarray):

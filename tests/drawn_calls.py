@@ -359,7 +359,7 @@ def compare_with_double_precision(call, gradients, precision) -> str:
 
 def lost_digits(call, matrix) -> float:
     """By how much rounding grows: the square of the condition of a matrix that is solved with."""
-    if not matrix.size or not re.search("lstsq|pinv|cond|qr", call.text):
+    if not matrix.size or not re.search("lstsq|pinv|cond|[.]qr", call.text):
         return 1.0
     return float(np.linalg.cond(matrix).max()) ** 2
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import warnings
 
 import numpy as np
@@ -171,6 +172,10 @@ class SourceProgram:
                     warnings.simplefilter("error", np.exceptions.ComplexWarning)
                 arrays = self.run(fresh(self.leaves))
         except Exception:  # NumPy refuses it
+            self.lines.pop()
+            return
+        # For a place without dimensions NumPy takes a matrix of one row for a vector.
+        if (place := re.search(r"matmul.*out=(\w+)", line)) and not np.ndim(arrays[place[1]]):
             self.lines.pop()
             return
         # Of the diagonal of an empty array with a length of 1, NumPy's einsum reads and writes what is beside it.

@@ -73,6 +73,8 @@ def check_interrupted(program: TinyProgram, seed: int) -> str:
         if "(__exit__)" not in where:  # at whose start Python gives no context manager a chance
             raise Wrong(f"a mode is left: {left}, {where}")
     told = "unchanged"
+    if program.special and (text.startswith("for ") or "], " in text.split(" = ")[0]):
+        return "between writes"  # where equal values need not have equal gradients
     tolerance = 1e-9 if program.leaf.dtype != np.float32 else 2e-3
     for name, (value, gradient) in outcomes(program, names, x).items():
         fitting = [state[name] for state in (before, after) if name in state and same(state[name][0], value)]

@@ -38,7 +38,7 @@ MADE = [
     ("np.multiply.outer({a}, {a})",
      "np.multiply.outer({a'}, {a}) + np.multiply.outer({a}, {a'})"),
     ("{a} @ {a}.T", "{a'} @ {a}.T + {a} @ {a'}.T"), ("np.roll({a}, 1)", "np.roll({a'}, 1)"),
-    ("np.maximum({a}, {b})", "np.where({a} == {b}, ({a'} + {b'}) / 2, np.where({a} > {b}, {a'}, {b'}))"),
+    ("np.maximum({a}, {b})", "np.where({a} == {b}, ({a'} + {b'}) / 2, np.where({a} > {b}, {a'}, {b'}))[()]"),
     ("{a}.mean()", "{a'}.mean()"),
 ]  # fmt: skip
 WRITTEN = [
@@ -146,6 +146,8 @@ class TinyProgram:
         if "{b}" in text:
             target = array[eval(f"np.index_exp[{words['i']}]")] if "{i}" in text and fits(words["i"], array) else array
             others = [other for other in self.known if self.is_source(self.names[other], target)]
+            if "] = {b}" in text or "copyto" in text:
+                others = [other for other in others if not is_moved_in_turn(self.names[other], target)]
             if not others:
                 return None
             words["b"] = choose(others)
@@ -205,6 +207,13 @@ class PLAIN:
     @staticmethod
     def no_grad():
         return np.errstate()
+
+
+def is_moved_in_turn(source, target) -> bool:
+    """Whether NumPy assigns without a copy what overlaps: along one dimension it may read what it has written."""
+    if source.ndim != 1 or target.ndim != 1 or source.strides == target.strides:
+        return False
+    return source.strides[0] * target.strides[0] > 0 and np.may_share_memory(source, target)
 
 
 def is_tame(value) -> bool:
