@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler.loops import Roller, expanded, interned, size
+from viewgrad.compiler.loops import Roller, Structures, expanded, size
 from viewgrad.errors import RecordTooLongError
 
 
@@ -29,7 +29,7 @@ def drawn_nest(rng: random.Random, depth: int, variables: list[str]) -> list[tup
     return body
 
 
-def run(nest: list[tuple], values: dict[str, int], rng: random.Random):
+def run(nest: list[tuple], values: dict[str, int], rng: random.Random, structures: Structures):
     def value(affine):
         first, steps = affine
         return first + sum(step * values[name] for name, step in steps.items())
@@ -37,12 +37,12 @@ def run(nest: list[tuple], values: dict[str, int], rng: random.Random):
     for item in nest:
         if len(item) == 2:
             kind, ints = item
-            yield interned(("test", kind, len(ints))), tuple(map(value, ints)), (rng.random(),)
+            yield structures.number_of(("test", kind, len(ints))), tuple(map(value, ints)), (rng.random(),)
         else:
             name, count, body = item
             for i in range(value(count)):
                 values[name] = i
-                yield from run(body, values, rng)
+                yield from run(body, values, rng, structures)
 
 
 def length(nest: list[tuple]) -> int:
@@ -54,10 +54,10 @@ def test_rolled_up_a_stream_expands_to_itself_and_is_as_short_as_its_loops(batch
     for number in range(100):
         rng = random.Random(1000 * batch + number)
         nest = drawn_nest(rng, 3, [])
-        stream = list(run(nest, {}, rng))
+        roller = Roller()
+        stream = list(run(nest, {}, rng, roller.structures))
         if len(stream) > 4000:
             continue
-        roller = Roller()
         for instruction in stream:
             roller.take(*instruction)
         assert list(expanded(roller.terms)) == stream
@@ -68,7 +68,7 @@ def test_rolled_up_a_stream_expands_to_itself_and_is_as_short_as_its_loops(batch
 @pytest.mark.parametrize("n", [20, 60])
 def test_the_size_of_a_triangular_nest_does_not_depend_on_its_length(n):
     roller = Roller()
-    a, b, c = (interned(("triangle", i)) for i in range(3))
+    a, b, c = (roller.structures.number_of(("triangle", i)) for i in range(3))
     for i in range(n):
         for j in range(i):
             roller.take(a, (i * n + j,))
@@ -80,7 +80,7 @@ def test_the_size_of_a_triangular_nest_does_not_depend_on_its_length(n):
 
 def test_two_streams_that_alternate_are_a_loop_of_two_blocks():
     roller = Roller()
-    a, b = interned("a"), interned("b")
+    a, b = roller.structures.number_of("a"), roller.structures.number_of("b")
     for i in range(50):
         roller.take(a if i % 2 else b, (i,))
     assert size(roller.terms) <= 4
@@ -88,12 +88,14 @@ def test_two_streams_that_alternate_are_a_loop_of_two_blocks():
 
 def test_noise_stays_as_it_is_up_to_a_limit():
     rng = random.Random(0)
-    stream = [(interned(("noise", rng.randrange(20))), (rng.randrange(4),), ()) for _ in range(3000)]
     roller = Roller()
+    number_of = roller.structures.number_of
+    stream = [(number_of(("noise", rng.randrange(20))), (rng.randrange(4),), ()) for _ in range(3000)]
     for instruction in stream:
         roller.take(*instruction)
     assert list(expanded(roller.terms)) == stream
     limited = Roller(limit=100)
+    limited.structures = roller.structures
     with pytest.raises(RecordTooLongError, match="belong to no loop; at most 100"):
         for instruction in stream:
             limited.take(*instruction)

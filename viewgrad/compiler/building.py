@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import NotCompiledError, RecordTooLongError
 from .choices import Choice, program_size, with_choices
 from .integers import ONE, ZERO, Integer, constant, variable
-from .loops import Instruction, Loop, structure_of
+from .loops import Instruction, Loop
 from .program import (
     Base,
     Block,
@@ -109,6 +109,7 @@ class Builder:
 
     def __init__(self, stream: Stream, *, choices: bool = True) -> None:
         self.stream = stream
+        self.structures = stream.roller.structures
         self.choices = choices
         self.bases = {base.name: base for base in stream.bases}
         self.numbers = 0
@@ -122,7 +123,7 @@ class Builder:
         """The program."""
         terms: list[Any] = self.stream.roller.terms
         if self.choices:
-            terms = with_choices(terms)
+            terms = with_choices(terms, self.structures)
         left = sum(program_size(term) for term in terms)
         if left > self.stream.limit:
             raise RecordTooLongError(
@@ -163,7 +164,7 @@ class Builder:
             if type(term) is Instruction:
                 step = self.step(block, term, numbers)
                 block.items.append(step)
-                if structure_of(term.structure)[0] == "spilled":
+                if self.structures[term.structure][0] == "spilled":
                     block.items.append(self._spill(step, term, numbers))
                 place = self._place(term)
                 if place is not None:
@@ -222,9 +223,9 @@ class Builder:
 
     def step(self, block: Block, term: Instruction, numbers: tuple[Integer, ...]) -> Step:
         """One instruction as a step."""
-        structure = structure_of(term.structure)
+        structure = self.structures[term.structure]
         if structure[0] == "spilled":
-            structure = structure_of(structure[1])
+            structure = self.structures[structure[1]]
         constants = iter(term.constants)
         kind = structure[0]
         if kind == "op":
@@ -264,7 +265,7 @@ class Builder:
 
     def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
         """The write of a value to its place in memory."""
-        _, _, base, location, ndim, count = structure_of(term.structure)
+        _, _, base, location, ndim, count = self.structures[term.structure]
         sizes, strides = numbers[count : count + ndim], numbers[count + ndim : count + 2 * ndim]
         value = Operand(step, tuple(range(ndim)))
         return Write(

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .loops import Instruction, Ints, Loop, Term, append_constants, interned, size, with_ints
+from .loops import Instruction, Ints, Loop, Structures, Term, append_constants, size, with_ints
 
 __all__ = ["Choice", "program_size", "with_choices"]
 
@@ -60,8 +60,13 @@ def program_size(term: Term | Choice) -> int:
     return 1 + sum(size(body.terms) for body in term.bodies) if isinstance(term, Choice) else size([term])
 
 
-def with_choices(terms: list[Term]) -> list[Term | Choice]:
-    """The terms, with the long irregular rows among them as choices, where that makes the program shorter."""
+def with_choices(terms: list[Term], structures: Structures) -> list[Term | Choice]:
+    """The terms, with the long irregular rows among them as choices, where that makes the program shorter.
+
+    Arguments:
+        terms: of a stream.
+        structures: those of its instructions and loops.
+    """
     if size(terms) < LONG:
         return list(terms)
     best: tuple[int, list[Term | Choice]] = (int(WORTH * size(terms)), list(terms))
@@ -70,13 +75,13 @@ def with_choices(terms: list[Term]) -> list[Term | Choice]:
         before, rows = rows, taken_apart(rows) if rows is not None else None
         if rows is None or before is None or len(rows) == len(before):
             break
-        found = _with_choice(rows)
+        found = _with_choice(rows, structures)
         if found is not None and found[0] < best[0]:
             best = found
     return best[1]
 
 
-def _with_choice(rows: list[Term]) -> tuple[int, list[Term | Choice]] | None:
+def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | Choice]] | None:
     """How long the program is with a choice, and the terms; the rows are not changed."""
     structures = [term.structure for term in rows]
     counts = Counter(structures)
@@ -105,12 +110,12 @@ def _with_choice(rows: list[Term]) -> tuple[int, list[Term | Choice]] | None:
     inner = sum(size(body.terms) for body in made)
     if inner >= WORTH * size(rows[places[0] : end]):
         return None
-    before, after = [_with_choices_of(part) for part in (rows[: places[0]], rows[end:])]
-    here = (_loop(made[0], len(kinds)) if len(made) == 1 else None) or Choice(np.array(kinds), made)
+    before, after = [_with_choices_of(part, known) for part in (rows[: places[0]], rows[end:])]
+    here = (_loop(made[0], len(kinds), known) if len(made) == 1 else None) or Choice(np.array(kinds), made)
     return before[0] + inner + after[0], [*before[1], here, *after[1]]
 
 
-def _loop(body: Body, count: int) -> Loop | None:
+def _loop(body: Body, count: int, known: Structures) -> Loop | None:
     """The loop that iterations with one body are, where all its integers change by constant steps."""
     steps = []
     for ints in body.ints:
@@ -118,12 +123,12 @@ def _loop(body: Body, count: int) -> Loop | None:
         if (moves != moves[:1]).any():
             return None
         steps.append(tuple(moves[0].tolist()))
-    return Loop(interned(("loop", *[term.structure for term in body.terms])), body.terms, count, steps)
+    return Loop(known.loop_over(body.terms), body.terms, count, steps)
 
 
-def _with_choices_of(rows: list[Term]) -> tuple[int, list[Term | Choice]]:
+def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Term | Choice]]:
     """What comes before a choice, or after it, with its own."""
-    found = _with_choice(rows) if size(rows) >= LONG else None
+    found = _with_choice(rows, known) if size(rows) >= LONG else None
     return (size(rows), list(rows)) if found is None else found
 
 

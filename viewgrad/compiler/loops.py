@@ -11,20 +11,18 @@ recognition. CGO 2008.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ..errors import RecordTooLongError
 
-__all__ = ["Instruction", "Ints", "Loop", "Roller", "Term", "expanded", "interned", "size", "structure_of", "with_ints"]
+__all__ = ["Instruction", "Ints", "Loop", "Roller", "Structures", "Term", "expanded", "size", "with_ints"]
 
 FEWEST: Final = 3  # how often something must come to be a loop
 PRIME: Final = (1 << 61) - 1
 FACTOR: Final = 0x9E3779B97F4A7C15 % PRIME
 TRIED: Final = 128  # how many lengths of a body are tried, at most
 Ints = tuple[int, ...]
-_lock: Final = threading.Lock()
 
 
 class Instruction:
@@ -88,6 +86,32 @@ class Loop:
 Term = Instruction | Loop
 
 
+class Structures:
+    """What the instructions and loops of one stream do: structures, each of which a number stands for.
+
+    They belong to the stream, and go with it: those of all programs together would become ever more.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._structures: list[Any] = []
+
+    def number_of(self, structure: Any) -> int:
+        """The number that stands for a structure."""
+        found = self._numbers.get(structure)
+        if found is None:
+            found = self._numbers[structure] = len(self._structures)
+            self._structures.append(structure)
+        return found
+
+    def __getitem__(self, number: int) -> Any:
+        return self._structures[number]
+
+    def loop_over(self, body: Sequence[Term]) -> int:
+        """The number of a loop over terms."""
+        return self.number_of(("loop", *[term.structure for term in body]))
+
+
 class Roller:
     """Takes instructions one by one, and keeps them rolled up.
 
@@ -97,10 +121,12 @@ class Roller:
 
     Attributes:
         terms: what has been taken, rolled up.
+        structures: those of the instructions, and of the loops.
     """
 
     def __init__(self, limit: int = 100_000, longest: int = 20_000) -> None:
         self.terms: list[Term] = []
+        self.structures = Structures()
         self.limit = limit
         self.longest = longest
         self.taken = 0
@@ -211,7 +237,7 @@ class Roller:
                 body = blocks[:k]
                 for i in range(k, FEWEST * k):
                     append_constants(body[i % k], blocks[i])
-                loop = Loop(interned(("loop", *[term.structure for term in body])), body, FEWEST, steps)
+                loop = Loop(self.structures.loop_over(body), body, FEWEST, steps)
                 self._push(loop, loop.ints)
                 self._ends.setdefault(len(terms) + k, []).append((len(terms) - 1, loop))
                 return True
@@ -231,27 +257,6 @@ class Roller:
 
 
 # -- terms -------------------------------------------------------------------------------------------------------------
-
-_numbers: Final[dict[Any, int]] = {}
-_structures: Final[list[Any]] = []
-
-
-def interned(structure: Any) -> int:
-    """The number that stands for a structure."""
-    found = _numbers.get(structure)
-    if found is None:
-        with _lock:
-            found = _numbers.get(structure)
-            if found is None:
-                _structures.append(structure)
-                found = _numbers[structure] = len(_structures) - 1
-    return found
-
-
-def structure_of(number: int) -> Any:
-    """The structure that a number stands for."""
-    return _structures[number]
-
 
 def append_constants(term: Term, later: Term) -> None:
     """Let the constants of `later` come after those of `term`, which has the same structure."""

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..symbolic.types import row_strides
-from .loops import Ints, Roller, interned
+from .loops import Ints, Roller
 from .program import Base, Places
 
 __all__ = ["Result", "Stream", "Named"]
@@ -53,6 +53,7 @@ class Stream:
     ) -> None:
         self.locations = locations
         self.roller = Roller(max(limit, ROLLED))
+        self._structure = self.roller.structures.number_of
         self.limit = limit
         self.bases: list[Base] = []
         self.results: list[Result] = []
@@ -99,7 +100,7 @@ class Stream:
                 constants.append(operand)
         shape = tuple([1 if label < 0 else sizes[label] for label in out])
         place = self._place((location, name, dtype, len(out)), dtype, shape, location)
-        structure = interned(
+        structure = self._structure(
             ("op", name, options, location, dtype, out, expression, len(sizes), tuple(taken))
         )
         return self._given(structure, (*sizes, *ages), tuple(constants), place, shape, location)
@@ -118,14 +119,14 @@ class Stream:
                 constants.append(operand)
         shape, dtype = operation.shape, operation.dtype.char
         place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
-        structure = interned(("call", operation, location, tuple(taken)))
+        structure = self._structure(("call", operation, location, tuple(taken)))
         return self._given(structure, tuple(ages), tuple(constants), place, shape, location)
 
     def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> Named:
         """The value of a window."""
         dtype = self.bases[base].dtype.char
         place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
-        structure = interned(("read", base, location, len(sizes)))
+        structure = self._structure(("read", base, location, len(sizes)))
         return self._given(structure, (*sizes, *strides, offset), (), place, sizes, location)
 
     def write(
@@ -135,11 +136,11 @@ class Stream:
         """A value written over a window."""
         value = self._fetched(value, location)
         if type(value) is Named:
-            structure = interned(("write", base, location, len(sizes), (value.place, labels), unrecorded))
+            structure = self._structure(("write", base, location, len(sizes), (value.place, labels), unrecorded))
             age = self._counts[value.place] - 1 - value.number
             self.roller.take(structure, (*sizes, *strides, offset, age))
         else:
-            structure = interned(("write", base, location, len(sizes), ("c", False), unrecorded))
+            structure = self._structure(("write", base, location, len(sizes), ("c", False), unrecorded))
             self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
 
     def gather(self, base: int, places: Any, offset: int, location: int) -> Named:
@@ -148,7 +149,7 @@ class Stream:
         number = self._table(places)
         dtype = self.bases[base].dtype.char
         place = self._place((location, "gather", base, len(shape)), dtype, shape, location)
-        structure = interned(("gather", base, location, shape, number))
+        structure = self._structure(("gather", base, location, shape, number))
         return self._given(structure, (offset,), (), place, shape, location)
 
     def scatter(self, base: int, places: Any, offset: int, value: Named | float, labels: Shape, location: int) -> None:
@@ -156,10 +157,10 @@ class Stream:
         number = self._table(places)
         value = self._fetched(value, location)
         if type(value) is Named:
-            structure = interned(("scatter", base, location, places.shape, number, (value.place, labels)))
+            structure = self._structure(("scatter", base, location, places.shape, number, (value.place, labels)))
             self.roller.take(structure, (offset, self._counts[value.place] - 1 - value.number))
         else:
-            structure = interned(("scatter", base, location, places.shape, number, ("c", False)))
+            structure = self._structure(("scatter", base, location, places.shape, number, ("c", False)))
             self.roller.take(structure, (offset,), (value,))  # type: ignore[arg-type]
 
     def _table(self, places: Any) -> int:
@@ -176,9 +177,9 @@ class Stream:
         value = self._fetched(value, location)
         age = self._counts[value.place] - 1 - value.number
         if type(expected) is bool:
-            self.roller.take(interned(("check", location, (value.place, ()), expected)), (age,))
+            self.roller.take(self._structure(("check", location, (value.place, ()), expected)), (age,))
         else:
-            self.roller.take(interned(("check", location, (value.place, ()), None)), (age,), (expected,))
+            self.roller.take(self._structure(("check", location, (value.place, ()), None)), (age,), (expected,))
 
     def place_of(self, structure: int) -> int | None:
         """The place of the values that instructions of a structure give, if they give any."""
@@ -217,7 +218,7 @@ class Stream:
             offset = self.bases[base].size
             offsets.append(offset)
             self.bases[base].size += max(math.prod(shape), room)
-            structure = interned(("spilled", structure, base, location, len(shape), len(ints)))
+            structure = self._structure(("spilled", structure, base, location, len(shape), len(ints)))
             ints = (*ints, *shape, *row_strides(shape), offset)
         self._by_structure[structure] = place
         self.roller.take(structure, ints, constants)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import keyword
-import linecache
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -18,6 +17,7 @@ import attrs
 import numpy as np
 
 from ..errors import GraphError
+from ..operators.codegen.listing import list_source
 from ..operators.operands import owned_array
 from ..views.specs import sum_to
 from .attributes import Given, thawed
@@ -196,11 +196,12 @@ class Writer:
 
     def _compiled(self, source: str, function: str, part: str, shown: bool = True) -> Any:
         filename = f"<viewgrad graph {next(numbers)}: {self.name}{part}>"
-        if shown:
-            linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         scope: dict[str, Any] = {}
         exec(compile(source, filename, "exec"), self.environment, scope)
-        return scope[function]
+        found = scope[function]
+        if shown:
+            list_source(filename, source, found.__code__)
+        return found
 
     # -- lines ---------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import linecache
 from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ import numpy as np
 
 import viewgrad
 
+from ..operators.codegen.listing import list_source
 from . import steps as s
 from .functions import ProgramFunction
 
@@ -129,5 +129,6 @@ class Program:
 @functools.lru_cache(maxsize=64)
 def _compiled(body: str) -> CodeType:
     filename = f"<drawn program {abs(hash(body)):x}>"
-    linecache.cache[filename] = (len(body), None, body.splitlines(keepends=True), filename)
-    return compile(body, filename, "exec")
+    code = compile(body, filename, "exec")
+    list_source(filename, body, code)
+    return code

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-import linecache
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from ...operators.codegen.listing import list_source
 from .array_functions import CAREFUL, VECTOR_FUNCTIONS
 from .functions import FUNCTIONS, MATH
 from .kernels import Kernel, write_kernel
@@ -134,6 +134,6 @@ def careful_executor(executor: Executor) -> Executor | None:
 def _executed(source: str, space: dict[str, Any]) -> Callable[..., int]:
     name = f"<viewgrad compiled {next(_numbers)}>"
     exec(compile(source, name, "exec"), space)
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     found: Callable[..., int] = space["kernel"]
+    list_source(name, source, found.__code__)
     return found

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import importlib
 import inspect
-import linecache
+import itertools
 import os
 import sys
 import threading
@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import NotCompiledError
+from ...operators.codegen.listing import list_source
 from . import functions
 from .functions import FUNCTIONS, MATH
 from .kernels import Kernel
@@ -31,6 +32,7 @@ DEEP: Final = 100_000  # calls within calls, which Numba makes for long sources
 KEPT: Final = 400  # sources on disk
 Dtypes = tuple[np.dtype[Any], ...]
 _lock: Final = threading.RLock()
+_numbers: Final = itertools.count()
 
 
 class KernelError(NotCompiledError):
@@ -59,10 +61,10 @@ def _shared(source: str, dtypes: Dtypes) -> Callable[..., int]:
 
 def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]) -> Callable[..., int]:
     path = None if called else _written(source)
-    name = f"<viewgrad kernel {hash(source):x}>" if path is None else str(path)
+    name = f"<viewgrad kernel {next(_numbers)}>" if path is None else str(path)
     space = {"__name__": __name__, **MATH, **_compiled_functions(), "empty": np.empty, "zeros": np.zeros, **called}
     exec(compile(source, name, "exec"), space)
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    list_source(name, source, space["kernel"].__code__)
     with _lock, _deep(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for keep in (True, False) if path is not None else (False,):  # what is on disk may be of no use

@@ -1,0 +1,29 @@
+"""Generated sources in `linecache`, so that tracebacks and debuggers show them as long as there is what they define."""
+
+from __future__ import annotations
+
+import linecache
+import weakref
+from types import CodeType
+from typing import Any
+
+__all__ = ["list_source"]
+
+
+def list_source(filename: str, source: str, code: CodeType) -> None:
+    """Keep a source in `linecache` as long as a code object that was compiled from it.
+
+    Arguments:
+        filename: that of the source.
+        source: the source.
+        code: of a function that it defines, or of the whole.
+    """
+    entry = (len(source), None, source.splitlines(keepends=True), filename)
+    linecache.cache[filename] = entry
+    weakref.finalize(code, _drop, filename, entry).atexit = False
+
+
+def _drop(filename: str, entry: Any) -> None:
+    """Take an entry out, where no other has come in its place."""
+    if linecache.cache.get(filename) is entry:
+        linecache.cache.pop(filename, None)
