@@ -197,6 +197,28 @@ def test_an_iterator_is_not_compiled():
     assert "iterator" in compiled.explain()
 
 
+def test_attributes_are_not_taken_for_variables_of_the_module():
+    names = {"np": np, "log": iter(range(3)), "sum": iter(range(3)), "factor": 2.0}
+    exec(
+        "def f(x):\n"
+        "    class Scale:\n"
+        "        value = factor\n"
+        "    return [np.log(x * Scale.value).sum() for _ in range(1)][0]\n"
+        "def g(x):\n"
+        "    return (x * next(log)).sum()\n",
+        names,
+    )
+    compiled = vg.compile(names["f"], executor="python")
+    for factor in (2.0, 2.0, 2.0, 3.0, 3.0):  # which a class inside of the function looks up
+        names["factor"] = factor
+        assert compiled(leaf(1.0)).item() == pytest.approx(np.log(factor))
+    assert "iterator" not in compiled.explain()
+    assert "runs eagerly" not in compiled.explain()
+    drawing = vg.compile(names["g"], executor="python")
+    assert [drawing(leaf(1.0)).item() for _ in range(3)] == [0.0, 1.0, 2.0]
+    assert "iterator" in drawing.explain()
+
+
 def test_random_numbers_are_drawn_each_time():
     generator = np.random.default_rng(0)
     drawn = {

@@ -6,8 +6,6 @@ import collections
 import gc
 import importlib.util
 import linecache
-
-
 import warnings
 
 import numpy as np

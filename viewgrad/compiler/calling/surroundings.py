@@ -7,10 +7,12 @@ up anew.
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import random
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -26,6 +28,8 @@ COPIED: Final = (set, deque, bytearray)  # which are compared with a copy
 DEPTH: Final = 6
 MOST: Final = 20_000  # things that are looked at
 PACKAGES: Final = ("viewgrad", "numpy", "scipy")
+OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look names up there
+_names_of: Final = weakref.WeakKeyDictionary[types.CodeType, list[str]]()
 
 
 # How a thing is looked up again: in a dict, in a cell, in a sequence, as an attribute, or not at all.
@@ -178,12 +182,15 @@ def _function(function: Any, path: str, visited: set[int], budget: list[int], de
 
 
 def _names(code: types.CodeType) -> list[str]:
-    """The names that a function, and those inside of it, may look up in its module."""
-    names = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names.update(dict.fromkeys(_names(constant)))
-    return list(names)
+    """The names that a function, and those inside of it, may look up in its module; not those of attributes."""
+    found = _names_of.get(code)
+    if found is None:
+        names = {str(each.argval): None for each in dis.get_instructions(code) if each.opname in OF_MODULES}
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                names.update(dict.fromkeys(_names(constant)))
+        found = _names_of[code] = list(names)
+    return found
 
 
 def _value(seen: Seen, visited: set[int], budget: list[int], depth: int) -> Iterator[Seen]:
