@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 
 import numpy as np
 import pytest
@@ -229,6 +230,38 @@ def test_random_numbers_are_drawn_each_time():
         compiled = vg.compile(f, executor="python")
         assert len({compiled(leaf(1.0)).item() for _ in range(5)}) == 5
         assert "random numbers" in compiled.explain()
+
+
+UNSEEDED = {
+    "default_rng": lambda: np.random.default_rng().random(),
+    "a bit generator": lambda: np.random.Generator(np.random.PCG64()).random(),
+    "the older one": lambda: np.random.RandomState().rand(),
+    "Python's": lambda: random.Random().random(),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEDED)
+def test_generators_without_a_seed_are_refused(name):
+    def f(x):
+        return (x * (UNSEEDED[name]() > 0.5)).sum()  # which gives the same in half of all runs
+
+    for escapes in ("error", "guard"):
+        with pytest.raises(vg.errors.TraceError, match="without a seed"):
+            vg.symbolic.trace(f, leaf(1.0), escapes=escapes)
+    compiled = vg.compile(f, executor="python", check=False)
+    assert {compiled(leaf(1.0)).item() for _ in range(60)} == {0.0, 1.0}
+    assert "without a seed" in compiled.explain()
+    assert isinstance(UNSEEDED[name](), float)  # and outside of traces all is as ever
+
+
+def test_generators_with_a_seed_are_parts_of_a_program():
+    def f(x):
+        return (x * (np.random.default_rng(3).random() + random.Random(4).random())).sum()
+
+    compiled = vg.compile(f, executor="python")
+    assert {compiled(leaf(1.0)).item() for _ in range(4)} == {f(leaf(1.0)).item()}
+    assert "runs eagerly" not in compiled.explain()
+    assert random.Random.seed.__module__ == "random" and random.Random().random() != random.Random().random()
 
 
 def test_writes_to_arguments_are_seen_with_their_history():

@@ -21,7 +21,7 @@ from .numbers import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
 from .tracing.histories import remember
 from .tracing.memory import Memory, identified, owner_of
-from .tracing.randomness import Generators
+from .tracing.randomness import Generators, seeds_refused
 from .tracing.tracer import Tracer
 from .types import TensorType
 
@@ -140,7 +140,7 @@ def observing(tracer: Tracer) -> Any:
     """A block in which a tracer watches."""
     token = OBSERVER.set(tracer)
     try:
-        with ModeSwitch(on=TRACE):
+        with ModeSwitch(on=TRACE), seeds_refused():
             yield
     finally:
         OBSERVER.reset(token)

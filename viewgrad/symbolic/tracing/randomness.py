@@ -2,12 +2,70 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from typing import Any
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import numpy as np
+from numpy.random import bit_generator as seeds
 
-__all__ = ["Generators"]
+from ...tensor.observers import observed
+
+__all__ = ["Generators", "seeds_refused"]
+
+_lock: Final = threading.Lock()
+_runs: Final = [0]  # how many programs are being traced, in any thread
+
+
+def _refuse() -> None:
+    """Refuse a seed to a program that is traced: it would be another in each run."""
+    observer = observed()
+    if observer is not None:
+        observer.refuse("making a generator of random numbers without a seed, which gives others each time,")
+
+
+def _randbits(bits: int) -> Any:
+    """What all seeds come from that NumPy chooses."""
+    _refuse()
+    return PLACES[0][2](bits)
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """What seeds a generator of Python's."""
+    if a is None:
+        _refuse()
+    PLACES[1][2](self, a, version)
+
+
+# The functions that seeds come from: where they are, what they are called, the given one, and ours.
+PLACES: Final[list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]] = [
+    (seeds, "randbits", getattr(seeds, "randbits", _randbits), _randbits),
+    (random.Random, "seed", random.Random.seed, _seed),
+]
+
+
+@contextlib.contextmanager
+def seeds_refused() -> Iterator[None]:
+    """A block in which a program that is traced makes no generator of random numbers without a seed.
+
+    What such a generator draws would be fixed in the graph, and it is gone when the program ends, so that its state
+    tells nothing. The functions that seeds come from are replaced for all threads, and refuse where one is traced.
+    """
+    with _lock:
+        _runs[0] += 1
+        for owner, name, given, ours in PLACES:
+            if getattr(owner, name, None) is given:
+                setattr(owner, name, ours)
+    try:
+        yield
+    finally:
+        with _lock:
+            _runs[0] -= 1
+            for owner, name, given, ours in PLACES:
+                if not _runs[0] and getattr(owner, name, None) is ours:
+                    setattr(owner, name, given)
 
 
 class Generators:
