@@ -178,16 +178,39 @@ def test_singular_values_of_zero_have_gradient_zero():
 
 
 @pytest.mark.parametrize("function", [vg.svd, vg.pinv, lambda x: np.linalg.lstsq(x, x, None)])
+def test_matrices_that_hold_no_numbers_have_no_singular_values(function):
+    with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
+        function(vg.Tensor([[1.0, math.nan], [2.0, 3.0]]))
+
+
 @pytest.mark.parametrize("number", [math.inf, math.nan])
-def test_matrices_with_infinities_have_no_singular_values(function, number):
+def test_singular_values_of_matrices_with_infinities_are_not_told(number):
     """LAPACK's search for them may never end."""
-    with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
-        function(vg.Tensor([[1.0, number], [2.0, 3.0]]))
-    x = leaf([[[1.0, number], [2.0, 3.0]], [[3.0, 0.0], [0.0, 2.0]]])
-    values = vg.svdvals(x)
-    np.testing.assert_allclose(values.detach(), [[math.nan] * 2, [3.0, 2.0]], rtol=1e-12)
-    with pytest.raises(np.linalg.LinAlgError, match="infinities or NaN"):
-        grad(values.sum(), x)
+    values = vg.svdvals(vg.Tensor([[[1.0, number], [2.0, 3.0]], [[3.0, 0.0], [0.0, 2.0]]]))
+    np.testing.assert_allclose(values, [[math.nan] * 2, [3.0, 2.0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("function", [np.linalg.pinv, np.linalg.svdvals, lambda x: x.svd()[1], lambda x: x.svd()[0]])
+def test_infinities_in_one_matrix_leave_the_values_and_gradients_of_others(function, dtype):
+    regular = np.array([[3.0, 0.5], [0.25, 2.0]], dtype)
+    x, alone = leaf(np.stack([np.array([[1.0, math.inf], [2.0, 3.0]], dtype), regular])), leaf(regular)
+    found, expected = function(x), function(alone)
+    assert found.dtype == expected.dtype and np.isnan(found[0].detach()).all()
+    np.testing.assert_array_equal(found[1].detach(), expected.detach())
+    size = lambda result: np.sum(result.real**2 * np.array([1.0, 2.0], result.real.dtype))
+    gradient = grad(size(found), x)[0].numpy()
+    np.testing.assert_allclose(gradient[1], grad(size(expected), alone)[0].numpy(), rtol=1e-5)
+    assert np.isnan(gradient[0]).all()
+
+
+def test_pseudo_inverses_of_single_rows_and_solutions_for_infinite_sides_are_those_of_numpy():
+    row, matrix, side = np.array([[math.inf, 1.0]]), np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([1.0, math.inf])
+    np.testing.assert_array_equal(np.linalg.pinv(vg.Tensor(row)), np.linalg.pinv(row))
+    found, expected = (np.linalg.lstsq(matrix, each, None)[0] for each in (vg.Tensor(side), side))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.pinv(vg.Tensor([1.0, 2.0]))
 
 
 def test_the_factors_of_dependent_columns_have_no_derivative():

@@ -13,6 +13,7 @@ differentiation of linear algebra functions with application in optimum experime
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,21 @@ def finite(matrix: Any) -> Any:
     if not np.isfinite(matrix).all():
         raise np.linalg.LinAlgError("a matrix with infinities or NaN has no singular values")
     return matrix
+
+
+def of_finite(function: Callable[[Any], Any], matrices: Any) -> tuple[Array, ...]:
+    """What a function gives of finite matrices; NaN of those with infinities, for which LAPACK's search may never end.
+
+    Raises:
+        LinAlgError: where there are NaN, as NumPy does.
+    """
+    known = np.asarray(np.isfinite(matrices).all(axis=(-2, -1) if matrices.ndim > 1 else None))
+    if known.all() or min(matrices.shape[-2:]) < 2:  # a single row or column is not searched
+        return tuple(function(matrices))
+    if np.isnan(matrices).any():
+        finite(matrices)
+    found = function(np.where(known[..., None, None], matrices, 0))
+    return tuple(np.where(known.reshape(known.shape + (1,) * (a.ndim - known.ndim)), a, np.nan) for a in found)
 
 
 def on_diagonal(values: Any) -> Any:

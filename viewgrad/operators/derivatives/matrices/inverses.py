@@ -14,7 +14,7 @@ import numpy as np
 from ...codegen.compile import formula_function
 from ...define import row
 from ..formulas import adjoint, eye_like, real_dtype
-from .decompositions import finite
+from .decompositions import of_finite
 
 __all__: list[str] = []
 
@@ -121,9 +121,14 @@ def triangular_product(a: Any, x: Any, left: bool) -> Any:
     return a @ x if left else x @ a
 
 
+def pinv_forward(a: Any, rcond: Any = None) -> Array:
+    options = () if rcond is None else (rcond,)
+    return of_finite(lambda matrices: (np.linalg.pinv(matrices, *options),), a)[0]
+
+
 row(
     "pinv(self, rcond=None)",
-    lambda a, rcond=None: np.linalg.pinv(finite(a), *(() if rcond is None else (rcond,))),
+    pinv_forward,
     {"self": "pinv_gradient(grad, self, result)"},
     forward_derivative="pinv_tangent(self_t, self_p, result)",
     numpy=[np.linalg.pinv],

@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 
 def lstsq_forward(a: Any, b: Any, rcond: float | None = None) -> Any:
-    return np.linalg.lstsq(finite(a), finite(b), rcond=rcond)
+    return np.linalg.lstsq(finite(a), b, rcond=rcond)
 
 
 @formula_function

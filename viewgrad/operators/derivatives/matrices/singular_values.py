@@ -17,7 +17,7 @@ from ...define import row
 from ...operands import as_operand
 from ..formulas import Array, adjoint, of_positive, plain
 from ..scattering import is_known_zero, values_of
-from .decompositions import differences_of, finite, largest, on_diagonal, require_no_phase, used_columns
+from .decompositions import differences_of, largest, of_finite, on_diagonal, require_no_phase, used_columns
 
 __all__: list[str] = []
 
@@ -128,23 +128,27 @@ def svdvals_forward(a: Any) -> Any:
     return np.where(known[..., 0], values, np.nan)
 
 
+def svd_forward(a: Any, full_matrices: bool = True) -> tuple[Array, ...]:
+    return of_finite(lambda matrices: np.linalg.svd(matrices, full_matrices), a)
+
+
 @formula_function
 def svdvals_gradient(grad: Any, a: Any) -> Any:
     """The gradient of a matrix from that of its singular values."""
-    u, s, vh = np.linalg.svd(a if isinstance(a, Tensor) else finite(a), full_matrices=False)
+    u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
     return (u * of_positive(grad, s)[..., None, :]) @ vh
 
 
 @formula_function
 def svdvals_tangent(tangent: Any, a: Any) -> Any:
     """The tangents of the singular values."""
-    u, s, vh = np.linalg.svd(a if isinstance(a, Tensor) else finite(a), full_matrices=False)
+    u, s, vh = np.linalg.svd(a, full_matrices=False) if isinstance(a, Tensor) else svd_forward(a, False)
     return of_positive(np.diagonal(_turned(tangent, u, vh), 0, -2, -1).real, s)
 
 
 row(
     "svd(self, full_matrices=True) -> (U, S, Vh)",
-    lambda a, full_matrices=True: np.linalg.svd(finite(a), full_matrices),
+    svd_forward,
     {"self": "svd_gradient(grad_U, grad_S, grad_Vh, U, S, Vh)"},
     forward_derivative={
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
