@@ -174,16 +174,7 @@ class SourceProgram:
         except Exception:  # NumPy refuses it
             self.lines.pop()
             return
-        # For a place without dimensions NumPy takes a matrix of one row for a vector.
-        if (place := re.search(r"matmul.*out=(\w+)", line)) and not np.ndim(arrays[place[1]]):
-            self.lines.pop()
-            return
-        # Of the diagonal of an empty array with a length of 1, NumPy's einsum reads and writes what is beside it.
-        empty = any(isinstance(value, NUMBERS) and not value.size for value in arrays.values())
-        if empty and "einsum('ii" in line:
-            self.lines.pop()
-            return
-        if all(is_tame(value) for name, value in arrays.items() if name[0] in "xv"):
+        if not is_another_matter(line, arrays) and all(is_tame(arrays[name]) for name in arrays if name[0] in "xv"):
             self.arrays = arrays
         else:
             self.lines.pop()
@@ -302,6 +293,19 @@ def root_of(array):
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def is_another_matter(line, arrays) -> bool:
+    """Whether what NumPy makes of a line, or where it has it, is not asked of tensors."""
+    # Of the bits of numbers tensors have copies; only the parts of complex numbers are views.
+    bits, place = re.search(r"(\w+)[.]view[(](float|complex)", line), re.search(r"matmul.*out=(\w+)", line)
+    if bits and arrays[bits[1]].dtype not in (float, complex):
+        return True
+    # For a place without dimensions NumPy takes a matrix of one row for a vector.
+    if place and not np.ndim(arrays[place[1]]):
+        return True
+    # Of the diagonal of an empty array with a length of 1, NumPy's einsum reads and writes what is beside it.
+    return "einsum('ii" in line and any(isinstance(value, NUMBERS) and not value.size for value in arrays.values())
 
 
 def is_tame(value):

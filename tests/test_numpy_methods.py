@@ -296,3 +296,14 @@ def test_a_histogram_in_more_dimensions_sums_weights():
     numpy.testing.assert_allclose(totals.detach().numpy(), expected)
     assert found.tolist() == [3.0 - 1.0, 3.0, 2.0]
     assert len(edges) == 2
+
+
+def test_a_look_at_the_bits_of_numbers_takes_no_writes():
+    x = vg.Tensor([1.0, 2.0])
+    bits = x.view(np.int64)
+    assert (bits == np.array([1.0, 2.0]).view(np.int64)).all()
+    with pytest.raises(ValueError, match="read-only"):
+        bits[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        bits += 1
+    assert (bits >> 1).view(np.float64).dtype == np.float64 and x.tolist() == [1, 2]

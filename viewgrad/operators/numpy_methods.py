@@ -128,7 +128,9 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
         return views.view_as_real(self).reshape((*self.shape[:-1], 2 * self.shape[-1]))
     if _carries_history(self):
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
-    return as_operand(np.array(self._array).view(wanted))
+    looked_at = np.array(self._array).view(wanted)
+    looked_at.flags.writeable = False  # it is a copy, in which what is written would be lost
+    return as_operand(looked_at)
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
