@@ -15,7 +15,7 @@ from replaying import replay  # noqa: E402
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad import math  # noqa: E402
-from viewgrad.errors import TraceError  # noqa: E402
+from viewgrad.errors import GraphError, GuardError, TraceError  # noqa: E402
 from viewgrad.scipy import linalg, ndimage, optimize, signal, special, stats  # noqa: E402
 from viewgrad.symbolic import function_of, trace  # noqa: E402
 
@@ -37,6 +37,18 @@ FUNCTIONS = {
     "a function without derivative": (lambda x: vnp.gcd(vnp.array([4, 6, 9, 2]), 6) * x, X),
     "Python's functions": (lambda x: math.sqrt(x[0]) * math.log(x[1]) + math.modf(x[2] * 3)[0] * math.exp(x[3]), X),
     "arrays made of NumPy's names": (lambda x: x @ vnp.eye(4) * vnp.arange(4) + vnp.array([1.0, 2, 3, 4]), X),
+    "fractional parts": (lambda x: np.modf(x * 1.7)[0] ** 2, X),
+    "mantissas": (lambda x: np.frexp(x)[0] ** 2, X),
+    "mantissas and exponents in place": (lambda x: np.frexp(x, (vg.zeros(4), vg.zeros(4)))[0] ** 2, X),
+    "unwrapped angles": (lambda x: np.unwrap(x * 4) ** 2, X),
+    "unwrapped along the other axis": (lambda x: np.unwrap(x * 2, 1.0, 0, period=1.5) ** 2, MATRIX),
+    "powers of two": (lambda x: np.ldexp(x, np.array([1, 2, 3, -4])) ** 2, X),
+    "a polynomial of its zeros": (lambda x: np.poly(x) ** 2, X),
+    "a characteristic polynomial": (lambda x: np.poly(x @ x.T) ** 2, MATRIX),
+    "zeros of a polynomial": (lambda x: abs(np.roots(x)) ** 2, X),
+    "condition": (lambda x: np.linalg.cond(x), MATRIX),
+    "condition in another norm": (lambda x: np.linalg.cond(x, 1), MATRIX),
+    "the least condition": (lambda x: np.linalg.cond(x, -2), MATRIX),
     "Wiener filter": (lambda x: signal.wiener(x, 3), X),
     "the triangular one of full factors": (lambda x: linalg.qr(x[:, :2])[1] ** 3, MATRIX),
     "ranks": (lambda x: x * stats.rankdata(x), X),
@@ -80,6 +92,44 @@ def test_second_derivatives_of_a_step():
         (second,) = vg.autograd.grad((first * first).sum(), x)
         near = x.detach().numpy()
         np.testing.assert_allclose(second.numpy(), 2 * np.where(abs(near) <= 1, near, 0))
+
+
+TWICE = ["fractional parts", "mantissas", "unwrapped angles", "powers of two", "a polynomial of its zeros",
+         "zeros of a polynomial", "condition", "condition in another norm"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_second_derivatives_where_numpy_looks_at_values(name):
+    function, at = FUNCTIONS[name]
+    traced = function_of(function, vg.Tensor(at, requires_grad=True))
+    found = []
+    for each in (traced, function):
+        x = vg.Tensor(at[::-1] * 1.3, requires_grad=True)
+        (first,) = vg.autograd.grad(each(x).sum(), x, create_graph=True)
+        (second,) = vg.autograd.grad((first * first).sum(), x)
+        found.append((first.detach().numpy(), second.numpy()))
+    for ours, wanted in zip(*found):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-9, atol=1e-9)
+        assert np.abs(wanted).max() > 0
+
+
+def test_pieces_are_chosen_by_guards():
+    def function(x):
+        return np.piecewise(x, [x < 1, x >= 1], [lambda v: v * v, lambda v: v**3]).sum()
+
+    x = vg.Tensor(X, requires_grad=True)
+    traced = function_of(function, x)
+    assert traced(x).item() == pytest.approx(function(x).item())
+    with pytest.raises(GuardError):
+        traced(vg.Tensor(X + 1, requires_grad=True))
+
+
+def test_results_of_another_dtype_are_refused():
+    traced = function_of(np.poly, vg.Tensor([1 + 2j, 1 - 2j]))
+    np.testing.assert_allclose(traced(vg.Tensor([1 + 3j, 1 - 3j])).numpy(), [1, -2, 10])
+    with pytest.raises(GraphError, match="dtypes"):
+        traced(vg.Tensor([1 + 3j, 2 - 3j]))
+
 
 def names_and_leaves(call):
     """The names of a drawn call's arrays, and leaves for them."""

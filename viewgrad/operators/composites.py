@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from ..tensor.observers import composed
 from ..tensor.tensor import Tensor
 from .numpy_dispatch import register
 
-__all__ = ["COMPOSITES", "composite"]
+__all__ = ["COMPOSITES", "choosing", "composite"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,3 +29,16 @@ def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
         return function
 
     return register_composite
+
+
+def choosing(function: F) -> F:
+    """Let a function that looks at values be one step of a graph, which looks again in each run.
+
+    It writes to none of its arguments: the step would not tell.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return composed(function.__name__, function, args, kwargs)
+
+    return call  # type: ignore[return-value]

@@ -168,7 +168,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
         conditions.append(~np.any(conditions, axis=0))
     elif len(funclist) != len(conditions):
         raise ValueError(f"piecewise got {len(conditions)} conditions for {len(funclist)} functions")
-    result = from_array(np.zeros(x.shape, x.dtype))
+    result = as_operand(np.zeros(x.shape, x.dtype))
     for condition, function in zip(conditions, funclist):
         if not callable(function):
             result = where(condition, function, result).astype(x.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 from ..tensor.creation import as_operand
 from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, from_array, is_scalar, with_memory
 from . import OPERATORS
+from .composites import choosing
 from .derivatives.formulas import plain
 from .numpy_dispatch import converted, ufunc_call, write_out
 from .numpy_functions import allclose, isclose
@@ -111,13 +112,17 @@ def _conjugate(x: Any) -> Any:
 def _frexp(x: Any, *, out: Any = None, **options: Any) -> Any:
     """The mantissa and the exponent; the gradient goes to the mantissa, since the exponent is whole."""
     (x,) = converted(np.frexp, (as_floating(x),), **options)
-    _, exponents = np.frexp(plain(x))
-    mantissa = ldexp(x, -exponents)
-    parts = mantissa, from_array(np.asarray(exponents))
+    parts = _mantissa_and_exponent(x)
     if out is None:
         return parts
     outs = out if isinstance(out, tuple) else (out, None)
     return tuple(part if each is None else write_out(part, each, "np.frexp") for part, each in zip(parts, outs))
+
+
+@choosing
+def _mantissa_and_exponent(x: Tensor) -> tuple[Any, Any]:
+    _, exponents = np.frexp(plain(x))
+    return ldexp(x, -exponents), as_operand(np.asarray(exponents))
 
 
 def _of_infinity(name: str, edge: float) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor, from_array
 from . import OPERATORS
-from .composites import composite
+from .composites import choosing, composite
 from .derivatives.formulas import plain
 from .numpy_assembling import vander
 
@@ -25,7 +25,7 @@ def _vector(value: Any) -> Any:
 
 
 def _zeros(count: int, like: Tensor) -> Tensor:
-    return from_array(np.zeros(count, like.dtype))
+    return as_operand(np.zeros(count, like.dtype))
 
 
 def _padded(p: Any, size: int) -> Any:
@@ -101,31 +101,33 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 @composite(np.poly, method=False)
+@choosing
 def poly(seq_of_zeros: Any) -> Any:
     """The coefficients of the polynomial with given zeros, or of the characteristic polynomial of a matrix."""
     zeros = _vector(seq_of_zeros)
     if zeros.ndim == 2:
         zeros = np.linalg.eigvals(zeros)
     zeros = zeros.astype(np.result_type(zeros.dtype, np.mintypecode(zeros.dtype.char)), copy=False)
-    coefficients = from_array(np.ones(1, zeros.dtype))
+    coefficients = as_operand(np.ones(1, zeros.dtype))
     for zero in zeros:
         coefficients = concatenate([coefficients, _zeros(1, zeros)]) - concatenate(
             [_zeros(1, zeros), coefficients * zero]
         )
     if zeros.is_complex():
-        values = zeros._array
+        values = plain(zeros)
         if np.all(np.sort(values) == np.sort(values.conjugate())):
             return coefficients.real.clone()
     return coefficients
 
 
 @composite(np.roots, method=False)
+@choosing
 def roots(p: Any) -> Any:
     """The zeros of a polynomial: the eigenvalues of its companion matrix."""
     p = _vector(p)
     if p.ndim != 1:
         raise ValueError("Input must be a rank-1 array.")
-    places = np.flatnonzero(p._array)
+    places = np.flatnonzero(plain(p))
     if not places.size:
         return _zeros(0, p)
     trailing = p.size - int(places[-1]) - 1
@@ -133,9 +135,9 @@ def roots(p: Any) -> Any:
     p = p if p.dtype.kind in "fc" else p.astype(float)
     if p.size < 2:
         return _zeros(trailing, p)
-    companion = concatenate([(-p[1:] / p[0])[None, :], from_array(np.eye(p.size - 2, p.size - 1, dtype=p.dtype))])
+    companion = concatenate([(-p[1:] / p[0])[None, :], as_operand(np.eye(p.size - 2, p.size - 1, dtype=p.dtype))])
     found = np.linalg.eigvals(companion)
-    return concatenate([found, from_array(np.zeros(trailing, found.dtype))]) if trailing else found
+    return concatenate([found, as_operand(np.zeros(trailing, found.dtype))]) if trailing else found
 
 
 def _squared(distances: Any) -> Any:

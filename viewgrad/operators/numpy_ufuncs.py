@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import as_operand
-from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar, from_array, is_scalar, with_memory
+from ..tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar, is_scalar, with_memory
 from . import OPERATORS
 from .composites import composite
 from .derivatives.formulas import memory_order, plain
@@ -45,7 +45,7 @@ def ldexp(self: Any, other: Any) -> Any:
     limit = 3 * (np.finfo(base.dtype).maxexp - 1)
     whole = np.clip(plain(exponent), -limit, limit)
     for part in (whole // 3, (whole + 1) // 3, (whole + 2) // 3):
-        base = base * from_array(np.asarray(np.exp2(part, dtype=float))).astype(base.dtype)
+        base = base * as_operand(np.asarray(np.exp2(part, dtype=float))).astype(base.dtype)
     return base
 
 
@@ -53,7 +53,7 @@ def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
     """The fractional and the integer part; the gradient goes to the fractional one."""
     (x,) = converted(np.modf, (as_floating(x),), **options)
     whole = np.trunc(x)
-    fraction = np.where(np.isinf(plain(x)), np.copysign(0.0, plain(x)), x - whole).astype(x.dtype, copy=False)
+    fraction = np.where(np.isinf(x), np.copysign(0.0, x.detach()), x - whole).astype(x.dtype, copy=False)
     if out is not None:
         return out[0].copy_(fraction), out[1].copy_(whole)
     return (fraction if fraction.ndim else as_scalar(fraction)), whole

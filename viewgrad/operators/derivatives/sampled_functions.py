@@ -9,7 +9,7 @@ import numpy as np
 
 from ...tensor.tensor import FUNCTIONS, Tensor
 from ..codegen.compile import formula_function
-from ..composites import composite
+from ..composites import choosing, composite
 from ..define import row
 from ..operands import as_operand
 from .formulas import conjugated, memory_order, of_its_own
@@ -85,6 +85,7 @@ def ediff1d(self: Any) -> Any:
 
 
 @composite(np.unwrap)
+@choosing
 def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
     """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
     self = as_operand(self)

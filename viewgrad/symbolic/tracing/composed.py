@@ -58,7 +58,7 @@ def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any,
     finally:
         tracer.escapes = escapes
     forget(tracer, last)
-    _write_down(tracer, name, Whole(function, structure, leaves, [each.shape for each in found]), leaves, found)
+    _write_down(tracer, name, Whole(function, structure, leaves, found), leaves, found)
     return result
 
 
@@ -99,13 +99,14 @@ class Whole:
     Arguments:
         function: the function.
         structure, leaves: its arguments and keywords; what stands for the tensors among them is given at each call.
-        shapes: those of its results.
+        results: those of one call; others have their shapes and dtypes.
     """
 
     def __init__(
-        self, function: Callable[..., Any], structure: Structure, leaves: list[Any], shapes: list[tuple[int, ...]]
+        self, function: Callable[..., Any], structure: Structure, leaves: list[Any], results: list[Tensor]
     ) -> None:
-        self.function, self.structure, self.shapes = function, structure, shapes
+        self.function, self.structure = function, structure
+        self.shapes, self.dtypes = [each.shape for each in results], [each.dtype for each in results]
         kept = [None if isinstance(each, Tensor) else each for each in leaves]
         self.leaves = [each.copy() if isinstance(each, np.ndarray) else each for each in kept]
         self.places = [place for place, each in enumerate(leaves) if isinstance(each, Tensor)]
@@ -119,4 +120,7 @@ class Whole:
         shapes = [each.shape for each in found]
         if shapes != self.shapes:
             raise GraphError(f"results have the shapes {shapes}; they had {self.shapes} when the program was traced")
+        dtypes = [each.dtype for each in found]
+        if dtypes != self.dtypes:
+            raise GraphError(f"results have the dtypes {dtypes}; they had {self.dtypes} when the program was traced")
         return tuple(found)

@@ -16,7 +16,7 @@ from ...codegen.compile import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..formulas import call, eye_like, of_its_own, plain, real_dtype
+from ..formulas import call, eye_like, of_its_own, real_dtype
 
 __all__ = ["cond", "multi_dot"]
 
@@ -159,8 +159,8 @@ def cond(self: Any, p: Any = None) -> Any:
         found = smallest / largest if p == -2 else largest / smallest
     else:
         found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
-    endless = np.isnan(plain(found)) & ~np.isnan(plain(self)).any((-2, -1))
-    return found.masked_fill(endless, math.inf) if endless.any() else found
+    endless = np.isnan(found) & ~np.isnan(self).any((-2, -1))
+    return np.where(endless, math.inf, found).astype(found.dtype, copy=False)
 
 
 FUNCTIONS[np.linalg.diagonal] = lambda x, /, *, offset=0: x.diagonal(offset, -2, -1)
