@@ -23,6 +23,7 @@ DOUBLE: Final = 2.3e-16
 SINGLE: Final = 1.2e-7
 RATIO: Final = 3.0  # of the steps of the long ladder
 STAIRS: Final = (1e-4, 3e-5, 1e-5, 3e-6, 1e-6, 3e-7, 1e-7, 3e-8, 1e-8)
+CANCELLING: Final = 2e-6  # steps over which the digits of a difference may all cancel
 
 
 @attrs.frozen
@@ -176,7 +177,10 @@ def noise_of(value_at: Callable[[Array], Array | None], x: Array, scale: Array) 
     for step, values in between.items():  # where it stands still over steps that single precision feels, it is a stair
         assert values is not None
         there = abs(step) / 1e-3 * np.abs(far - start)
-        coarse &= (np.abs(values - start) > 0.1 * there) | (there < 8 * SINGLE * np.maximum(np.abs(start), np.abs(far)))
+        stair = (np.abs(values - start) <= 0.1 * there) & (there >= 8 * SINGLE * np.maximum(np.abs(start), np.abs(far)))
+        if abs(step) < CANCELLING:
+            stair &= start != 0  # nothing is left where all digits cancel, and then it stands still as well
+        coarse &= ~stair
     with np.errstate(all="ignore"):
         tried = np.array([start, far])
         single = ((tried.astype(np.float32) == tried) & (tried != np.round(tried * 64) / 64)).all(axis=0)

@@ -18,6 +18,7 @@ Array = np.ndarray[Any, Any]
 
 RTOL: Final = 3e-7
 RTOL_SINGLE: Final = 2e-3
+PLACES: Final = (1.37e-5, -0.71e-5, 1.13e-4, -1.79e-4)  # nearby, of no pattern
 
 
 @attrs.frozen(eq=False)
@@ -203,27 +204,47 @@ class Columns:
 
         return values
 
-    def _stands_still(self, direction: Array) -> Array:
-        """For each row, whether nothing changes nearby, as on a stair."""
+    def _stands_still(self, direction: Array, away: Array) -> Array:
+        """For each row, whether nothing changes nearby, as on a stair.
+
+        Arguments:
+            away: the slopes that differences say instead.
+        """
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
+        along, weights = self._along(direction), np.abs(self.rows)
+
+        def still(here: float, *there: float) -> Array:
+            given = [along(step * scale) for step in (here, *there)]
+            if any(values is None for values in given):
+                return np.zeros(len(self.rows), bool)
+            found: Array = weights @ np.ptp(np.array(given), axis=0) == 0
+            return found
+
+        level = still(0.0, 3e-6, 1e-6, -3e-6, -1e-6)
         self._hear_noise()
         exact = ~self._coarse() | self._whole(direction, scale)  # else the shorter steps are none in single precision
-        still = np.zeros(len(self.rows), bool)
-        for lengths, seen in (((3e-6, 1e-6), ~still), ((3e-8, 1e-8), exact)):
-            for step in (*lengths, *(-length for length in lengths)):
-                values = self._along(direction)(step * scale)
-                seen = seen & (False if values is None else np.abs(self.rows) @ np.abs(values - self.start) == 0)
-            still |= seen
-        return still
+        for step in (1e-8, 1e-10):
+            # Where the slope would be felt, and on either side: the start may be where one stair meets the next.
+            seen = exact & (np.abs(away) * step * scale > 1e3 * DOUBLE * (weights @ np.abs(self.start)))
+            seen &= still(step, 3 * step) & still(-step, -3 * step)
+            # Digits that cancel leave a zero that stands still, but nothing else does.
+            elsewhere = [still(place, place + step / 10, place - step / 10) for place in PLACES]
+            level |= seen & (np.sum(elsewhere, axis=0) >= 2)
+        return level
 
     def _whole(self, direction: Array, scale: float) -> Array:
         """For each row, whether its outputs are whole numbers nearby, where single precision has others too."""
-        whole = np.ones(self.start.shape, bool)
+        whole, small = np.ones(self.start.shape, bool), np.ones(self.start.shape, bool)
+        longer = np.zeros(self.start.shape, bool)  # which single precision does not have
         for step in (0.0, 1e-3, -1e-3, 1.3e-4, -1.3e-4, 1.7e-5, -1.7e-5):
             values = self._along(direction)(step * scale)
-            whole &= False if values is None else (values == np.round(values)) & (np.abs(values) < 2.0**23)
-        rows: Array = np.abs(self.rows) @ ~whole == 0
+            if values is None:
+                return np.zeros(len(self.rows), bool)
+            whole &= values == np.round(values)
+            small &= np.abs(values) < 2.0**23
+            longer |= values.astype(np.float32) != values
+        rows: Array = np.abs(self.rows) @ ~(whole & (small | longer)) == 0
         return rows
 
     def _steep(self, direction: Array, mine: Array) -> Array:
@@ -315,10 +336,11 @@ class Columns:
         slack = np.where(estimate.kink, 0.0, slack)  # where slopes jump, a derivative is one of them or between
         wrong = ~estimate.agrees(mine, rtol, floor + 20 * slack)
         wrong &= ~_by_complex_step(self.moves, self.x, direction, self.rows, mine)
-        wrong &= ~((mine == 0) & self._stands_still(direction))
+        away = np.maximum(estimate.low - mine, mine - estimate.high)
+        wrong &= ~((mine == 0) & self._stands_still(direction, away))
         wrong &= ~self._steep(direction, mine)
         if wrong.any():
-            wrong &= ~self._right_in_small(direction, mine, np.maximum(estimate.low - mine, mine - estimate.high))
+            wrong &= ~self._right_in_small(direction, mine, away)
         if wrong.any() and np.count_nonzero(self.x == self.x[np.argmax(direction)]) > 1:
             wrong &= ~self._among_slopes_nearby(direction, mine)
         moved = np.count_nonzero(direction)
