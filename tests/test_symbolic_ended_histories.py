@@ -7,7 +7,7 @@ from symbolic_checks import check
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import TraceError
+from viewgrad.errors import TraceError, ViewInPlaceError
 from viewgrad.symbolic import function_of, trace
 
 PROGRAMS = {}
@@ -243,6 +243,34 @@ def test_arguments_lose_their_history_in_calls_too(function, times):
             arrays = [result.detach(), y.detach(), grad(total, x)[0]]
             found.append([[each.tolist() for each in arrays], result.requires_grad, y.requires_grad])
     assert all(each == found[0] for each in found), found
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("twice", [False, True])
+def test_views_from_before_their_base_had_a_history(inner, used, twice):
+    """They are refused in traces as in eager mode, unless they were used while the base had a history."""
+
+    def function(x):
+        y = np.zeros_like(x) if twice else vg.zeros(3)
+        view = y[:2][:1] if inner else y[:1]
+        y[0] = x[0] * 2
+        before = (view * x[1]).sum() if used else 0.0
+        y.detach_()
+        behind = y[1:]
+        if twice:
+            y[2] = x[2] * 3
+            before = before + (behind * behind).sum()
+            y.detach_()
+        return (view * view).sum() + before + (behind * x[1:]).sum() + (y[:1] * x[1]).sum()
+
+    if used and not twice:
+        check(function, [np.array([1.0, 2.0, 3.0])])
+        return
+    x = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for run in (function, lambda x: trace(function, x), vg.compile(function)):
+        with pytest.raises(ViewInPlaceError, match="can't be told"):
+            run(x)
 
 
 def test_an_argument_that_is_a_leaf():

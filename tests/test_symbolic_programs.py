@@ -1,5 +1,6 @@
 """Programs drawn at random, traced, differentiated as graphs and run, against eager runs of the same programs."""
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -8,7 +9,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from symbolic_checks import check
 
+from viewgrad.errors import ViewInPlaceError
+from viewgrad.symbolic import trace
 from viewgrad.testing import programs
+from viewgrad.testing.checks import check_program
+from viewgrad.testing.sketch import Sketch
 from viewgrad.testing.writer import Writer
 
 BATCHES = 4
@@ -58,9 +63,26 @@ class Ending(Writer):
             self.add(step)
 
 
+class Forgetful(Sketch):
+    """A sketch that does not know which views can't be used any more since nobody can tell their history."""
+
+    def detach_in_place(self, step):
+        super().detach_in_place(step)
+        self._forget()
+
+    def _written(self, target, operands):
+        super()._written(target, operands)
+        self._forget()
+
+    def _forget(self):
+        for facts in self.facts.values():
+            facts.lost = False
+
+
 @st.composite
-def ending_programs(draw):
+def ending_programs(draw, sketch=Sketch):
     writer = Ending(draw)
+    writer.sketch = sketch()
     writer.draw_leaf()
     for _ in range(draw(st.integers(4, 16))):
         writer.draw_step()
@@ -81,6 +103,36 @@ def test_drawn_programs_that_end_histories(request):
             check(function, leaves, str(program), make=make)
 
     run()
+
+
+def test_drawn_programs_use_views_whose_history_perhaps_cannot_be_told(request):
+    """Such views have a right gradient or are refused, eagerly and traced alike: never is one silently wrong."""
+    ran, refused = [], []
+
+    @seed(request.config.getoption("--programs-seed"))
+    @settings(
+        max_examples=request.config.getoption("--programs") // 20, database=None, deadline=None,
+        report_multiple_bugs=False, phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(ending_programs(Forgetful))
+    def run(program):
+        function, leaves, make = as_function(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                program.execute()
+            except ViewInPlaceError:
+                refused.append(program)
+                with pytest.raises(ViewInPlaceError):
+                    trace(function, *make())
+            else:
+                ran.append(program)
+                with contextlib.suppress(ViewInPlaceError):  # in other modes views are asked at other times
+                    check_program(program, order=1)
+                check(function, leaves, str(program), make=make, order=1)
+
+    run()
+    assert ran and refused
 
 
 def test_sums_of_gradients_of_which_only_one_can_be_differentiated():

@@ -110,6 +110,110 @@ def test_views_of_views_from_before_do_not_outlive_the_writes_to_a_base_that_is_
         inner * 2
 
 
+# A view of a base without history: nothing is made for it when the base gets one, until somebody asks.
+OF_CONSTANTS = {
+    "slice": lambda base: base[:1],
+    "of a slice": lambda base: base[:2][:1],
+    "of a shape": lambda base: base.reshape(3, 1)[0],
+    "reshaped": lambda base: base[:1].reshape(1, 1),
+    "strided": lambda base: vg.as_strided(base, (1,), (1,)),
+    "real": lambda base: base.real[:1],
+}
+
+
+@pytest.mark.parametrize("taken", OF_CONSTANTS.values(), ids=OF_CONSTANTS)
+@pytest.mark.parametrize("replay", [False, True])
+def test_views_of_a_base_without_history_that_got_one_and_was_detached(taken, replay):
+    with vg.view_replay(replay):
+        for used in (True, False):
+            x = leaf(1.0, 2.0, 3.0)
+            base = vg.zeros(3)
+            view, other = taken(base), taken(base)
+            base[0] = x[0] * 2
+            if used:
+                assert view.requires_grad
+            base.detach_()
+            for stale in (other,) if used else (other, view):
+                for use in (lambda: stale * 2, lambda: stale[0], lambda: stale.requires_grad, lambda: stale[0:]):  # noqa: B023
+                    with pytest.raises(ViewInPlaceError, match="can't be told"):
+                        use()
+            if used:
+                assert grad((view * view).sum(), x)[0].tolist() == [8.0, 0.0, 0.0]
+            fresh = taken(base)
+            assert not fresh.requires_grad and not fresh[0:].requires_grad and not fresh[0].requires_grad
+            base[0] = x[1] * 3
+            assert grad((fresh[0:] + fresh).sum(), x)[0].tolist() == [0.0, 6.0, 0.0]
+
+
+def test_views_of_a_base_that_gets_a_history_and_loses_it_again_and_again():
+    x = leaf(1.0, 2.0, 3.0)
+    base = vg.zeros(3)
+    for _ in range(300):  # identity would do for the first 256 numbers
+        view, inner = base[:1], base[:2][:1]
+        assert not view.requires_grad and not inner.requires_grad
+        base[0] = x[1] * 3
+        base.detach_()
+        for stale in (view, inner):
+            with pytest.raises(ViewInPlaceError, match="can't be told"):
+                stale * 2
+    kept = base[:1]
+    base[0] = x[1] * 3
+    assert grad((kept * kept).sum(), x)[0].tolist() == [0.0, 36.0, 0.0]
+
+
+def test_views_that_never_have_the_history_of_their_base_are_none_the_worse_for_its_end():
+    x = leaf(1.0, 2.0, 3.0)
+    base = vg.zeros(3)
+    with vg.no_grad():
+        unrecorded = base[:1]
+    untouched = vg.ones(2)
+    constant = untouched[:1]
+    untouched.detach_()
+    base[0] = x[0] * 2
+    base.detach_()
+    with vg.no_grad():
+        fresh = base[:1]
+    for view in (unrecorded, constant, fresh):
+        assert not (view * 2).requires_grad and not view[0:].requires_grad
+    beside = base.detach()
+    assert not beside[:1].requires_grad
+    beside[1:] = x[1:] * 2
+    window = beside[1:]
+    base[0] = x[0]
+    base.detach_()
+    assert grad(window.sum(), x)[0].tolist() == [0.0, 2.0, 2.0]
+
+
+def test_views_from_before_their_base_was_written_over_again():
+    x = leaf(1.0, 2.0, 3.0)
+    base = vg.zeros(3)
+    view, late = base[:1], base[1:]
+    base[0] = x[0] * 2
+    base.detach_()
+    base[1] = x[1] * 3
+    for stale in (view, late):
+        with pytest.raises(ViewInPlaceError, match="can't be told"):
+            stale * 2
+    assert grad(base.sum(), x)[0].tolist() == [0.0, 3.0, 0.0]
+    base.detach_()
+    base.requires_grad_()  # a leaf: its views have that history, and no other
+    assert grad((view * 2).sum(), base)[0].tolist() == [2.0, 0.0, 0.0]
+
+
+def test_views_of_a_tensor_that_became_a_leaf_and_was_frozen():
+    base = vg.ones(2)
+    view, inner = base[:1], base[:1].reshape(1, 1)
+    base.requires_grad_()
+    base.requires_grad_(False)
+    assert not base[:1].requires_grad
+    assert view.requires_grad and inner.requires_grad  # as if they had been asked before
+    (view * 3 + inner * 2).sum().backward()
+    assert base.grad.tolist() == [5.0, 0.0]
+    with vg.no_grad():
+        base[0] = 7.0
+    assert base[:1].tolist() == [7.0]
+
+
 def test_what_shares_memory_with_a_base_that_is_detached_in_place_keeps_its_history():
     x = leaf(1.0, 2.0, 3.0)
     base = x.clone()

@@ -137,7 +137,7 @@ def _shown_views(
 def _of_view(view: Tensor, root: Tensor, cells: Array, name: str) -> Window:
     meta = view._view
     assert meta is not None
-    stale = meta.made_from is not root._edge
+    stale = not meta.is_current
     history = _chain(view._edge, 1)
     return Window(name, _covered(view._array, root, cells), history, "view", stale and bool(history))
 

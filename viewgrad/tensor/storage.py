@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,14 @@ from .saved import LostTensor, PreservedTensor, SavedTensor
 from .windows import SavedWindows
 
 if TYPE_CHECKING:
+    import weakref
+
+    from .node import AccumulateGrad
     from .tensor import Tensor
 
 __all__ = [
     "SCALAR_OF_INFERENCE",
+    "Cut",
     "Storage",
     "VersionCounter",
     "WriteLock",
@@ -77,6 +81,22 @@ class InferenceLock(WriteLock):
         return [] if current_mode() & INFERENCE else super().pop_overlapping(window, index)
 
 
+class Cut(NamedTuple):
+    """Where the history of a tensor ended in place, by `detach_()` or `requires_grad_(False)`.
+
+    Attributes:
+        number: how often that has happened to the tensor, this time included.
+        sequence_nr: a number smaller than those of all nodes made since.
+        node: the node that the history ended with; weakly.
+        leaf: that node where it is a leaf's, which keeps no graph alive; else None.
+    """
+
+    number: int
+    sequence_nr: int
+    node: weakref.ref[Node]
+    leaf: AccumulateGrad | None
+
+
 class Storage(VersionCounter):
     """One buffer, and what all tensors over it share: the version counter and the windows saved from it.
 
@@ -87,8 +107,7 @@ class Storage(VersionCounter):
         foreign: whether others may write to the memory unseen, so that what is saved must be copied.
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
-        cuts: where tensors over it were detached in place, by their ids. It is a number smaller than those of all nodes
-            made since, and what leads to the node that the history ended with.
+        cuts: where tensors over it were detached in place, by their ids; the last time of each.
         layout: how a gradient of `root` is laid out, once that was asked for; see `views/nodes.py`.
     """
 
@@ -117,7 +136,7 @@ class Storage(VersionCounter):
         self.shared = foreign
         self.preserved: deque[tuple[Array, str]] | None = None
         self.layout: tuple[tuple[int, ...], np.dtype[Any], str] | None = None
-        self.cuts: dict[int, tuple[int, Any]] | None = None
+        self.cuts: dict[int, Cut] | None = None
 
     @property
     def inference(self) -> bool:

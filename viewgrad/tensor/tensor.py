@@ -30,7 +30,7 @@ from .number_classes import TensorType, number_class
 from .observers import OBSERVER
 from .printing import tensor_repr
 from .saved import SavedTensor
-from .storage import Storage, storage_of
+from .storage import Cut, Storage, storage_of
 
 __all__ = [
     "Tensor",
@@ -310,7 +310,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def detach_(self) -> Tensor:
         """Make this tensor a leaf without history, in place.
 
-        Views of it that were taken before keep the history that they have, until it is written to.
+        Views of it that were taken before keep the history that they have, until it is written to. One that was not
+        used between the last recorded write and this call is refused, since which history it has can't be told.
 
         Raises:
             AutogradError: for a view, whose history is its base's.
@@ -337,7 +338,10 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 OBSERVER.get().cut(self)
             if storage is not None:
                 cuts = storage.cuts = storage.cuts or {}
-                cuts[id(self)] = (next_sequence_nr(), weakref.ref(node_of(edge)))
+                before = cuts.get(id(self))
+                number = 1 if before is None else before.number + 1
+                leaf = edge if type(edge) is AccumulateGrad else None
+                cuts[id(self)] = Cut(number, next_sequence_nr(), weakref.ref(node_of(edge)), leaf)
         self._edge = None
 
     @property

@@ -205,7 +205,7 @@ def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
     if _is_same_window(self, index, value):
         return True
     assert value._view is not None
-    if value._view.made_from is not self._edge:
+    if not value._view.is_current:
         _refuse_swapped_rows()
     return False
 

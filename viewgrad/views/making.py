@@ -17,7 +17,7 @@ from ..tensor.node import new, next_sequence_nr, node_of
 from ..tensor.origins import note, step_name
 from ..tensor.storage import storage_of
 from ..tensor.tensor import Tensor, with_memory
-from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralViewMeta
+from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta, GeneralViewMeta, no_history
 from .nodes import IndexViewBackward, ViewBackward, layout_for, node_of_view
 from .view_functions import Chain, Index, ViewFunction, chained
 
@@ -70,6 +70,8 @@ def view_of_window(self: Tensor, array: Array, index: Any, node_class: type[Inde
     out._view = view
     if edge is None:
         out._edge = None
+        if storage.cuts is not None and parent is None:
+            view.made_from = no_history(self)
         return out
     node = node_class()
     node.edge = edge
@@ -158,6 +160,8 @@ def make_view(
         view.overlaps_itself = overlaps_itself or parent.overlaps_itself
     if edge is None or not mode & GRAD:
         out._edge = None
+        if edge is None and parent is None and out._storage.cuts is not None:
+            view.made_from = no_history(source)
     else:
         out._edge = node_of_view(node_class, edge, source, index, view_fn, overlaps_itself)
     if mode > GRAD:

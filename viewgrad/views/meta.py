@@ -22,12 +22,13 @@ from ..tensor.node import (
     node_of,
 )
 from ..tensor.origins import note
-from ..tensor.tensor import Tensor, current_edge
+from ..tensor.tensor import Tensor, current_edge, from_array
 from .geometry import TensorGeometry
 from .nodes import AS_STRIDED, node_of_view
 from .view_functions import Chain, Index, Strided, ViewFunction
 
 if TYPE_CHECKING:
+    from ..tensor.storage import Cut
     from ..tensor.tangents import TangentRoot
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "mark_made_in_function",
     "move_retained",
     "moved_hooks",
+    "no_history",
     "set_history",
 ]
 
@@ -65,7 +67,7 @@ class DifferentiableViewMeta:
         view_fn: the function that takes it where none does (None beside an index).
         creation: where the view was made.
         made_from: the base's edge at the time when the view's edge was made. The view's history is current for as long
-            as the base still has that edge.
+            as the base still has that edge. Where the base had none, it is what `no_history` says.
         strided: whether the view is a window of the base's own elements (not of their real parts, say).
         overlaps_itself: whether elements of the view share places in memory.
     """
@@ -76,7 +78,7 @@ class DifferentiableViewMeta:
 
     base: Tensor
     index: Any
-    made_from: OptionalEdge
+    made_from: OptionalEdge | int
     view_fn: ViewFunction | None = None
     creation: CreationMeta = DEFAULT
     strided: bool = True
@@ -108,12 +110,22 @@ class DifferentiableViewMeta:
 
     def edge_of(self, tensor: Tensor) -> OptionalEdge:
         """The edge to the view's history, made anew when the base has another one than when it was made last."""
-        base_edge = self.base._edge
-        if base_edge is self.made_from:
+        base = self.base
+        base_edge = base._edge
+        # What views are taken of has a storage.
+        if base_edge is self.made_from and (base_edge is not None or base._storage.cuts is None):  # type: ignore[union-attr]
             return tensor._edge
         return self._regenerate(tensor, base_edge)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the base still has the history of which the view's was made, or has still none."""
+        base_edge = self.base._edge
+        return self.made_from is base_edge if base_edge is not None else self.made_from == no_history(self.base)
+
     def _regenerate(self, tensor: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
+        if base_edge is None and self.is_current:
+            return tensor._edge
         if self.creation is CreationMeta.IN_CUSTOM_FUNCTION:
             raise ViewInPlaceError(
                 f"this view of shape {tensor.shape} was returned by a custom Function, and its base has been written "
@@ -123,13 +135,16 @@ class DifferentiableViewMeta:
         if self.creation is not CreationMeta.DEFAULT:  # where nothing is recorded: it never has its base's history
             return tensor._edge
         old = tensor._edge
-        if old is not None and self._is_its_own(tensor, base_edge):
-            return old
+        source = self.base
+        if self._is_its_own(tensor, base_edge):
+            if old is not None:
+                return old
+            source, base_edge = self._frozen()
         edge: OptionalEdge = None
         if base_edge is not None:
             mode = current_mode()
             if mode & REPLAY or not self.strided:
-                edge = isolated(self._replayed)
+                edge = isolated(self._replayed, source)
             else:
                 edge = self._as_strided(tensor, base_edge)
             if mode & NOTING and edge is not None:
@@ -137,7 +152,8 @@ class DifferentiableViewMeta:
         if old is not None:
             move_retained(tensor, old, edge)
         tensor._edge = edge
-        self.made_from = base_edge  # last, and at once, since other threads may look at the view meanwhile
+        # last, and at once, since other threads may look at the view meanwhile
+        self.made_from = no_history(self.base) if base_edge is None else base_edge
         return edge
 
     def _is_its_own(self, tensor: Tensor, base_edge: OptionalEdge) -> bool:
@@ -146,24 +162,38 @@ class DifferentiableViewMeta:
         Raises:
             ViewInPlaceError: where the base has been written to as well, so that neither history is the view's.
         """
-        made_from = self.made_from
-        storage = self.base._storage
-        cut = None if storage is None or storage.cuts is None else storage.cuts.get(id(self.base))
-        if type(base_edge) is AccumulateGrad or (
-            made_from is not None and (cut is None or node_of(made_from).sequence_nr >= cut[0])
-        ):
+        if type(base_edge) is AccumulateGrad:
             return False
-        if base_edge is None and made_from is not None and cut is not None and cut[1]() is node_of(made_from):
-            return True
+        made_from, old, cut = self.made_from, tensor._edge, cut_of(self.base)
+        if made_from is None or isinstance(made_from, int):  # the base had no history
+            ends = 0 if cut is None else cut.number - (made_from or 0)
+            if old is None and not ends:
+                return False
+            if old is None and ends == 1 and base_edge is None and cut is not None and cut.leaf is not None:
+                return True
+        else:
+            node = node_of(made_from)
+            if old is None or cut is None or node.sequence_nr >= cut.sequence_nr:
+                return False
+            if base_edge is None and cut.node() is node:
+                return True
         raise ViewInPlaceError(
             f"this view of shape {tensor.shape} has a history of its own, since it is a leaf, or its base was detached "
             "in place by detach_() or requires_grad_(False); but the base was written to, before that or since, and "
             "which history the view has now can't be told; take the view again, or use detach() instead"
         )
 
-    def _replayed(self) -> OptionalEdge:
+    def _frozen(self) -> tuple[Tensor, OptionalEdge]:
+        """The base as the leaf that it was until it was frozen, and the edge to that."""
+        cut = cut_of(self.base)
+        assert cut is not None
+        leaf = from_array(self.base._array, cut.leaf)
+        leaf._storage = self.base._storage
+        return leaf, cut.leaf
+
+    def _replayed(self, source: Tensor) -> OptionalEdge:
         with ModeSwitch(on=GRAD, off=INFERENCE):
-            view: Tensor = self.window(self.base)
+            view: Tensor = self.window(source)
             return view._edge
 
     def _as_strided(self, tensor: Tensor, base_edge: OptionalEdge) -> Node:
@@ -251,6 +281,21 @@ class DualViewMeta(GeneralViewMeta):
         return view
 
 
+def cut_of(base: Tensor) -> Cut | None:
+    """Where the history of a tensor ended in place the last time; None where it never did."""
+    storage = base._storage
+    return None if storage is None or storage.cuts is None else storage.cuts.get(id(base))
+
+
+def no_history(base: Tensor) -> int | None:
+    """What a view is made from whose base has no history: how often one has ended in place there, None for never.
+
+    So views taken before such an end, which may have had a history until then, differ from those taken behind it.
+    """
+    cut = cut_of(base)
+    return None if cut is None else cut.number
+
+
 def mark_made_in_function(tensor: Tensor) -> None:
     """Let a view, whose edge is about to be set, be one that was made inside a custom Function."""
     view = tensor._view
@@ -259,7 +304,8 @@ def mark_made_in_function(tensor: Tensor) -> None:
         tensor._view = general = new(GeneralViewMeta)
         general.take_over(view)
         view = general
-    view.made_from = view.base._edge
+    edge = view.base._edge
+    view.made_from = no_history(view.base) if edge is None else edge
     view.creation = CreationMeta.IN_CUSTOM_FUNCTION
 
 
