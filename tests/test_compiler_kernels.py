@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+from viewgrad.compiler.expressions import FORWARD, derivative
+from viewgrad.operators import OPERATORS
 
 NUMBA = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
 EXECUTORS = ["python", pytest.param("numba", marks=[NUMBA, pytest.mark.slow])]
@@ -132,6 +134,46 @@ def test_operators_give_what_they_give_eagerly(name, executor):
 def test_loops_of_them_are_found_and_give_what_they_give_eagerly(f, executor):
     compiled = check(f, executor, 12)
     assert "times" in compiled.explain()
+
+
+def test_the_compiler_knows_the_derivatives_of_all_operators_of_elements():
+    unknown = {
+        name for name in FORWARD if name in OPERATORS
+        for number, _ in enumerate(OPERATORS[name].signature.tensors) if derivative(name, number) is None
+    }
+    assert not unknown
+
+
+AT_EDGES = {
+    "relu": (vg.relu, [0.0, -0.0, -1.0, 2.0, np.inf, np.nan]),
+    "arcsin": (np.arcsin, [0.0, -0.5, 1.0, -1.0, 2.0, np.nan]),
+    "arccos": (np.arccos, [0.0, -0.5, 1.0, -1.0, 2.0, np.nan]),
+}
+
+
+@pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=[NUMBA, pytest.mark.slow])])
+@pytest.mark.parametrize("name", AT_EDGES)
+@pytest.mark.filterwarnings("ignore")
+def test_derivatives_at_edges_are_those_of_eager_runs(name, executor):
+    function, points = AT_EDGES[name]
+
+    def f(x, w):
+        total = 0.0
+        for i in range(len(x)):
+            total = total + function(x[i]) * w[i]
+        return total + (function(x) * w).sum()
+
+    compiled = vg.compile(f, executor=executor, check=False)
+    for w in (np.arange(1.0, 7.0), np.zeros(6)):
+        for _ in range(3):
+            found = []
+            for each in (compiled, f):
+                x = vg.Tensor(points, requires_grad=True)
+                value = each(x, vg.Tensor(w))
+                found.append((value.detach().numpy(), *[g.numpy() for g in vg.autograd.grad(value, [x])]))
+            for ours, eager in zip(*found):
+                np.testing.assert_allclose(ours, eager, rtol=1e-12)
+    assert "runs eagerly" not in compiled.explain()
 
 
 def test_a_number_that_is_none_is_a_constant_in_each_record():

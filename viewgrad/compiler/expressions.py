@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 from ..operators.define import OPERATORS
@@ -57,7 +58,7 @@ BITWISE: Final = {
 KNOWN: Final = frozenset({
     "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "hypot", "floor_divide", "copysign",
     "digamma", "flowing", "sigmoid", "power_slope", "power_log", "over_square", "nonzero_or_one", "log1p", "expm1",
-    "abs", "exp2", "less_exponent",
+    "abs", "exp2", "less_exponent", "square",
 })
 STEPLESS: Final = frozenset({"floor", "ceil", "trunc", "rint", "sign", "floor_divide"})  # their derivative is 0
 # What is no operator by itself.
@@ -140,24 +141,36 @@ class _Rewritten(ast.NodeTransformer):
             raise _Unknown
         name = node.func.id
         arguments = [self.visit(argument) for argument in node.args]
-        if name == "conj":
-            return arguments[0]
-        if name == "square":
-            if isinstance(arguments[0], ast.Name):
-                return ast.BinOp(arguments[0], ast.Mult(), arguments[0])
-            return ast.Call(ast.Name("square", ast.Load()), arguments, [])
+        if name in EXPANDED:
+            return EXPANDED[name](*arguments)
+        if name == "square" and isinstance(arguments[0], ast.Name):
+            return ast.BinOp(arguments[0], ast.Mult(), arguments[0])
         name = {"expit": "sigmoid"}.get(name, name)
-        if name == "where":
-            return ast.IfExp(*arguments)
-        if name == "masked_fill":
-            return ast.IfExp(arguments[1], arguments[2], arguments[0])
-        if name == "logical_not":
-            return ast.UnaryOp(ast.Not(), arguments[0])
-        if name == "zeros_like":
-            return ast.Constant(0.0)
         if name not in KNOWN:
             raise _Unknown
         return ast.Call(ast.Name(name, ast.Load()), arguments, [])
+
+
+def _root_of_difference(value: ast.expr) -> ast.expr:
+    one = ast.Constant(1.0)
+    product = ast.BinOp(ast.BinOp(one, ast.Sub(), value), ast.Mult(), ast.BinOp(one, ast.Add(), value))
+    return ast.Call(ast.Name("sqrt", ast.Load()), [product], [])
+
+
+def _of_positive(grad: ast.expr, value: ast.expr) -> ast.expr:
+    return ast.IfExp(ast.Compare(value, [ast.Eq()], [ast.Constant(0.0)]), ast.Constant(0.0), grad)
+
+
+# Functions of formulas that are expressions of real numbers.
+EXPANDED: Final[dict[str, Callable[..., ast.expr]]] = {
+    "conj": lambda value: value,
+    "where": ast.IfExp,
+    "masked_fill": lambda value, mask, number: ast.IfExp(mask, number, value),
+    "logical_not": lambda value: ast.UnaryOp(ast.Not(), value),
+    "zeros_like": lambda value: ast.Constant(0.0),
+    "root_of_difference": _root_of_difference,
+    "of_positive": _of_positive,
+}
 
 
 def _copied(tree: ast.expr) -> ast.expr:
