@@ -9,7 +9,7 @@ from leaves import leaf_of as leaf
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.errors import DifferentiabilityError
-from viewgrad.func import hessian, jacfwd
+from viewgrad.func import hessian, jacfwd, jvp
 from viewgrad.operators.define import OPERATORS
 
 SINGULAR = {
@@ -202,6 +202,35 @@ def test_infinities_in_one_matrix_leave_the_values_and_gradients_of_others(funct
     gradient = grad(size(found), x)[0].numpy()
     np.testing.assert_allclose(gradient[1], grad(size(expected), alone)[0].numpy(), rtol=1e-5)
     assert np.isnan(gradient[0]).all()
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(
+    "function", [lambda a: np.linalg.pinv(a, 0.3), lambda a: np.linalg.lstsq(a[0], np.arange(4.0), 0.3)[0]]
+)
+def test_singular_values_that_are_left_out_have_a_part_in_the_gradient(function, dtype):
+    rng = np.random.default_rng(0)
+    u, v = np.linalg.qr(rng.normal(size=(4, 3)))[0], np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    a = np.stack([u @ np.diag([3, 2, 0.1]) @ v, u @ np.diag([3, 2, 1]) @ v]).astype(dtype)
+    turn = 1 + 0.3j if dtype is complex else 1.0
+    weights = np.cos(np.arange(3.0))[:, None] * (1.5 - 0.5j if dtype is complex else 1.0)
+    loss = lambda x: (function(x * turn) * weights).real.sum()
+    direction = rng.normal(size=a.shape)
+    step = 1e-6 * direction
+    expected = (loss(a + step) - loss(a - step)) / 2e-6
+    x = leaf(a)
+    assert (grad(loss(x), x)[0].numpy().real * direction).sum() == pytest.approx(expected, rel=1e-7)
+    tangent = jvp(loss, (vg.Tensor(a),), (vg.Tensor(direction.astype(dtype)),))[1]
+    assert float(tangent) == pytest.approx(expected, rel=1e-7)
+
+
+def test_solutions_whose_bound_leaves_nothing_out_have_a_gradient():
+    """LAPACK takes a bound of its own where that which is given is not between 0 and 1."""
+    matrix, side = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([1.0, 2.0])
+    for bound in (1.0, 0.0, 3.0):
+        x = leaf(matrix)
+        expected = grad(np.linalg.solve(x, side)[0], x)[0].numpy()
+        np.testing.assert_allclose(grad(np.linalg.lstsq(x, side, bound)[0][0], x)[0].numpy(), expected, rtol=1e-10)
 
 
 def test_pseudo_inverses_of_single_rows_and_solutions_for_infinite_sides_are_those_of_numpy():

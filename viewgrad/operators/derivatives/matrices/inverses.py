@@ -14,6 +14,7 @@ import numpy as np
 from ...codegen.compile import formula_function
 from ...define import row
 from ..formulas import adjoint, eye_like, real_dtype
+from ..scattering import values_of
 from .decompositions import of_finite
 
 __all__: list[str] = []
@@ -137,9 +138,34 @@ row(
 )
 
 
+def is_cut(a: Any, p: Any) -> bool:
+    """Whether a pseudo-inverse leaves out singular values that are not merely rounding."""
+    a, p = values_of(a), values_of(p)
+    rest = np.abs(a - a @ p @ a)
+    return bool((rest > np.finfo(p.dtype).eps ** 0.6 * np.abs(a).max(axis=(-2, -1), keepdims=True, initial=0)).any())
+
+
+def moved_where_cut(x: Any, a: Any, p: Any) -> Any:
+    """The adjoint of the change of `p` where `a` moves by `x`; this linear map is its own adjoint."""
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    v = adjoint(vh)
+    kept = np.einsum("...ij,...ji->...i", values_of(vh) @ values_of(p), values_of(u)).real * values_of(s) > 0.5
+    f = np.where(kept, 1 / np.where(kept, s, 1), 0)
+    s_i, s_j, f_i, f_j = s[..., :, None], s[..., None, :], f[..., :, None], f[..., None, :]
+    one = kept[..., :, None] != kept[..., None, :]
+    even = np.where(one, (f_i - f_j) / np.where(one, s_i - s_j, 1), -f_i * f_j)
+    odd = np.where(one, (f_i + f_j) / np.where(one, s_i + s_j, 1), f_i * f_j)
+    inner = adjoint(u) @ x @ v
+    turned = even * (inner + adjoint(inner)) / 2 + odd * (inner - adjoint(inner)) / 2
+    square = (f * f)[..., None, :]
+    return (u @ turned + (x @ v - u @ inner) * square) @ vh + (u * square) @ (adjoint(u) @ x - inner @ vh)
+
+
 @formula_function
 def pinv_gradient(grad: Any, a: Any, p: Any) -> Any:
     """The gradient of `a`, whose pseudo-inverse is `p`."""
+    if is_cut(a, p):
+        return moved_where_cut(adjoint(grad), a, p)
     q, back = adjoint(p), adjoint(grad)
     return (back - a @ (p @ back)) @ (p @ q) + (q @ p) @ (back - (back @ p) @ a) - adjoint(p @ back @ p)
 
@@ -147,5 +173,7 @@ def pinv_gradient(grad: Any, a: Any, p: Any) -> Any:
 @formula_function
 def pinv_tangent(t: Any, a: Any, p: Any) -> Any:
     """The tangent of the pseudo-inverse `p` of `a`."""
+    if is_cut(a, p):
+        return adjoint(moved_where_cut(t, a, p))
     q, back = adjoint(p), adjoint(t)
     return (p @ q) @ (back - (back @ a) @ p) + (back - p @ (a @ back)) @ (q @ p) - p @ t @ p

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from ..drawing import case, draws
 from ..trials import trial
 
 __all__: list[str] = []
+
+def where_finite(function: Callable[..., Any], a: Any, *args: Any, **options: Any) -> Any:
+    """What NumPy gives of finite matrices; of others it depends on where LAPACK's search comes upon what is not."""
+    if not np.isfinite(a).all():
+        raise ValueError("a matrix with infinities or NaN has no singular values")
+    return function(a, *args, **options)
+
 
 trial(
     "svd",
@@ -18,6 +29,6 @@ trial(
         case((2, 3, 2), False),
         case((0, 3, 2), False),
     ),
-    reference=np.linalg.svd,
+    reference=partial(where_finite, np.linalg.svd),
 )
 trial("svdvals", samples=draws(case((3, 3)), case((2, 3, 2)), case((2, 4)), case((0, 2, 2))))
