@@ -6,20 +6,13 @@ import importlib.util
 
 import numpy as np
 import pytest
+from compiled_programs import rows
 
 import viewgrad as vg
 
 NUMBA = pytest.param("numba", marks=[
     pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"), pytest.mark.slow,
 ])  # fmt: skip
-
-
-def rows(x, a):
-    y = vg.zeros(x.shape)
-    y[0] = x[0]
-    for i in range(1, len(x)):
-        y[i] = a * y[i - 1] + x[i]
-    return (y * y).sum()
 
 
 def half_of_the_rows(x, a):

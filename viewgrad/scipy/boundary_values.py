@@ -10,16 +10,11 @@ import scipy.integrate  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
-from ..tensor.creation import as_operand
 from ..tensor.modes import no_grad
-from .implicit import root_of_many
+from .implicit import root_of_many, samples
 from .pieces import CubicHermiteSpline
 
 __all__ = ["solve_bvp"]
-
-
-def _samples(value: Any) -> Any:
-    return as_operand(as_argument(value)) * 1.0
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,7 +22,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*given: Any) -> Any:
         with no_grad():
-            return np.array(plain_values(_samples(function(*map(as_tensors, given)))))
+            return np.array(plain_values(samples(function(*map(as_tensors, given)))))
 
     return call
 
@@ -44,10 +39,10 @@ def solve_bvp(
     Raises:
         UnknownFunctionError: for a singular term, where something has a history.
     """
-    mesh = _samples(x)
+    mesh = samples(x)
     found = scipy.integrate.solve_bvp(
-        _plain(fun), _plain(bc), *(np.array(plain_values(_samples(each).detach())) for each in (x, y)),
-        None if p is None else np.array(plain_values(_samples(p).detach())), S, **options,
+        _plain(fun), _plain(bc), *(np.array(plain_values(samples(each).detach())) for each in (x, y)),
+        None if p is None else np.array(plain_values(samples(p).detach())), S, **options,
     )  # fmt: skip
     y, parameters = (as_tensors(np.array(each)) for each in (found.y, () if p is None else found.p))
 
@@ -85,7 +80,7 @@ def _with_history(
     middles = nodes[:-1] + widths / 2
 
     def slope(x: Any, y: Any, parameters: Any) -> Any:
-        return _samples(fun(x, y, *given(parameters)))
+        return samples(fun(x, y, *given(parameters)))
 
     def residual(unknown: Any) -> Any:
         values, parameters = unknown[: y.size].reshape(y.shape), unknown[y.size :]
@@ -93,7 +88,7 @@ def _with_history(
         halfway = (values[:, 1:] + values[:, :-1]) / 2 - widths / 8 * (slopes[:, 1:] - slopes[:, :-1])
         between = slope(middles, halfway, parameters)
         moves = widths / 6 * (slopes[:, :-1] + slopes[:, 1:] + 4 * between)
-        conditions = _samples(bc(values[:, 0], values[:, -1], *given(parameters)))
+        conditions = samples(bc(values[:, 0], values[:, -1], *given(parameters)))
         return np.concatenate([(values[:, 1:] - values[:, :-1] - moves).reshape(-1), conditions.reshape(-1)])
 
     unknown = root_of_many(residual, np.concatenate([y.reshape(-1), plain_values(parameters)]))

@@ -19,13 +19,14 @@ from ..func import grad, jacrev
 from ..numpy.values import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
 
-__all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place"]
+__all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place", "samples"]
 
 STEPS: Final = 3
 Function = Callable[[Any], Any]
 
 
-def _tensor(value: Any) -> Any:
+def samples(value: Any) -> Any:
+    """What a function of tensors gave, or was given, as a tensor of its own of floating-point numbers."""
     return as_operand(as_argument(value)) * 1.0
 
 
@@ -47,7 +48,7 @@ def root_place(function: Function, place: Any) -> Any:
     """
 
     def residual(x: Any) -> Any:
-        return _tensor(function(x)).reshape(-1)
+        return samples(function(x)).reshape(-1)
 
     def step(x: Any) -> Any:
         slopes = jacrev(residual)(x).reshape(x.size, x.size)
@@ -77,9 +78,9 @@ def root_by_elements(function: Function, place: Any) -> Any:
     """The place where a function vanishes of which each value depends on the element at its own place alone."""
 
     def summed(x: Any) -> Any:
-        return _tensor(function(x)).sum()
+        return samples(function(x)).sum()
 
-    return _at(place, lambda x: _tensor(function(x)).reshape(x.shape) / grad(summed)(x))
+    return _at(place, lambda x: samples(function(x)).reshape(x.shape) / grad(summed)(x))
 
 
 def least_place(function: Function, place: Any, free: Any = None) -> Any:
@@ -99,6 +100,6 @@ def least_place(function: Function, place: Any, free: Any = None) -> Any:
         return x.reshape(found.shape)
 
     def gradient(elements: Any) -> Any:
-        return grad(lambda each: _tensor(function(moved(each))).reshape(()))(elements)
+        return grad(lambda each: samples(function(moved(each))).reshape(()))(elements)
 
     return moved(root_place(gradient, found.reshape(-1)[places])) if places.size else as_tensors(np.array(found))

@@ -19,6 +19,7 @@ from ..numpy.values import as_argument, as_tensors, carries_history, plain_value
 from ..tensor.creation import as_operand
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor
+from .implicit import samples
 from .steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
 
 __all__ = ["ode", "odeint", "solve_ivp"]
@@ -29,10 +30,6 @@ CLOSELY: Final[dict[str, dict[str, Any]]] = {
     IMPLICIT: {"rtol": 1e-8, "atol": 1e-10},
 }
 FAILED: Final = "the equation could not be solved closely enough for a gradient: scale it, or take another method"
-
-
-def _samples(value: Any) -> Any:
-    return as_operand(as_argument(value)) * 1.0
 
 
 def _plain(value: Any) -> Any:
@@ -70,14 +67,14 @@ def solve_ivp(
     Raises:
         UnknownFunctionError: for a method of the caller's own, where something has a history.
     """
-    start: Any = np.atleast_1d(_samples(y0))
+    start: Any = np.atleast_1d(samples(y0))
     given = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)
     ends = tuple(map(plain_number, t_span))
-    times = None if t_eval is None else _samples(t_eval)
+    times = None if t_eval is None else samples(t_eval)
 
     def slope(t: Any, y: Any) -> Any:
         found = fun(t, y[:, None], *given).reshape(-1) if vectorized else fun(t, y, *given)
-        return np.atleast_1d(_samples(found))
+        return np.atleast_1d(samples(found))
 
     watched = None if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
     name = method if isinstance(method, str) else getattr(method, "__name__", "")
@@ -229,12 +226,12 @@ def odeint(
     or of Radau's method where SciPy found the equation stiff.
     """
     args = args if isinstance(args, tuple) else (args,)
-    start: Any = np.atleast_1d(_samples(y0))
-    times = _samples(t)
+    start: Any = np.atleast_1d(samples(y0))
+    times = samples(t)
 
     def slope(moment: Any, y: Any) -> Any:
         found = func(moment, y, *args) if tfirst else func(y, moment, *args)
-        return np.atleast_1d(_samples(found))
+        return np.atleast_1d(samples(found))
 
     def jacobian(moment: Any, y: Any) -> Any:
         with no_grad():
@@ -279,7 +276,7 @@ class ode:
         self._y: Any = as_tensors(np.empty(0))
 
     def _slope(self, t: Any, y: Any) -> Any:
-        return np.atleast_1d(_samples(self.f(t, y, *self.f_params)))
+        return np.atleast_1d(samples(self.f(t, y, *self.f_params)))
 
     def _jacobian(self, t: Any, y: Any) -> Any:
         with no_grad():
@@ -293,7 +290,7 @@ class ode:
 
     def set_initial_value(self, y: Any, t: Any = 0.0) -> ode:
         """Set where the solution starts."""
-        self._y = np.atleast_1d(_samples(y))
+        self._y = np.atleast_1d(samples(y))
         self._plain.set_initial_value(np.array(plain_values(self._y.detach())), plain_number(t))
         return self
 

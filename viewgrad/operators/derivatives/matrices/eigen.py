@@ -117,8 +117,8 @@ def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any
         turn = adjoint(vectors) @ grad_vectors
         if turn.dtype.kind == "c":
             require_no_phase(np.diagonal(turn, 0, -2, -1).imag, largest(grad_vectors), "eigenvectors")
-        off_diagonal = 1 - np.eye(turn.shape[-1], dtype=real_dtype(turn.dtype))
-        inner = inner + turn * off_diagonal / differences_of(values, "eigenvalues", used_columns(grad_vectors))
+        differences = differences_of(values, "eigenvalues", used_columns(grad_vectors))
+        inner = inner + turn * _off_diagonal(turn) / differences
     return hermitian_gradient(vectors @ inner @ adjoint(vectors), is_lower(triangle))
 
 
@@ -126,8 +126,7 @@ def eigh_gradient(grad_values: Any, grad_vectors: Any, values: Any, vectors: Any
 def eigh_tangents(tangent: Any, values: Any, vectors: Any, triangle: Any) -> tuple[Any, Any]:
     """The tangents of the eigenvalues and eigenvectors."""
     turned = adjoint(vectors) @ hermitian(tangent, is_lower(triangle)) @ vectors
-    off_diagonal = 1 - np.eye(turned.shape[-1], dtype=real_dtype(turned.dtype))
-    of_vectors = vectors @ (turned * off_diagonal / differences_of(values, "eigenvalues"))
+    of_vectors = vectors @ (turned * _off_diagonal(turned) / differences_of(values, "eigenvalues"))
     return np.diagonal(turned, 0, -2, -1).real, of_vectors
 
 

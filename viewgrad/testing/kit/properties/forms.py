@@ -139,16 +139,8 @@ def _inplace(plain: Plain, name: str, target: int, where: str, line: str, wanted
         script.do(f"e = grad({reference}, [{names}], vg.Tensor(w), allow_unused=True, retain_graph=True)")
         script.do(f"g = grad({mine}, [{names}], vg.Tensor(w), allow_unused=True, retain_graph=True)")
         for i, k in enumerate(wanted):
-            expected = script[f"e[{i}]"]
-            size = 1.0 if expected is None else max(1.0, float(np.abs(expected._array).max(initial=0.0)))
-            script.expect(
-                f"g[{i}]",
-                None if expected is None else expected._array.copy(),
-                f"the gradient of {told} with respect to {example.named(k)} after the in-place form {where}",
-                "the out-of-place form",
-                rtol=plain.loose(1e-9),
-                atol=plain.loose(1e-11) * size,
-            )
+            what = f"the gradient of {told} with respect to {example.named(k)} after the in-place form {where}"
+            _as_out_of_place(plain, script, f"g[{i}]", f"e[{i}]", what)
     return 1
 
 
@@ -177,17 +169,22 @@ def _inplace_tangents(plain: Plain, name: str, target: int, where: str, line: st
         if isinstance(failure.__cause__, (*ABSENT, DifferentiabilityError, FunctionError)):
             return 0
         raise
-    expected = script["e"]
-    size = 1.0 if expected is None else max(1.0, float(np.abs(expected._array).max(initial=0.0)))
+    _as_out_of_place(plain, script, "t", "e", f"the tangent of the base after the in-place form {where}")
+    return 1
+
+
+def _as_out_of_place(plain: Plain, script: Script, found: str, expected: str, what: str) -> None:
+    """Expect of one of a script's variables what another holds, which is of the out-of-place form."""
+    right = script[expected]
+    size = 1.0 if right is None else max(1.0, float(np.abs(right._array).max(initial=0.0)))
     script.expect(
-        "t",
-        None if expected is None else expected._array.copy(),
-        f"the tangent of the base after the in-place form {where}",
+        found,
+        None if right is None else right._array.copy(),
+        what,
         "the out-of-place form",
         rtol=plain.loose(1e-9),
         atol=plain.loose(1e-11) * size,
     )
-    return 1
 
 
 def _renamed(text: str, target: int, example: Example, name: str) -> str:
