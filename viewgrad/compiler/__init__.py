@@ -4,7 +4,7 @@ A call goes through these files:
 
     api                    what is compiled, and when
     calling/recording      a run recorded as a graph
-    calling/surroundings   what a function sees besides its arguments
+    calling/surroundings   what a function sees besides its arguments; found by sight
     lowering, stream       the graph as a stream of instructions; composites, rearranging, calls, windows help it
     loops                  its loops found again
     building, program      the program

@@ -316,8 +316,12 @@ class Compiled:
             entry.refusal = "it uses a tensor that is neither an argument nor a variable that it sees"
         elif seen.has_iterators:
             entry.refusal = "it sees an iterator, which gives other values each time"
-        elif seen.too_many or not surroundings.unchanged():
-            entry.refusal = "it changes what it sees besides its arguments, or sees too much"
+        elif seen.too_many:
+            entry.refusal = "it sees too much besides its arguments"
+        elif not surroundings.unchanged():
+            if entry.records < 2:  # what a first run alone makes: caches, imports
+                return made.result
+            entry.refusal = "it changes what it sees besides its arguments"
         else:
             entry.surroundings = seen
             entry.closures = [place for place in places if place is not None]

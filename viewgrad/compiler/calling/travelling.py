@@ -19,7 +19,8 @@ import numpy as np
 
 from ...symbolic.graph import Graph
 from ...tensor.tensor import Tensor
-from .surroundings import SIMPLE, Surroundings
+from .sight import SIMPLE
+from .surroundings import Surroundings
 
 if TYPE_CHECKING:
     from ..api import Entry
@@ -103,6 +104,10 @@ def _thing(value: Any) -> Any:
         return kind, len(value)
     if isinstance(value, types.ModuleType):
         return kind, value.__name__
+    if isinstance(value, types.CodeType):
+        return kind, _code(value)
+    if isinstance(value, (staticmethod, classmethod, property)):
+        return kind
     if isinstance(value, types.FunctionType):
         return kind, value.__module__, value.__qualname__, _code(value.__code__)
     if isinstance(value, (type, types.BuiltinFunctionType, np.ufunc)):

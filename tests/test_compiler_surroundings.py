@@ -1,0 +1,220 @@
+"""What a compiled function sees besides its arguments, changed afterwards: in modules, classes, objects, caches."""
+
+from __future__ import annotations
+
+import array
+import collections
+import functools
+import operator
+import os
+import random
+import types
+
+import numpy as np
+import pytest
+import settings_of_programs as settings
+
+import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
+
+factor = 2.0
+
+
+class Model:
+    factor = 2.0
+
+    def forward(self, x):
+        return x * factor
+
+    def __mul__(self, other):
+        return other * factor
+
+    @property
+    def doubled(self):
+        return factor
+
+    @staticmethod
+    def scaled(x):
+        return x * factor
+
+    @classmethod
+    def of_class(cls, x):
+        return x * cls.factor
+
+
+class Inherited(Model):
+    def forward(self, x):
+        return super().forward(x)
+
+
+class Other:
+    pass
+
+
+class Dynamic:
+    def __getattr__(self, name):
+        return factor
+
+
+model, inherited, dynamic = Model(), Inherited(), Dynamic()
+modules = {"settings": settings}
+name_of_it = "factor"
+getter = operator.attrgetter("factor")
+queue = collections.deque([[2.0]])
+numbers = array.array("d", [2.0])
+space = types.SimpleNamespace(factor=2.0)
+objects = np.array([[2.0], None], dtype=object)
+deep = {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": 2.0}}}}}}}}
+vectorized = np.vectorize(lambda number: number * factor)
+compiled_inside = vg.compile(lambda x: x * factor, executor="python")
+gradient_of = vg.func.grad(lambda x: (x * x * factor).sum())
+
+
+def chain(length):
+    return (lambda x: x * factor) if not length else (lambda inner: lambda x: inner(x))(chain(length - 1))
+
+
+far = chain(12)
+
+
+def imported(x):
+    import settings_of_programs
+
+    return x * settings_of_programs.factor
+
+
+def imported_from(x):
+    from settings_of_programs import factor
+
+    return x * factor
+
+
+def of_function(x):
+    return x * of_function.factor
+
+
+def with_default(x, by=None):
+    return x * (by or factor)
+
+
+SEEING = {
+    "a module": lambda x: x * settings.factor,
+    "a function of a module": lambda x: settings.scaled(x),
+    "a class of a module": lambda x: x * settings.Settings.factor,
+    "a module in a dict": lambda x: x * modules["settings"].factor,
+    "a module imported inside": imported,
+    "a name imported inside": imported_from,
+    "an inner function": lambda x: (lambda y: y * settings.factor)(x),
+    "getattr": lambda x: x * getattr(settings, "factor"),  # noqa: B009
+    "getattr of a name": lambda x: x * getattr(settings, name_of_it),
+    "an attrgetter": lambda x: x * getter(settings),
+    "globals": lambda x: x * globals()["factor"],
+    "vars": lambda x: x * vars(settings)["factor"],
+    "a class": lambda x: x * Model.factor,
+    "an attribute of the class": lambda x: x * model.factor,
+    "a method": lambda x: model.forward(x),
+    "an inherited method": lambda x: inherited.forward(x),
+    "an object made inside": lambda x: Model().forward(x),
+    "an operator of a class": lambda x: model * x,
+    "a property": lambda x: x * model.doubled,
+    "a static method": lambda x: Model.scaled(x),
+    "a class method": lambda x: Inherited.of_class(x),
+    "an attribute by __getattr__": lambda x: x * dynamic.anything,
+    "an attribute of a function": of_function,
+    "a default": with_default,
+    "a function called by twelve others": lambda x: far(x),
+    "a compiled function": lambda x: compiled_inside(x),
+    "a gradient": lambda x: gradient_of(x),
+    "a vectorized function": lambda x: x * float(vectorized(1.0)),
+    "a list in a deque": lambda x: x * queue[0][0],
+    "an array of the standard library": lambda x: x * numbers[0],
+    "a namespace": lambda x: x * vars(space)["factor"],
+    "a list in an array of objects": lambda x: x * objects[0][0],
+    "a dict in a dict in a dict": lambda x: x * deep["a"]["b"]["c"]["d"]["e"]["f"]["g"]["h"],
+    "the environment": lambda x: x * float(os.environ["FACTOR"]),
+    "a method of map": lambda x: functools.reduce(operator.add, map(settings.scaled, [x, x])),
+}
+
+
+def set_all(number: float) -> None:
+    global factor
+    factor = settings.factor = settings.Settings.factor = Model.factor = of_function.factor = number
+    queue[0][0] = numbers[0] = space.factor = objects[0][0] = number
+    deep["a"]["b"]["c"]["d"]["e"]["f"]["g"]["h"] = number
+    os.environ["FACTOR"] = str(number)
+
+
+@pytest.fixture
+def always_compiled(monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+
+@pytest.mark.parametrize("what", SEEING)
+def test_what_is_changed_is_noticed(what, always_compiled):
+    set_all(2.0)
+    compiled = vg.compile(SEEING[what], executor="python")
+    x = vg.arange(3.0).requires_grad_()
+    for _ in range(4):
+        before = compiled(x)
+    assert compiled.entries[0].program is not None, compiled.explain()
+    set_all(3.0)
+    assert compiled(x).tolist() == SEEING[what](x).tolist() != before.tolist()
+
+
+def test_methods_and_attributes_that_come_later_are_noticed(always_compiled):
+    class Plain:
+        factor = 2.0
+
+        def forward(self, x):
+            return x * 2.0
+
+    class Derived(Plain):
+        pass
+
+    def run(x):
+        return plain.forward(x) * plain.factor
+
+    plain = Derived()
+    compiled = vg.compile(run, executor="python")
+    x = vg.ones(3, requires_grad=True)
+
+    def agrees():
+        for _ in range(4):
+            found = compiled(x).tolist()
+        return found == run(x).tolist() and compiled.entries[0].program is not None
+
+    assert agrees()
+    Plain.forward = lambda self, x: x * 5.0
+    assert agrees()
+    Derived.forward = lambda self, x: x * 7.0
+    assert agrees()
+    Derived.factor = 11.0
+    assert agrees()
+    plain.factor = 13.0
+    assert agrees()
+    run.__code__ = (lambda x: plain.forward(x) * plain.factor * 17.0).__code__
+    assert agrees()
+
+
+def test_a_cache_that_the_first_call_fills_does_no_harm(always_compiled):
+    cache = {}
+
+    def cached(x):
+        if "weights" not in cache:
+            cache["weights"] = np.arange(3.0)
+        return x * cache["weights"]
+
+    compiled = vg.compile(cached, executor="python")
+    for _ in range(4):
+        compiled(vg.ones(3))
+    assert compiled.entries[0].program is not None, compiled.explain()
+
+
+@pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0), random.Random(0)])
+def test_generators_that_are_seen_are_not_compiled(generator):
+    def noisy(x):
+        return x * (generator.random() if hasattr(generator, "random") else 1.0)
+
+    compiled = vg.compile(noisy, executor="python")
+    compiled(vg.ones(3))
+    assert "random numbers" in compiled.explain()
