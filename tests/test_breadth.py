@@ -10,6 +10,7 @@ from viewgrad.autograd import grad, gradcheck, gradgradcheck
 from viewgrad.autograd.modes import forward_ad
 from viewgrad.errors import DifferentiabilityError
 from viewgrad.operators.define import OPERATORS
+from viewgrad.tensor.tensor import is_scalar
 
 
 def complex_matrix(*shape, seed=0):
@@ -420,6 +421,7 @@ def test_numpy_functions_on_tensors(program):
     result = program(leaf_of(x))
     np.testing.assert_allclose(result.detach(), program(x), rtol=1e-12)
     assert result.dtype == program(x).dtype
+    assert is_scalar(result) == isinstance(program(x), np.generic)
     assert gradcheck(program, leaf_of(x))
 
 

@@ -160,7 +160,7 @@ def cond(self: Any, p: Any = None) -> Any:
     else:
         found = np.linalg.norm(self, p, (-2, -1)) * np.linalg.norm(self.inv(), p, (-2, -1))
     endless = np.isnan(found) & ~np.isnan(self).any((-2, -1))
-    return np.where(endless, math.inf, found).astype(found.dtype, copy=False)
+    return np.where(endless, math.inf, found).astype(found.dtype, copy=False)[()]
 
 
 FUNCTIONS[np.linalg.diagonal] = lambda x, /, *, offset=0: x.diagonal(offset, -2, -1)
