@@ -34,6 +34,7 @@ from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
 from viewgrad.testing.kit import drawn
 from viewgrad.testing.kit.run import SHORT
+from viewgrad.testing.kit.shapes import resized
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
 B = np.cos(np.arange(3.0)) + 0.5
@@ -236,6 +237,12 @@ def test_what_is_computed_for_nobody_is_noted():
     assert "argument 0, 1 also where nobody needs it" in notice
     report = check_operator(OnlyWhatIsNeeded, A, A + 1.0, only=name)
     assert report.examples[name] == 2 and not report.notices
+
+
+def test_lengthened_matrices_have_no_rows_that_are_multiples_of_others():
+    """Where the rank of a matrix changes nearby, a pseudo-inverse has no derivative."""
+    longer = resized(np.array([[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]]), (5, 3))
+    assert np.linalg.svd(longer)[1].min() > 1e-3
 
 
 def test_a_second_derivative_where_a_formula_cancels_is_found():
