@@ -1,0 +1,304 @@
+"""All drawn programs, by turns, for as long as is asked for; counts and failures are printed at the end.
+
+    python tests/soak.py --minutes 60
+    python tests/soak.py --minutes 5 --only tiny,edges --first 7
+
+What needs the least time so far goes next. Tiny programs have more than half of the time, since they are what there are
+the most of in it; all others share the rest evenly. The exit code is 1 where anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import complex_steps
+import drawn_calls
+import drawn_edges
+import numpy as np
+import source_programs
+import symbolic_checks
+import test_compiler_programs
+import test_programs
+import test_scalar_run
+import test_scalars
+import test_soak
+import test_symbolic_programs
+import tiny_interruptions
+import tiny_programs
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+import viewgrad.compiler.calling.choosing
+import viewgrad.tensor.modes
+import viewgrad.tensor.node
+from viewgrad.testing import FEATURES, check_feature, check_program, functions, programs, steps
+from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
+
+TINY_SHARE = 0.58  # of the time
+DIFFERENT = 100_000_000  # seeds from here on are none of the test suite's
+
+Failed = Callable[[str], None]  # prints the exception that is being handled, with a program's number
+GENERATORS: dict[str, Callable[[int, Failed], int]] = {}  # run some programs of a turn, and give how many
+
+
+def numbered(number: int, check: Callable[[int], Any]) -> Callable[[int, Failed], int]:
+    """A generator of programs that are drawn from whole numbers, so many in a turn."""
+
+    def run(turn: int, failed: Failed) -> int:
+        for seed in range(DIFFERENT + turn * number, DIFFERENT + (turn + 1) * number):
+            try:
+                check(seed)
+            except Exception:
+                failed(str(seed))
+        return number
+
+    return run
+
+
+def check_source(seed: int) -> None:
+    program = source_programs.SourceProgram(seed)
+    try:
+        source_programs.check(program)
+    except (source_programs.Wrong, source_programs.Refused) as error:
+        source_programs.check(source_programs.shortened(program, type(error)))
+        raise
+
+
+def check_soaked(seed: int) -> None:
+    lines = test_soak.Writer(seed).program()
+    try:
+        test_soak.run(seed, lines)
+    except Exception as error:
+        raise AssertionError(test_soak.report(seed, lines, error)) from error
+
+
+def check_interrupted(seed: int) -> None:
+    before, viewgrad.tensor.node.PATIENCE = viewgrad.tensor.node.PATIENCE, 0.0
+    try:
+        tiny_interruptions.check_interrupted(tiny_programs.TinyProgram(seed), seed)
+    finally:
+        viewgrad.tensor.node.PATIENCE = before
+
+
+def check_edges(seed: int) -> None:
+    kinds = list(drawn_edges.KINDS)
+    drawn_edges.check(kinds[seed % len(kinds)], seed)
+
+
+GENERATORS.update(
+    {
+        "tiny": numbered(400, lambda seed: tiny_programs.check(tiny_programs.TinyProgram(seed))),
+        "interrupted": numbered(30, check_interrupted),
+        "threads": numbered(10, tiny_interruptions.check_in_threads),
+        "calls": numbered(100, lambda seed: drawn_calls.check(drawn_calls.DrawnCall(seed))),
+        "edges": numbered(100, check_edges),
+        "sources": numbered(20, check_source),
+        "analytic": numbered(40, lambda seed: complex_steps.check(complex_steps.AnalyticProgram(seed, 3 + seed % 6))),
+        "dual": numbered(8, check_soaked),
+    }
+)
+
+
+# -- programs that Hypothesis draws ------------------------------------------------------------------------------------
+
+
+def drawn(number: int, strategy: Any, check: Callable[..., Any]) -> Callable[[int, Failed], int]:
+    """A generator of programs that Hypothesis draws, and shortens where they fail."""
+
+    def run(turn: int, failed: Failed) -> int:
+        done = 0
+
+        def counted(arguments: Any) -> None:
+            nonlocal done
+            done += 1
+            check(turn, arguments)
+
+        phases, allowed = [Phase.generate, Phase.shrink], list(HealthCheck)
+        limits = settings(
+            max_examples=number, phases=phases, suppress_health_check=allowed, database=None, deadline=None,
+            report_multiple_bugs=False,
+        )  # fmt: skip
+        try:
+            seeded(turn)(limits(given(strategy)(counted)))()
+        except Exception:
+            failed(f"in turn {turn}")
+        return done
+
+    return run
+
+
+def check_graph(turn: int, program: Any) -> None:
+    function, leaves, make = test_symbolic_programs.as_function(program)
+    symbolic_checks.check(function, leaves, str(program), make=make)
+
+
+def inside(test: Any) -> Callable[[int, Any], Any]:
+    """The function that a test of Hypothesis's runs."""
+    return lambda turn, arguments: test.hypothesis.inner_test(*arguments)
+
+
+FEATURE_NAMES = list(FEATURES)
+OWN = programs(functions=test_programs.OWN)
+STEPS = test_scalar_run.steps()
+
+
+def check_one_feature(turn: int, program: Any) -> None:
+    check_feature(program, FEATURE_NAMES[turn % len(FEATURE_NAMES)])
+
+
+LINES = st.lists(test_scalars.LINE, min_size=1, max_size=14)
+GENERATORS.update(
+    {
+        "programs": drawn(25, programs(), lambda turn, program: check_program(program)),
+        "third order": drawn(10, programs(), lambda turn, program: check_program(program, order=3, numeric=False)),
+        "features": drawn(15, programs(), check_one_feature),
+        "own functions": drawn(15, OWN, lambda turn, program: check_program(program)),
+        "own functions with features": drawn(10, OWN, check_one_feature),
+        "graphs": drawn(8, programs(), check_graph),
+        "compiled": drawn(
+            4, programs(), lambda turn, program: test_compiler_programs.check_compiled(program, "python")
+        ),
+        "scalars by both engines": drawn(
+            30, st.tuples(STEPS, st.booleans()), inside(test_scalar_run.test_both_engines_agree_on_drawn_programs)
+        ),
+        "scalars for some leaves": drawn(
+            30, st.tuples(STEPS, st.integers(0, 100)), inside(test_scalar_run.test_gradients_of_a_part_of_the_leaves)
+        ),
+        "scalars with hooks": drawn(
+            30,
+            st.tuples(STEPS, st.integers(0, 5)),
+            inside(test_scalar_run.test_hooks_and_retained_gradients_see_whole_gradients),
+        ),
+        "lines of scalars": drawn(30, st.tuples(LINES), inside(test_scalars.test_drawn_programs_of_scalars)),
+    }
+)
+
+
+# -- programs at special points: zeros, ones and ties ------------------------------------------------------------------
+
+
+def special_source(table: Any) -> str:
+    """The source of a leaf, in place of tame numbers; no complex number lies on a cut, where a zero's sign counts."""
+    size = int(np.prod(table.shape))
+    if table.kind == "i":
+        text = f"np.arange({table.phase}, {table.phase + size}) % 3"
+    else:
+        text = f"np.resize(np.roll([0.0, 1.0, -1.0, 0.5, 1.0, 0.0, 2.0], {table.phase}), {size})"
+        if table.kind == "c":
+            text = f"({text} * (1 + 1j * np.roll(np.resize([0.5, 1.0, -1.0], {size}), {table.phase})))"
+    return text if len(table.shape) == 1 else f"({text}).reshape({table.shape})"
+
+
+def is_not_large(function: Any, operands: Any) -> bool:
+    """Whether a program may use a function, in place of keeping away from its ends."""
+    try:
+        value = function.numpy(list(operands)) if function.listed else function.numpy(*operands)
+    except Exception:
+        return False
+    values = value if isinstance(value, (tuple, list)) else [value]
+    return all(bool(np.all(np.abs(np.asarray(each)) < 1e6)) for each in values)
+
+
+def check_special(turn: int, program: Any) -> None:
+    """Values and gradients that are numbers are those of the same program without aliasing."""
+    weights = weights_for(program)
+    ours, theirs = gradients(program, weights, 2), unaliased_gradients(program, weights, 2)
+    tolerance = 2e-3 if any(leaf.single for leaf in program.leaves) else 1e-9
+    for what in ("values", "first", "second"):
+        mine, others = getattr(ours, what), getattr(theirs, what)
+        for name in mine.keys() & others.keys():
+            if mine[name] is None and others[name] is None:
+                continue
+            b = np.zeros_like(mine[name]) if others[name] is None else others[name]
+            a = np.zeros_like(b) if mine[name] is None else mine[name]
+            both = np.isfinite(a) & np.isfinite(b)
+            scale = max(1.0, float(np.abs(b[both]).max(initial=0)))
+            same = a.shape == b.shape and np.allclose(a[both], b[both], rtol=tolerance, atol=tolerance * scale)
+            if (not same or (~np.isfinite(a) & np.isfinite(b)).any()) and scale < 1e9:
+                raise AssertionError(f"{what} of {name}: {a} instead of {b}\n{program.source()}")
+
+
+def at_special_points(turn: int, failed: Failed) -> int:
+    """Draw and check programs with other leaves, and with functions at their ends."""
+    before = steps.Table.source, functions.ProgramFunction.tame
+    steps.Table.source, functions.ProgramFunction.tame = special_source, is_not_large
+    try:
+        return drawn(25, programs(), check_special)(turn, failed)
+    finally:
+        steps.Table.source, functions.ProgramFunction.tame = before
+
+
+GENERATORS["special points"] = at_special_points
+
+
+# -- the run -----------------------------------------------------------------------------------------------------------
+
+
+class Soak:
+    """What has been run so far."""
+
+    def __init__(self, names: list[str], first: int) -> None:
+        self.names, self.turn = names, first
+        self.counts = dict.fromkeys(names, 0)
+        self.times: dict[str, float] = dict.fromkeys(names, 0.0)
+        others = len(names) - 1
+        self.shares = {name: TINY_SHARE if name == "tiny" else (1 - TINY_SHARE) / max(others, 1) for name in names}
+        self.failures: collections.Counter[str] = collections.Counter()
+
+    def fail(self, name: str, program: str) -> None:
+        """Print the failure that is being handled."""
+        self.failures[name] += 1
+        print(f"==== {name} {program}\n{traceback.format_exc()[-6000:]}", flush=True)
+
+    def step(self) -> None:
+        """Run some programs of the generator that has had the smallest part of its share."""
+        name = min(self.names, key=lambda name: self.times[name] / self.shares[name])
+        began = time.process_time()
+        self.counts[name] += GENERATORS[name](self.turn, lambda program: self.fail(name, program))
+        viewgrad.tensor.modes.MODE.set(viewgrad.tensor.modes.GRAD)  # also after what failed
+        self.times[name] += time.process_time() - began
+        self.turn += 1
+
+    def summary(self) -> str:
+        """Counts, times and failures by generator."""
+        rows = [f"{'':30}{'programs':>12}{'seconds':>10}{'failures':>10}"]
+        for name in self.names:
+            rows.append(f"{name:30}{self.counts[name]:12,}{self.times[name]:10.0f}{self.failures[name]:10}")
+        rows.append(
+            f"{'together':30}{sum(self.counts.values()):12,}{sum(self.times.values()):10.0f}"
+            f"{sum(self.failures.values()):10}"
+        )
+        return "\n".join(rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=5.0, help="how long to go on (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first turn: for other programs")
+    parser.add_argument("--only", default=",".join(GENERATORS), help="names of generators (default: %(default)s)")
+    options = parser.parse_args()
+    soak = Soak(options.only.split(","), options.first)
+    os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
+    viewgrad.compiler.calling.choosing.LITTLE = float("inf")  # programs are compiled however short they are
+    warnings.simplefilter("ignore")
+    end = time.monotonic() + 60 * options.minutes
+    with np.errstate(all="ignore"):
+        try:
+            while time.monotonic() < end:
+                soak.step()
+        finally:
+            print(soak.summary(), flush=True)
+    return 1 if soak.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
