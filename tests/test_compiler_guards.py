@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import random
+import secrets
+import uuid
 
+import attrs
 import numpy as np
 import pytest
 from leaves import leaf
@@ -238,6 +242,12 @@ UNSEEDED = {
     "the older one": lambda: np.random.RandomState().rand(),
     "Python's": lambda: random.Random().random(),
 }
+DRAWN = {
+    "of the system": lambda: random.SystemRandom().random(),
+    "bytes": lambda: os.urandom(1)[0] / 256,
+    "secrets": lambda: secrets.randbelow(2) * 1.0,
+    "names": lambda: uuid.uuid4().bytes[0] / 256,
+}
 
 
 @pytest.mark.parametrize("name", UNSEEDED)
@@ -252,6 +262,20 @@ def test_generators_without_a_seed_are_refused(name):
     assert {compiled(leaf(1.0)).item() for _ in range(60)} == {0.0, 1.0}
     assert "without a seed" in compiled.explain()
     assert isinstance(UNSEEDED[name](), float)  # and outside of traces all is as ever
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_the_system_draws_is_refused_with_the_line(name):
+    def f(x):
+        return (x * (DRAWN[name]() > 0.5)).sum()
+
+    with pytest.raises(vg.errors.TraceError, match=r"drawing random bytes .* at .*test_compiler_guards\.py:\d+"):
+        vg.symbolic.trace(f, leaf(1.0))
+    with pytest.raises(vg.errors.TraceError, match=r"without a seed.* at .*test_compiler_guards\.py:\d+"):
+        vg.symbolic.trace(lambda x: x * random.Random().random(), leaf(1.0))
+    compiled = vg.compile(f, executor="python", check=False)
+    assert {compiled(leaf(1.0)).item() for _ in range(60)} == {0.0, 1.0}
+    assert isinstance(DRAWN[name](), float)
 
 
 def test_generators_with_a_seed_are_parts_of_a_program():
@@ -518,3 +542,48 @@ def test_results_that_hold_the_same_in_memory_of_their_own_stay_apart(monkeypatc
         assert first.detach().numpy().tolist() == [6.0, 6.0]
         assert second.detach().numpy().tolist() == view.detach().numpy().tolist() == [4.0, 4.0]
     assert compiled.entries[0].program is not None, compiled.explain()
+
+
+@attrs.define
+class State:
+    x: object
+    count: int = 0
+
+
+def puts_into_a_dict(given):
+    given["new"] = given["x"] * 2
+    return given["x"] * 3
+
+
+def puts_in_the_place(given):
+    given[0][0] = given[0][0] * 2
+    return given[0][0] * 3
+
+
+def puts_into_a_field(given):
+    given.x = given.x * 2
+    given.count += 1
+    return given.x * 3
+
+
+@pytest.mark.parametrize("of", [lambda: vg.Tensor([1.0, 2.0]), lambda: np.array([1.0, 2.0])], ids=["tensor", "array"])
+@pytest.mark.parametrize(
+    ("f", "made"),
+    [
+        (puts_into_a_dict, lambda x: {"x": x}),
+        (puts_in_the_place, lambda x: ([x], "more")),
+        (puts_into_a_field, State),
+    ],
+)
+def test_what_is_put_into_containers_among_the_arguments_is_there(f, made, of):
+    expected = made(of())
+    result = f(expected)
+    given = made(of())
+    with pytest.raises(vg.errors.TraceError, match="puts other things into its argument"):
+        vg.symbolic.trace(f, given)
+    compiled = vg.compile(f, executor="python")
+    for _ in range(4):
+        again = made(of())
+        assert np.array_equal(np.asarray(compiled(again)), np.asarray(result))
+        for each in (given, again):
+            assert repr(each).replace("array", "Tensor") == repr(expected).replace("array", "Tensor")

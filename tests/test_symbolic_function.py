@@ -77,6 +77,22 @@ def test_tangents_pass_through():
         assert_close(ours.tangent.numpy(), other.tangent.numpy(), "tangent")
 
 
+def test_tangents_pass_through_a_traced_function_in_another():
+    inner = function_of(averages, *arguments())
+
+    def f(x, weights):
+        first, part = inner(x * 2, weights)
+        part *= weights
+        return first, part, vg.func.grad(lambda x: inner(x, weights)[0].sum())(x)
+
+    expected, found = [
+        vg.func.jvp(function, tuple(each.detach() for each in arguments()), (vg.ones(3), vg.ones(2)))[1]
+        for function in (f, function_of(f, *arguments()))
+    ]
+    for ours, other in zip(found, expected, strict=True):
+        assert_close(ours.numpy(), other.numpy(), "tangent")
+
+
 def under_no_grad(a, b):
     with vg.no_grad():
         c = a * b

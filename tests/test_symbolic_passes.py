@@ -332,6 +332,23 @@ def test_the_first_backward_pass_does_nothing_for_temporaries():
         assert len(nothing) == 0 and set(nothing.outputs) == {None}
 
 
+def test_a_program_takes_undefined_gradients():
+    def f(a, b):
+        t = a + b
+        t[1:] *= t[:-1]
+        return t * b, t.sum()
+
+    inputs = [np.array([1.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0])]
+    gradient = differentiate(trace(f, *[vg.Tensor(each, requires_grad=True) for each in inputs]))
+    program = program_of(gradient.df)
+    outputs = run(gradient.f, inputs)
+    for arriving in ([inputs[0], None], [None, np.array(2.0)], [None, None], [inputs[0], np.array(2.0)]):
+        given = gradient.df_inputs(inputs, outputs, arriving)
+        for ours, other in zip(program(given), run(gradient.df, given), strict=True):
+            assert (ours is None) is (other is None)
+            assert ours is None or np.array_equal(ours, other)
+
+
 # -- last uses ---------------------------------------------------------------------------------------------------------
 
 

@@ -124,7 +124,7 @@ class Compiled:
                 pass_by(self, entry, args, keywords, leaves, entry.is_crowd)
             return self.function(*args, **keywords)
         if entry.graph is None:
-            return self._record(entry, structure, leaves)
+            return self._record(entry, structure, leaves, args, keywords)
         return self._run(entry, structure, leaves, args, keywords)
 
     def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
@@ -281,7 +281,7 @@ class Compiled:
                 kinds.append((type(leaf), repr(leaf)))
         return structure, tuple(kinds), mode, sharing(leaves)
 
-    def _record(self, entry: Entry, structure: Structure, leaves: list[Any]) -> Any:
+    def _record(self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
         given = [
             from_numpy(leaf) if isinstance(leaf, np.ndarray) and number not in entry.static else leaf
             for number, leaf in enumerate(leaves)
@@ -293,9 +293,8 @@ class Compiled:
         before = random_state(generators)
         if reason is not None:
             entry.refusal = reason
-            args, keywords = unflatten(structure, leaves)
             return self.function(*args, **keywords)
-        made = recorded(self.function, structure, given, OPERATIONS)
+        made = recorded(self.function, (args, keywords), structure, given, OPERATIONS)
         entry.records += 1
         entry.program = None
         entry.checked = not self.check
@@ -345,11 +344,12 @@ class Compiled:
         surroundings = entry.surroundings
         assert surroundings is not None and entry.graph is not None
         if not surroundings.unchanged():
-            return self._again(entry, structure, leaves, "what the function sees besides its arguments has changed")
+            reason = "what the function sees besides its arguments has changed"
+            return self._again(entry, structure, leaves, reason, args, keywords)
         graph = entry.graph
         tensors = self.inputs(entry, leaves)
         if isinstance(tensors, str):
-            return self._again(entry, structure, leaves, tensors)
+            return self._again(entry, structure, leaves, tensors, args, keywords)
         if entry.closures and sharing(tensors):
             return self.function(*args, **keywords)
         recording = bool(current_mode() & GRAD)
@@ -375,7 +375,8 @@ class Compiled:
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
             where = "{}:{}".format(*graph.locations[failed]) if failed < len(graph.locations) else "an unknown line"
-            return self._again(entry, structure, leaves, f"a value that steers the program at {where} is another")
+            reason = f"a value that steers the program at {where} is another"
+            return self._again(entry, structure, leaves, reason, args, keywords)
         entry.calls += 1
         if not entry.checked:
             return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
@@ -386,16 +387,17 @@ class Compiled:
                 self.directs.append(way)
         return self.results(graph, tensors, called(program, graph, outputs, run, tensors))
 
-    def _again(self, entry: Entry, structure: Structure, leaves: list[Any], reason: str) -> Any:
+    def _again(
+        self, entry: Entry, structure: Structure, leaves: list[Any], reason: str, args: Any, keywords: Any
+    ) -> Any:
         """Run the function as ever, and record it anew."""
         entry.reasons.append(reason)
         if entry.records >= RECORDS:
             entry.refusal = f"it was recorded {entry.records} times; the last time since {reason}"
             self._warn(entry.refusal)
             entry.graph = entry.program = None
-            args, keywords = unflatten(structure, leaves)
             return self.function(*args, **keywords)
-        return self._record(entry, structure, leaves)
+        return self._record(entry, structure, leaves, args, keywords)
 
     def results(self, graph: Graph, tensors: list[Tensor], outputs: list[Tensor]) -> Any:
         """What a call gives, from the inputs and outputs of its program; arguments are written to as it did."""

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import TreeError
 from ..tensor.tensor import Tensor
 
-__all__ = ["Structure", "flatten", "leaves_like", "map_leaves", "paths", "unflatten"]
+__all__ = ["Structure", "children_of", "flatten", "leaves_like", "map_leaves", "paths", "unflatten"]
 
 LEAF_TYPES: Final = (Tensor, np.ndarray, np.inexact, float, complex)
 
@@ -49,6 +49,14 @@ class Fixed(Structure):
     count = 0
 
 
+def _kept(template: Any) -> Any:
+    """What structures compare of a container that was taken apart: all but its children, arrays by identity."""
+    if template is None or not attrs.has(type(template)):
+        return type(template), getattr(template, "default_factory", None)
+    kept = [getattr(template, field.name, None) for field in attrs.fields(type(template)) if not field.init]
+    return tuple([id(value) if isinstance(value, (Tensor, np.ndarray)) else value for value in kept])
+
+
 @attrs.frozen
 class Branch(Structure):
     """A container.
@@ -62,7 +70,7 @@ class Branch(Structure):
     """
 
     kind: type
-    template: Any
+    template: Any = attrs.field(eq=_kept)
     keys: tuple[Any, ...]
     children: tuple[Structure, ...]
     count: int  # type: ignore[misc]
@@ -111,7 +119,7 @@ def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
 # -- the kinds of containers -------------------------------------------------------------------------------------------
 
 
-def _children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
+def children_of(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
     """The keys of a container and what is found there; None for what is no container."""
     kind = type(tree)
     if isinstance(tree, dict):
@@ -150,7 +158,7 @@ def _flatten_into(leaves: list[Any], tree: Any) -> Structure:
     if isinstance(tree, LEAF_TYPES):
         leaves.append(tree)
         return Leaf()
-    found = _children(tree)
+    found = children_of(tree)
     if found is None:
         return Fixed(tree)
     keys, values = found
@@ -184,7 +192,7 @@ def _match_into(found: list[Any], structure: Structure, tree: Any, path: str, wh
     if isinstance(structure, Leaf):
         found.append(tree)
     elif isinstance(structure, Branch) and structure.count:
-        children = _children(tree)
+        children = children_of(tree)
         if children is None or not isinstance(tree, structure.kind):
             raise TreeError(f"{what}{path} is a {type(tree).__name__} where a {structure.kind.__name__} is expected")
         keys, values = children

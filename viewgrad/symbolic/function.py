@@ -113,6 +113,15 @@ class GraphFunction:
 class DifferentiableGraph(Function):
     """A graph, as one step."""
 
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph; in forward mode step by step, each of which has its tangents."""
+        function, *inputs = args
+        if current_mode() & FORWARD:
+            function.forward()
+            return run_on_tensors(function.gradient.f, inputs)
+        return super().apply(*args, **kwargs)
+
     @staticmethod
     def forward(ctx: Any, function: GraphFunction, *inputs: Any) -> Any:
         """Run the graph; temporaries are further outputs."""

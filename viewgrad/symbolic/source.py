@@ -24,7 +24,7 @@ from .attributes import Given, thawed
 from .execute import add_into, check_guard, copied, forward_call, in_row_order, put, winners
 from .graph import Graph, Node, Value
 from .kinds import operator_of
-from .passes.grad_of import inline_grad_of
+from .passes.grad_of import inline_grad_of, specialize_autograd_zero
 from .passes.last_use import WRITES, LastUse, last_uses
 from .passes.tuples import has_tuples, lower_all_tuples
 from .steps import Step
@@ -48,16 +48,32 @@ class Program:
         function: takes a list of arrays and gives a tuple of arrays: new ones, inputs, constants and windows of these.
         parts: the source of each of its functions; empty for a great program.
         constants: the ids of the arrays that are constants, which nobody may write to.
+        linear: the graph with its linear blocks; None where it has none.
     """
 
     graph: Graph
     function: Callable[[Sequence[Any]], tuple[Any, ...]]
     parts: list[str]
     constants: frozenset[int]
+    linear: Graph | None = None
+    _specialized: dict[tuple[int, ...], Program] = attrs.field(factory=dict, init=False)
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run it; see `interpreter.run`."""
+        if self.linear is not None:
+            undefined = tuple([number for number, given in enumerate(inputs) if given is None])
+            if undefined:
+                return self._specialized_on(undefined).function(inputs)
         return self.function(inputs)
+
+    def _specialized_on(self, undefined: tuple[int, ...]) -> Program:
+        """The program for some undefined gradients."""
+        found = self._specialized.get(undefined)
+        if found is None:
+            assert self.linear is not None
+            graph = specialize_autograd_zero(self.linear.clone(), undefined)
+            found = self._specialized[undefined] = program_of(graph)
+        return found
 
     def source(self) -> str:
         """The Python source."""
@@ -68,8 +84,9 @@ def program_of(graph: Graph, name: str = "graph") -> Program:
     """Write a graph as source, and compile it.
 
     Arguments:
-        graph: the graph; its linear blocks are taken to have defined gradients. For inputs and outputs that are tuples
-            or lists it takes and gives their items, one after the other.
+        graph: the graph. The source takes the gradients in linear blocks to be defined; given None for some, the
+            program runs another source that is specialised on these. For inputs and outputs that are tuples or lists
+            it takes and gives their items, one after the other.
         name: what its function is called.
 
     Example:
@@ -83,11 +100,16 @@ def program_of(graph: Graph, name: str = "graph") -> Program:
         >>> program([np.zeros(2)])
         (array([2., 2.]),)
     """
+    linear = None
     if any(node.blocks for node in graph.block) or has_tuples(graph):
         graph = graph.clone()
-        inline_grad_of(graph.block)
         lower_all_tuples(graph)
-    return Writer(graph, name).program()
+        if any(node.blocks for node in graph.block):
+            linear, graph = graph, graph.clone()
+            inline_grad_of(graph.block)
+    program = Writer(graph, name).program()
+    program.linear = linear
+    return program
 
 
 class Writer:

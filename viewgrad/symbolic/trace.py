@@ -10,7 +10,8 @@ import attrs
 import numpy as np
 
 from ..errors import TraceError
-from ..func.tree import Structure, flatten, paths, unflatten
+from ..func.containers import Containers
+from ..func.tree import Structure, flatten, paths
 from ..tensor.creation import from_numpy
 from ..tensor.modes import TRACE, ModeSwitch
 from ..tensor.observers import OBSERVER
@@ -114,7 +115,8 @@ def record(
     elif numbers != "fixed":
         raise ValueError(f"numbers is 'fixed' or 'inputs', not {numbers!r}")
     binder = Binder(tracer, given, structure, argument_names(f))
-    bound_args, bound_keywords = unflatten(structure, given)
+    containers = Containers((tuple(args), dict(keywords or {})), structure, given)
+    bound_args, bound_keywords = containers.given
     generators = Generators(tracer.existing.generators if tracer.existing is not None else [])
     with observing(tracer):
         result = f(*bound_args, **bound_keywords)
@@ -124,6 +126,7 @@ def record(
                 f"the function has drawn random numbers from {drawn}, which its graph would hold fixed; draw them "
                 "before, and pass them as tensors"
             )
+        check_containers(containers)
         signature = binder.signature(structure, given, result)
     tracer.graph.signature = signature
     check_numbers(tracer.graph, [value for leaf, _, value in binder.tensors if type(leaves[leaf]) in WEAK])
@@ -133,6 +136,17 @@ def record(
 def options_of(graph: Graph) -> list[Any]:
     """All options of the nodes of a graph."""
     return [option for node in graph.nodes() if type(node.attributes) is tuple for option in node.attributes]
+
+
+def check_containers(containers: Containers) -> None:
+    """Refuse a function that has put other things into the lists and dicts among its arguments."""
+    changed = containers.changed()
+    if changed is not None:
+        containers.give_back()
+        raise TraceError(
+            f"the function puts other things into its argument {changed}, a container, which its graph would not do; "
+            "return them instead"
+        )
 
 
 @contextmanager

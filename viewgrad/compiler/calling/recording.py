@@ -9,9 +9,10 @@ import attrs
 import numpy as np
 
 from ...errors import TraceError, ViewInPlaceError
-from ...func.tree import Structure, unflatten
+from ...func.containers import Containers
+from ...func.tree import Structure
 from ...symbolic.graph import Graph, Node, Value
-from ...symbolic.trace import Binder, argument_names, observing
+from ...symbolic.trace import Binder, argument_names, check_containers, observing
 from ...symbolic.tracing.tracer import Tracer
 from ...symbolic.types import TensorType
 from ...tensor.tensor import Tensor
@@ -40,12 +41,15 @@ class Recording:
     refusal: TraceError | None
 
 
-def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], limit: int) -> Recording:
+def recorded(
+    f: Callable[..., Any], arguments: Any, structure: Structure, leaves: list[Any], limit: int
+) -> Recording:
     """Run a function as ever, and record it where that is possible.
 
     Arguments:
         f: the function.
-        structure, leaves: its arguments `(args, keywords)`, taken apart.
+        arguments: the caller's `(args, keywords)`.
+        structure, leaves: those of what the function is given.
         limit: how many operations may be recorded.
     """
     tracer = QuietTracer("guard", limit=limit)
@@ -54,14 +58,18 @@ def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], lim
         binder = Binder(tracer, leaves, structure, argument_names(f))
     except TraceError as error:
         tracer.refusal = error
-    args, keywords = unflatten(structure, leaves)
+    containers = Containers(arguments, structure, leaves)
+    args, keywords = containers.given
     if tracer.refusal is not None:
-        return Recording(f(*args, **keywords), None, [], tracer.refusal)
+        result = f(*args, **keywords)
+        containers.give_back()
+        return Recording(result, None, [], tracer.refusal)
     with observing(tracer):
         with extrema_by_value(), rare_collections():
             result = f(*args, **keywords)
         if tracer.refusal is None:
             try:
+                check_containers(containers)
                 assert binder is not None
                 tracer.graph.signature = binder.signature(structure, leaves, result)
             except TraceError as error:
@@ -69,6 +77,7 @@ def recorded(f: Callable[..., Any], structure: Structure, leaves: list[Any], lim
             except ViewInPlaceError as error:  # a result whose history can't be told, as whoever looks at it finds out
                 tracer.refusal = TraceError(error.message)
     if tracer.refusal is not None:
+        containers.give_back()
         return Recording(result, None, [], tracer.refusal)
     return Recording(result, tracer.graph, [tensor for tensor, _ in tracer.closures], None)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 import sys
+import uuid
 from itertools import islice
 from pathlib import Path
 from types import CodeType
@@ -12,6 +15,7 @@ __all__ = ["Locations"]
 
 PACKAGE: Final = str(Path(__file__).parents[2])
 GENERATED: Final = "<viewgrad generated"
+DRAWING: Final = frozenset([str(module.__file__) for module in (random, secrets, uuid)])  # what draws for its callers
 
 
 class Locations:
@@ -38,6 +42,7 @@ class Locations:
                 name = code.co_filename
                 inside = name.startswith(PACKAGE) and not name.startswith(PACKAGE + "/testing")
                 is_ours = inside or name.startswith((GENERATED, "<__array_function__")) or "/numpy/" in name
+                is_ours = is_ours or name in DRAWING
                 ours[code] = is_ours
             behind = frame.f_back
             if not is_ours or behind is None:

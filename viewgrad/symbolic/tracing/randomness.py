@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -19,23 +20,32 @@ _lock: Final = threading.Lock()
 _runs: Final = [0]  # how many programs are being traced, in any thread
 
 
-def _refuse() -> None:
-    """Refuse a seed to a program that is traced: it would be another in each run."""
+def _refuse(what: str) -> None:
+    """Refuse numbers from the system to a program that is traced: they would be others in each run."""
     observer = observed()
     if observer is not None:
-        observer.refuse("making a generator of random numbers without a seed, which gives others each time,")
+        observer.refuse(what)
 
 
 def _randbits(bits: int) -> Any:
     """What all seeds come from that NumPy chooses."""
-    _refuse()
+    _refuse(
+        "making a generator of random numbers without a seed (RandomState draws one even where it is given another; "
+        "default_rng(seed) does not), which gives others each time,"
+    )
     return PLACES[0][2](bits)
+
+
+def _urandom(size: int) -> Any:
+    """What the system draws, for `secrets` and `uuid` too."""
+    _refuse("drawing random bytes from the system, which gives others each time,")
+    return PLACES[2][2](size)
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """What seeds a generator of Python's."""
     if a is None:
-        _refuse()
+        _refuse("making a generator of random numbers without a seed, which gives others each time,")
     PLACES[1][2](self, a, version)
 
 
@@ -43,6 +53,8 @@ def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
 PLACES: Final[list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]] = [
     (seeds, "randbits", getattr(seeds, "randbits", _randbits), _randbits),
     (random.Random, "seed", random.Random.seed, _seed),
+    (os, "urandom", os.urandom, _urandom),
+    (random, "_urandom", getattr(random, "_urandom", os.urandom), _urandom),
 ]
 
 
