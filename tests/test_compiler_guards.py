@@ -587,3 +587,46 @@ def test_what_is_put_into_containers_among_the_arguments_is_there(f, made, of):
         assert np.array_equal(np.asarray(compiled(again)), np.asarray(result))
         for each in (given, again):
             assert repr(each).replace("array", "Tensor") == repr(expected).replace("array", "Tensor")
+
+
+def test_arguments_that_lie_in_memory_otherwise_have_a_program_of_their_own():
+    def tripled(x):
+        y = x * 2.0
+        y.ravel()[...] *= 3.0  # of a copy, where `y` does not lie in row order
+        return y, y.T, y.sum()
+
+    rows = np.arange(6.0).reshape(2, 3)
+    columns = np.asfortranarray(rows)
+    within = np.arange(24.0).reshape(4, 6)[::2, :3]
+    for wrap in (vg.Tensor, vg.from_numpy, np.asarray):
+        compiled = vg.compile(tripled, executor="python")
+        for array in (rows, rows, rows, columns, rows, columns, columns, within, within, rows.T, within):
+            found, wanted = compiled(wrap(array)), tripled(wrap(array))
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+                assert np.asarray(one).strides == np.asarray(other).strides
+
+
+def test_tensors_from_outside_that_lie_otherwise_in_memory_are_noticed():
+    def tripled(x):
+        y = weights * x
+        y.ravel()[...] *= 3.0
+        return y.sum()
+
+    weights = vg.arange(6.0).reshape(2, 3).clone()
+    compiled = vg.compile(tripled, executor="python")
+    x = vg.Tensor(2.0, requires_grad=True)
+    for _ in range(4):
+        assert compiled(x).detach().tolist() == 90
+    weights = vg.Tensor(np.asfortranarray(weights.numpy()))
+    assert compiled(x).detach().tolist() == tripled(x).detach().tolist() == 30
+
+
+def test_flattened_matrices_are_concatenated():
+    compiled = vg.compile(lambda x: np.append(x, 2 * x) @ np.arange(12.0), executor="python")
+    x = vg.Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    for _ in range(3):
+        found = compiled(x)
+    assert compiled.entries[0].refusal is None, compiled.explain()
+    assert found.detach().tolist() == np.append(x.detach(), 2 * x.detach()) @ np.arange(12.0)
+    assert vg.autograd.grad(found, x)[0].tolist() == (np.arange(6.0) * 3 + 12).reshape(2, 3).tolist()

@@ -30,7 +30,7 @@ from .calling.call import called, differentiable_outputs
 from .calling.checking import checked
 from .calling.choosing import pass_by
 from .calling.direct import MISSED, Direct, direct, sharing
-from .calling.likeness import numbered_tensor
+from .calling.likeness import layout_key, numbered_tensor
 from .calling.recording import recorded
 from .calling.surroundings import Surroundings, random_state
 from .calling.travelling import Traveller, packed, unpacked
@@ -57,6 +57,7 @@ class Entry:
         graph: the last record.
         surroundings: what the function saw then.
         closures: where the tensors that it found elsewhere are seen.
+        layouts: how these lie in memory.
         program: the record, compiled.
         refusal: why it is not compiled.
         static: the leaves of the arguments that are parts of the program.
@@ -73,6 +74,7 @@ class Entry:
     graph: Graph | None = None
     surroundings: Surroundings | None = None
     closures: list[int] = attrs.Factory(list)
+    layouts: list[Any] = attrs.Factory(list)
     program: CompiledProgram | None = None
     refusal: str | None = None
     static: frozenset[int] = frozenset()
@@ -226,16 +228,17 @@ class Compiled:
         signature: Signature = entry.graph.signature  # type: ignore[assignment]
         tensors: list[Tensor] = []
         closures = iter(entry.surroundings.tensors_at(entry.closures))
+        layouts = iter(entry.layouts)
         for spec in signature.inputs:
             if spec.kind == "argument":
                 leaf = leaves[spec.leaf]
                 tensors.append(numbered_tensor(leaf))
                 continue
-            tensor = next(closures)
+            tensor, layout = next(closures), next(layouts)
             kind: Any = spec.type
             if (
                 type(tensor) is not Tensor or tensor.shape != kind.shape or tensor.dtype != kind.dtype
-                or tensor.requires_grad != kind.requires_grad
+                or tensor.requires_grad != kind.requires_grad or layout_key(tensor._array) != layout
             ):
                 return f"the tensor {spec.path} that it uses is of another kind"
             tensors.append(tensor)
@@ -272,11 +275,11 @@ class Compiled:
         kinds: list[Any] = []
         for number, leaf in enumerate(leaves):
             if isinstance(leaf, np.ndarray) and number in static:
-                kinds.append(("static", leaf.dtype, leaf.shape, leaf.tobytes()))
+                kinds.append(("static", leaf.dtype, leaf.shape, leaf.tobytes(), layout_key(leaf)))
             elif type(leaf) is Tensor:
-                kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad))
+                kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad, layout_key(leaf._array)))
             elif isinstance(leaf, np.ndarray):
-                kinds.append((leaf.shape, leaf.dtype, None))
+                kinds.append((leaf.shape, leaf.dtype, None, layout_key(leaf)))
             else:
                 kinds.append((type(leaf), repr(leaf)))
         return structure, tuple(kinds), mode, sharing(leaves)
@@ -324,6 +327,7 @@ class Compiled:
         else:
             entry.surroundings = seen
             entry.closures = [place for place in places if place is not None]
+            entry.layouts = [layout_key(tensor._array) for tensor in made.closures]
             entry.refusal = _unfit_results(made.graph, made.result, given)
         if entry.refusal is None:
             entry.graph = made.graph

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import NotCompiledError
 from ..symbolic.graph import Graph
+from ..symbolic.signature import laid_out
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
 from .calls import raise_failure
@@ -137,6 +138,7 @@ class CompiledProgram:
         self.executions = executions
         self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
         self._shapes = [value.type.shape for value in graph.inputs]  # type: ignore[attr-defined]
+        self._layouts: dict[int, tuple[int, ...]] = getattr(graph.signature, "layouts", {})
         self._lay_out(unset | self._begin_unset(backward))
         self._write_down()
         kernels = [kernel for kernel in (self.forward_kernel, self.backward_kernel) if kernel is not None]
@@ -280,8 +282,9 @@ class CompiledProgram:
         results: list[Array] = []
         if failed < 0:
             for name, shape, start, stop, dtype in self._results:
-                part = executor.array(buffers[name][start:stop], dtype)
-                results.append(part.reshape(shape).copy())
+                part = executor.array(buffers[name][start:stop], dtype).reshape(shape)
+                layout = self._layouts.get(len(results))
+                results.append(part.copy() if layout is None else laid_out(part, layout))
         return failed, results, Run(buffers, self._rooms, arrays_of, arrays)
 
     def gradients(

@@ -310,7 +310,8 @@ class Lowering:
         if options is None:
             self._call(node)
             return
-        axis = (options[0] or 0) % max(1, len(shape))
+        flattened = options[0] is None
+        axis = 0 if flattened else options[0] % max(1, len(shape))
         base, start = self.new_part(("joined", node.location), math.prod(shape))
         strides = row_strides(shape)
         place = 0
@@ -321,6 +322,8 @@ class Lowering:
             if node.kind == "stack":
                 moves = (*strides[:axis], *strides[axis + 1 :])
                 extent = 1
+            elif flattened:
+                moves, extent = row_strides(part.shape), math.prod(part.shape)
             else:
                 moves, extent = strides, part.shape[axis]
             labels = tuple(range(len(part.shape)))

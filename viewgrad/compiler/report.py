@@ -112,9 +112,10 @@ def _told(step: Step) -> str:
 def _kind(kind: Any) -> str:
     if kind[0] == "static":
         return f"static {np.dtype(kind[1]).name}{list(kind[2])}"
-    if len(kind) == 3:
-        shape, dtype, grad = kind
-        return f"{np.dtype(dtype).name}{list(shape)}{' grad' if grad else ''}"
+    if len(kind) == 4:
+        shape, dtype, grad, layout = kind
+        told = " grad" if grad else ""
+        return f"{np.dtype(dtype).name}{list(shape)}{told}{'' if layout is None else f' strides {list(layout)}'}"
     return str(kind[1])
 
 

@@ -34,7 +34,7 @@ class Plain:
     """Calls with tensors and arrays by themselves, and with new tensors for results.
 
     Arguments:
-        kinds: of each argument, its class, shape, dtype and whether it requires grad.
+        kinds: of each argument, its class, shape, dtype, whether it requires grad, and its strides.
         scalars: of each result, whether it is a scalar, and the number of the output.
         single: whether there is one result, by itself.
     """
@@ -121,7 +121,7 @@ class Direct:
         if plain is None or len(args) != len(plain.kinds) or not plain.single:
             return None
         arrays: list[Array] = []
-        for number, (arg, (of, shape, dtype, grad)) in enumerate(zip(args, plain.kinds)):
+        for number, (arg, (of, shape, dtype, grad, strides)) in enumerate(zip(args, plain.kinds)):
             kind = type(arg)
             if grad is not (number in numbers) or (kind is not of and not grad):
                 return None
@@ -135,7 +135,7 @@ class Direct:
                 array = np.array(arg)
             else:
                 return None
-            if array.shape != shape or array.dtype != dtype:
+            if array.shape != shape or array.dtype != dtype or array.strides != strides:
                 return None
             arrays.append(array)
         program, surroundings = self.program, entry.surroundings
@@ -161,7 +161,7 @@ class Direct:
         """The arrays of arguments; None where one is of another kind, or where two may share memory."""
         arrays: list[Array] = []
         alone = True
-        for arg, (of, shape, dtype, grad) in zip(args, kinds):
+        for arg, (of, shape, dtype, grad, strides) in zip(args, kinds):
             if type(arg) is not of:
                 return None
             if of is Tensor:
@@ -174,6 +174,8 @@ class Direct:
                 array = arg
                 if array.shape != shape or array.dtype != dtype:
                     return None
+            if array.strides != strides:
+                return None
             if type(array) is np.ndarray and array.base is not None:
                 alone = False
             for other in arrays:
@@ -208,8 +210,8 @@ def _plain(entry: Entry, args: tuple[Any, ...], keywords: dict[str, Any]) -> Pla
     if any(type(arg) is not Tensor and type(arg) is not np.ndarray for arg in args):
         return None
     kinds = [
-        (Tensor, arg._array.shape, arg._array.dtype, arg.requires_grad) if type(arg) is Tensor
-        else (np.ndarray, arg.shape, arg.dtype, False)
+        (Tensor, arg._array.shape, arg._array.dtype, arg.requires_grad, arg._array.strides) if type(arg) is Tensor
+        else (np.ndarray, arg.shape, arg.dtype, False, arg.strides)
         for arg in args
     ]  # fmt: skip
     scalars: list[tuple[bool, int]] = []

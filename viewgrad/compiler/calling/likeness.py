@@ -9,10 +9,11 @@ import attrs
 import numpy as np
 
 from ...func.tree import LEAF_TYPES
+from ...symbolic.signature import layout_of
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, as_scalar, from_array
 
-__all__ = ["Likeness", "likeness", "numbered_tensor"]
+__all__ = ["Likeness", "layout_key", "likeness", "numbered_tensor"]
 
 Taker = Callable[[Any, list[Any]], bool]
 SIMPLE: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -65,6 +66,11 @@ def likeness(
     return Likeness(known, tuple(keywords)) if len(known) == len(takers) else None
 
 
+def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
+    """How an array lies in memory, as far as it decides what is a view and what a copy; None for row order."""
+    return None if array.flags.c_contiguous else layout_of(array)
+
+
 def numbered_tensor(leaf: Any) -> Tensor:
     """A leaf as an input of a program."""
     if isinstance(leaf, Tensor):
@@ -111,35 +117,36 @@ def _of_type(given: Any, leaf: Any, is_static: bool) -> Taker | None:
 
 
 def _tensors(tensor: Tensor) -> Taker:
-    shape, dtype, grad = tensor._array.shape, tensor._array.dtype, tensor.requires_grad
+    given = tensor._array
+    shape, dtype, strides, grad = given.shape, given.dtype, given.strides, tensor.requires_grad
 
     def take(given: Any, leaves: list[Any]) -> bool:
         if type(given) is not Tensor:
             return False
         array = given._array
         leaves.append(given)
-        return array.shape == shape and array.dtype == dtype and given.requires_grad is grad
+        is_alike = array.shape == shape and array.dtype == dtype and array.strides == strides
+        return is_alike and given.requires_grad is grad
 
     return take
 
 
 def _arrays(array: np.ndarray[Any, Any]) -> Taker:
-    shape, dtype = array.shape, array.dtype
+    shape, dtype, strides = array.shape, array.dtype, array.strides
 
     def take(given: Any, leaves: list[Any]) -> bool:
         leaves.append(given)
-        return type(given) is np.ndarray and given.shape == shape and given.dtype == dtype
+        is_alike = type(given) is np.ndarray and given.shape == shape and given.dtype == dtype
+        return is_alike and given.strides == strides
 
     return take
 
 
 def _same_arrays(array: np.ndarray[Any, Any]) -> Taker:
-    shape, dtype, elements = array.shape, array.dtype, array.tobytes()
+    elements, takes_alike = array.tobytes(), _arrays(array)
 
     def take(given: Any, leaves: list[Any]) -> bool:
-        leaves.append(given)
-        is_alike = type(given) is np.ndarray and given.shape == shape and given.dtype == dtype
-        return is_alike and given.tobytes() == elements
+        return takes_alike(given, leaves) and given.tobytes() == elements
 
     return take
 

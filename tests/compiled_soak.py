@@ -1,0 +1,251 @@
+"""Many drawn programs, each compiled and called with inputs of its own three times, compared with eager runs.
+
+    python tests/compiled_soak.py --programs 10000 --seed 1 --executor python
+
+It counts the programs that did run compiled, and goes on until they are as many as asked for. Compared are values,
+histories, gradients and second derivatives, then values again after writes to results. Every so often it prints
+counts, and how much memory the process takes.
+
+Drawn programs return views, and tensors that share memory in ways that a compiled call cannot bring about. Such results
+are left out, so that the programs are compiled: only the others are returned, and the loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import gc
+import re
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scalar_programs
+import textbook_loops
+from compiled_programs import PROGRAMS
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from source_programs import SourceProgram, total_of
+from test_compiler_programs import close, everything, leaves
+
+import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
+from viewgrad.testing import Program, programs
+
+CALLS = 3  # each kind is recorded, compared, and run alone
+BATCH = 40
+KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops")
+
+
+class Enough(Exception):
+    """So many programs as were asked for have run compiled."""
+
+
+class Soak:
+    """Draws programs, and compares them.
+
+    Arguments:
+        executor: what runs the compiled programs.
+        wanted: how many are to run compiled.
+    """
+
+    def __init__(self, executor: str, wanted: int) -> None:
+        self.executor = executor
+        self.wanted = wanted
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.reasons: collections.Counter[str] = collections.Counter()
+        self.failures: list[str] = []
+
+    def batch(self, number: int) -> None:
+        """Some programs of one kind."""
+        kind = KINDS[number % len(KINDS)]
+        if kind == "drawn":
+            options = {"database": None, "deadline": None, "phases": [Phase.generate], "report_multiple_bugs": False}
+            seed(number)(
+                settings(max_examples=BATCH, suppress_health_check=list(HealthCheck), **options)(
+                    given(programs(complex=False))(self.drawn)
+                )
+            )()
+            return
+        for each in range(number * BATCH, (number + 1) * BATCH):
+            getattr(self, kind)(each)
+
+    # -- kinds of programs: how they are run, and their inputs -------------------------------------------------------
+
+    def drawn(self, program: Program) -> None:
+        """A program of views and writes."""
+        program = program.in_double_precision
+        chosen: list[str] = []
+
+        def run(given: Any) -> Any:
+            names = program.execute_stepwise(given)
+            return names[program.loss], {name: names[name] for name in chosen}
+
+        def made(number: int) -> Any:
+            found = leaves(program, number)
+            return found, [found[leaf.name] for leaf in program.differentiable_leaves]
+
+        given = leaves(program, 0)
+        names = program.execute_stepwise(given)
+        chosen += results_that_fit(names, program.loss, given)
+        self.compare("drawn", run, made, program.source)
+
+    def source(self, number: int) -> None:
+        """A program of one source for arrays and tensors."""
+        program = SourceProgram(number, length=6)
+        chosen: list[str] = []
+
+        def run(given: Any) -> Any:
+            names = program.run(dict(given))
+            found = {name: value for name, value in names.items() if name[0] == "v" and isinstance(value, vg.Tensor)}
+            if not chosen:
+                chosen.extend(["", *results_that_fit(found | given, "", given)])
+            return total_of(found), {name: found[name] for name in chosen[1:] if name in found}
+
+        def made(number: int) -> Any:
+            rng = np.random.default_rng(number)
+            found = {}
+            for name, leaf in program.leaves.items():
+                array = leaf.copy(order="K")
+                if number and array.dtype.kind in "fc":  # in place: the layout stays what it is
+                    array *= (1 + 0.1 * rng.random(array.shape)).astype(array.real.dtype)
+                kind = float if array.dtype.kind == "f" else array.dtype
+                found[name] = vg.Tensor(array.astype(kind), requires_grad=True)
+            return found, list(found.values())
+
+        try:
+            run(made(0)[0])
+        except Exception:
+            self.counts["source programs that raise"] += 1
+            return
+        self.compare("source", run, made, lambda: str(program), 1e-6)
+
+    def scalars(self, number: int) -> None:
+        """A program of single numbers."""
+        functions = [
+            value for value in vars(scalar_programs).values()
+            if callable(value) and getattr(value, "__module__", "") == "scalar_programs" and not isinstance(value, type)
+        ]
+        function = functions[number % len(functions)]
+        rng = np.random.default_rng(number)
+        order, numbers = rng.permutation(8) + 0.5, 0.3 * rng.random(8)
+
+        def run(given: Any) -> Any:
+            found = function(given["a"])
+            if not isinstance(found, vg.Tensor):
+                raise TypeError
+            return (found * np.cos(np.arange(found.size).reshape(found.shape))).sum(), {"found": found}
+
+        def made(number: int) -> Any:
+            leaf = vg.Tensor(order + numbers * (1 + 0.1 * number), requires_grad=True)
+            return {"a": leaf}, [leaf]
+
+        try:
+            run(made(0)[0])
+        except Exception:
+            self.counts["scalar programs that raise"] += 1
+            return
+        self.compare("scalars", run, made, lambda: f"{function.__name__} {number}")
+
+    def loops(self, number: int) -> None:
+        """A program of a textbook."""
+        known = [*textbook_loops.LOOPS.items(), *PROGRAMS.items()]
+        function, draw = known[number % len(known)]
+
+        def run(given: Any) -> Any:
+            return function(*given.values()), {}
+
+        def made(call: int) -> Any:
+            arrays = [np.asarray(each) for each in draw(np.random.default_rng((number, call)))]
+            found = {str(n): vg.Tensor(a, requires_grad=a.dtype.kind == "f") for n, a in enumerate(arrays)}
+            return found, [tensor for tensor in found.values() if tensor.requires_grad]
+
+        self.compare("loops", run, made, lambda: f"{function.__name__} {number}")
+
+    # -- comparing ---------------------------------------------------------------------------------------------------
+
+    def compare(self, kind: str, run: Any, made: Any, text: Callable[[], str], tolerance: float = 1e-7) -> None:
+        """Call a program, compiled and not, with inputs of its own each time."""
+        self.counts["drawn in all"] += 1
+        compiled = vg.compile(run, executor=self.executor)
+        try:
+            for number in range(CALLS):
+                seen = []
+                for function in (compiled, run):
+                    given, wanted = made(number)
+                    loss, tensors = function(given)
+                    seen.append(everything(loss, tensors, given, wanted))
+                for place, (one, other) in enumerate(zip(*seen, strict=True)):
+                    if not close(one, other, tolerance):
+                        raise AssertionError(f"call {number}, item {place}: {one!r} is not {other!r}")
+        except Exception:
+            self.counts["failed"] += 1
+            self.failures.append(f"{kind}\n{traceback.format_exc()}\n{compiled.explain()}\n{text()}\n")
+            print(self.failures[-1], flush=True)
+        entry = compiled.entries[-1]
+        if entry.program is not None and entry.refusal is None:
+            self.counts["compiled"] += 1
+            self.counts[f"compiled, {kind}"] += 1
+            if self.counts["compiled"] >= self.wanted:
+                raise Enough
+        else:
+            reason = re.sub(r"\S*:\d+|'[^']*'|\d+", "#", str(entry.refusal))
+            self.reasons[f"{kind}: {reason[:90]}"] += 1
+
+    def told(self) -> str:
+        """The counts, and the memory of the process in MB."""
+        with open("/proc/self/statm") as statm:
+            memory = int(statm.read().split()[1]) * 4096 / 1e6
+        return f"{dict(self.counts)}, {memory:.0f} MB"
+
+
+def results_that_fit(names: dict[str, Any], loss: str, given: dict[str, Any]) -> list[str]:
+    """The names of tensors that own their memory alone, so that a compiled call can give them."""
+    others: list[Any] = list(given.values())
+    found = []
+    for name, value in names.items():
+        if name == loss or name in given or not isinstance(value, vg.Tensor) or value._view is not None:
+            continue
+        if not any(other is not value and np.may_share_memory(other._array, value._array) for other in others):
+            found.append(name)
+            others.append(value)
+    return found
+
+
+def main() -> int:
+    """Run as many as are asked for; gives 1 where one has failed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--programs", type=int, default=10_000, help="how many are to run compiled")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--executor", choices=("python", "numba"), default="python")
+    given = parser.parse_args()
+    return soaked(given.executor, given.programs, given.seed)
+
+
+def soaked(executor: str, wanted: int, start: int) -> int:
+    """Draw programs until so many have run compiled; gives 1 where one has failed."""
+    choosing.LITTLE = float("inf")  # so that programs are run where eager runs take less time
+    soak = Soak(executor, wanted)
+    warnings.simplefilter("ignore")
+    began = time.perf_counter()
+    number = start * 100_000
+    try:
+        while True:
+            soak.batch(number)
+            number += 1
+            if number % 12 == 0:
+                gc.collect()
+                print(f"{time.perf_counter() - began:.0f} s, batch {number}: {soak.told()}", flush=True)
+    except Enough:
+        pass
+    for reason, count in soak.reasons.most_common():
+        print(f"{count} ran eagerly, {reason}")
+    print(f"{time.perf_counter() - began:.0f} s: {soak.told()}")
+    return 1 if soak.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
