@@ -12,15 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import GraphError
+from ..views.geometry import overlaps_itself
 from .attributes import Frozen, Given
 from .backward import indexed_shape
-from .execute import run_node
+from .execute import run_node, window_of
 from .graph import Node, Value
 from .kinds import ATTRIBUTES, operator_of
 from .steps import Step
-from .types import TensorType, Window
+from .types import NONE, ListType, TensorType, TupleType, Type, Window
 
-__all__ = ["fault_of"]
+__all__ = ["fault_of", "may_require_grad"]
 
 MOST: Final = 1 << 16  # elements; operators are not called with more
 LIMIT: Final = 1 << 14  # calls that are remembered
@@ -30,6 +31,9 @@ _found: dict[Any, Any] = {}
 
 def fault_of(node: Node) -> str | None:
     """What is wrong with a node; None where nothing is."""
+    for value in node.outputs:
+        if not may_require_grad(value.type):
+            return f"gives {value.type}, to which no gradient can flow"
     if (node.kind == "GradOf") != bool(node.blocks):
         return "has a block inside, or none, against its kind"
     rule = RULES.get(node.kind)
@@ -39,9 +43,14 @@ def fault_of(node: Node) -> str | None:
             if count is not None and (len(node.inputs) != count or None in node.inputs):
                 return f"takes {count} inputs, and has {sum(each is not None for each in node.inputs)}"
             return check(node)
-        return None if node.kind in ATTRIBUTES else _of_operator(node)
+        return f"is of kind {node.kind}, which stands in no list" if node.kind in ATTRIBUTES else _of_operator(node)
     except (TypeError, ValueError, IndexError, AttributeError, GraphError) as error:
         return f"has options or inputs that do not fit: {error}"
+
+
+def may_require_grad(kind: Type) -> bool:
+    """Whether a type requires grad only where a gradient can flow."""
+    return not kind.requires_grad or (type(kind) is TensorType and kind.dtype.kind in "fc")
 
 
 def _kind(value: Value | None) -> TensorType:
@@ -86,6 +95,12 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
     return dtype
 
 
+def _apart(base: TensorType, window: Window) -> None:
+    """Check that a window that is written to has a place for each element."""
+    if window.overlaps_itself and overlaps_itself(window_of(np.empty(base.size, base.dtype), window)):
+        raise ValueError(f"{window} has one place for several elements")
+
+
 # -- kinds that are no operators ---------------------------------------------------------------------------------------
 
 
@@ -96,6 +111,8 @@ def _read(node: Node) -> str | None:
 def _write(node: Node) -> str | None:
     base = _kind(node.inputs[0])
     _window(base, node.attributes)
+    if node.kind != "accumulate":
+        _apart(base, node.attributes)
     _broadcast(_kind(node.inputs[1]).shape, node.attributes.sizes)
     return _gives(node, base.dtype, base.shape)
 
@@ -178,6 +195,40 @@ def _grad_of(node: Node) -> str | None:
     return None
 
 
+def _without_grad(kind: Type) -> Type:
+    if type(kind) is TupleType:
+        return TupleType(tuple([_without_grad(each) for each in kind.elements]))
+    return ListType(_without_grad(kind.element)) if type(kind) is ListType else kind.with_grad(False)
+
+
+def _construct(node: Node) -> str | None:
+    given = [NONE if value is None else _without_grad(value.type) for value in node.inputs]
+    said = _without_grad(node.output.type)
+    if node.kind == "TupleConstruct":
+        return None if said == TupleType(tuple(given)) else f"gives {TupleType(tuple(given))}, and says {said}"
+    if type(said) is not ListType:
+        return f"gives a list, and says {said}"
+    return None if {*given} <= {said.element} else f"takes {', '.join(map(str, given))} for a {said}"
+
+
+def _unpack(node: Node) -> str | None:
+    (value,) = node.inputs
+    assert value is not None
+    kind = _without_grad(value.type)
+    given = [_without_grad(output.type) for output in node.outputs]
+    if type(kind) is not (TupleType if node.kind == "TupleUnpack" else ListType):
+        return f"takes a {kind}"
+    if type(kind) is TupleType:
+        expected = list(kind.elements)
+    else:
+        assert type(kind) is ListType
+        made = value.node.kind == "ListConstruct"
+        expected = [kind.element] * len(value.node.inputs if made else given)
+    if expected != given:
+        return f"gives {', '.join(map(str, expected))}, and says {', '.join(map(str, given))}"
+    return None
+
+
 def _call(node: Node) -> str | None:
     (step,) = node.attributes
     return None if isinstance(step, Step) else "has no step"
@@ -203,6 +254,10 @@ RULES: Final[dict[str, tuple[int | None, Callable[[Node], str | None]]]] = {
     "guard": (1, _guard),
     "GradOf": (None, _grad_of),
     "call": (None, _call),
+    "TupleConstruct": (None, _construct),
+    "ListConstruct": (None, _construct),
+    "TupleUnpack": (1, _unpack),
+    "ListUnpack": (1, _unpack),
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..errors import GraphError
 from .graph import Block, Graph, Node, Value
-from .node_types import fault_of
+from .node_types import fault_of, may_require_grad
+from .signature import ResultSpec, Signature
 
 __all__ = ["verify"]
 
@@ -29,6 +30,27 @@ def verify(graph: Graph) -> None:
         fault = fault_of(node)
         if fault is not None:
             raise _error(graph, node, fault)
+    for value in graph.inputs:
+        if not may_require_grad(value.type):
+            raise _error(graph, value.node, f"gives {value.type}, to which no gradient can flow")
+    if graph.signature is not None:
+        _verify_signature(graph, graph.signature)
+
+
+def _verify_signature(graph: Graph, signature: Signature) -> None:
+    """Check that what is said of the inputs and outputs is said of those that there are."""
+    kinds = [value.type.with_grad(False) for value in graph.inputs]
+    if kinds != [spec.type.with_grad(False) for spec in signature.inputs]:
+        said = ", ".join([str(spec.type) for spec in signature.inputs])
+        raise GraphError(f"the graph takes {', '.join(map(str, kinds)) or 'nothing'}, and its signature says {said}")
+    results = [spec for spec in signature.results if isinstance(spec, ResultSpec)]
+    outputs = [(spec.output, spec.type) for spec in results]
+    outputs += [(spec.output, signature.inputs[spec.input].type) for spec in signature.mutations]
+    for number, kind in outputs:
+        value = graph.outputs[number] if number < len(graph.outputs) else None
+        if value is None or value.type.with_grad(False) != kind.with_grad(False):
+            found = "missing" if value is None else str(value.type)
+            raise GraphError(f"the output {number} of the graph is {found}, where its signature says {kind}")
 
 
 def _verify_block(graph: Graph, block: Block, known: set[Value], uses: dict[Value, int], seen: set[int]) -> None:
