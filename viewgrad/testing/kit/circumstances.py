@@ -1,6 +1,6 @@
-"""A call in other circumstances, in which its values and gradients must stay what they are.
+"""The properties by name: circumstances, in which values and gradients stay what they are, and all others.
 
-Each property is a function of the plain results of a call. It runs programs, and returns how many.
+Of a circumstance it is a function of the plain results of a call. It runs programs, and returns how many.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from .plain import Plain
 from .properties.incoming import gradient_layouts, gradient_untouched, linear, undefined
 from .properties.lifetime import lifetime
 from .properties.memory import overwritten, result_memory, untouched
+from .properties.needless import NEEDLESS
 from .properties.operands import input_layouts, same_twice, subsets, used_elsewhere
 from .properties.repetition import repeatable, run_twice
 
-__all__ = ["CIRCUMSTANCES"]
+__all__ = ["CIRCUMSTANCES", "FIRST", "PROPERTIES", "SHORT"]
 
 Property = Callable[[Plain], int]
 
@@ -35,3 +36,37 @@ CIRCUMSTANCES: Final[dict[str, Property]] = {
     "layouts of arguments": input_layouts,
     "nothing is left of a call": lifetime,
 }
+# Those without which the others cannot be trusted.
+FIRST: Final = ("arguments are not modified", "state between calls", "a graph run twice")
+# The names of the properties, in the order in which they are looked at.
+PROPERTIES: Final[tuple[str, ...]] = (
+    "something to check",
+    *FIRST,
+    "gradients",
+    "values",
+    *(name for name in CIRCUMSTANCES if name not in FIRST),
+    NEEDLESS,
+    "special points",
+    "ties",
+    "indices",
+    "options",
+    "shapes",
+    "complex numbers",
+    "dtypes",
+    "in-place form",
+    "forward mode",
+    "second derivatives",
+)
+# What is looked at in each of many calls.
+SHORT: Final = (
+    "gradients",
+    "values",
+    "arguments are not modified",
+    "state between calls",
+    "every subset of arguments that require grad",
+    "overwritten afterwards",
+    "layouts of arguments",
+    "in-place form",
+    "forward mode",
+    "second derivatives",
+)

@@ -23,11 +23,13 @@ class Moves:
         values: gives the outputs for other arrays, or raises `Refused`.
         arrays: where it starts.
         wanted: which of the arrays are moved.
+        coarse: whether the function is known to compute in single precision, whatever it is given.
     """
 
     values: Callable[[Sequence[Array]], Sequence[Array]]
     arrays: tuple[Array, ...]
     wanted: tuple[int, ...]
+    coarse: bool = False
 
     @property
     def start(self) -> Array:

@@ -109,7 +109,8 @@ def with_tensors_for_none(subject: Subject, example: Example) -> Iterator[Exampl
     """The call with a constant tensor for each argument that is None unless it is given."""
     if not example.wanted:
         return
-    given = {p.name for p in list(subject.parameters.values())[: len(example.args)]} | set(example.kwargs)
+    given = {p.name for p in list(subject.parameters.values())[: len(example.args)]}
+    given |= {name for name, value in example.kwargs.items() if value is not None}
     shape = example.arrays[example.wanted[0]].shape
     for parameter in subject.parameters.values():
         if parameter.default is not None or parameter.name in given or parameter.name.lower() in NO_TENSORS:
@@ -118,6 +119,11 @@ def with_tensors_for_none(subject: Subject, example: Example) -> Iterator[Exampl
             continue
         if subject.custom is not None and parameter.kind is parameter.KEYWORD_ONLY:
             continue
+        if parameter.name.lower() not in MASKS:
+            yield attrs.evolve(
+                example, kwargs=example.kwargs | {parameter.name: 0.7}, label=f"{parameter.name}=0.7", family="options",
+                lenient=True,
+            )  # fmt: skip
         for told, wide in (("a tensor", shape), ("a vector", shape[-1:]), ("a number", ())):
             number = len(example.arrays)
             array: Array = np.resize(0.3 + 0.55 * np.abs(np.cos(1.0 + np.arange(11.0))), wide)

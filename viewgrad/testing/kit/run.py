@@ -11,11 +11,12 @@ import numpy as np
 
 from ...tensor.modes import enable_grad
 from .arguments import Example, example_of, outputs_of
-from .circumstances import CIRCUMSTANCES
+from .circumstances import CIRCUMSTANCES, FIRST, PROPERTIES, SHORT
 from .failure import Failure
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
-from .plain import Plain, plain_results
+from .plain import Plain, of_single_precision, plain_results
 from .points import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
+from .properties.digits import where_digits_get_lost
 from .properties.dtypes import beside_integers, full_precision, in_lower_precision
 from .properties.forms import ITSELF, against_reference, inplace_form
 from .properties.gradients import REFUSALS, check_gradients
@@ -28,44 +29,10 @@ from .shrinking import shrunk
 from .subject import Refused, Subject, TookTooLong, declared, patience, subject_of
 from .telling import definitions_of, fresh_source_of, tell
 
-__all__ = ["PROPERTIES", "Check"]
+__all__ = ["Check"]
 
 Array = np.ndarray[Any, Any]
 
-# Those without which the others cannot be trusted.
-FIRST: Final = ("arguments are not modified", "state between calls", "a graph run twice")
-# The names of the properties, in the order in which they are looked at.
-PROPERTIES: Final[tuple[str, ...]] = (
-    "something to check",
-    *FIRST,
-    "gradients",
-    "values",
-    *(name for name in CIRCUMSTANCES if name not in FIRST),
-    NEEDLESS,
-    "special points",
-    "ties",
-    "indices",
-    "options",
-    "shapes",
-    "complex numbers",
-    "dtypes",
-    "in-place form",
-    "forward mode",
-    "second derivatives",
-)
-# What is looked at in each of many calls.
-SHORT: Final = (
-    "gradients",
-    "values",
-    "arguments are not modified",
-    "state between calls",
-    "every subset of arguments that require grad",
-    "overwritten afterwards",
-    "layouts of arguments",
-    "in-place form",
-    "forward mode",
-    "second derivatives",
-)
 FORMS: Final[dict[str, Callable[[Plain], int]]] = {
     "in-place form": inplace_form,
     "forward mode": forward_mode,
@@ -156,6 +123,7 @@ class Check:
         self._begin()
         plain = self._plain(self.base, "gradients")
         assert plain is not None
+        self.subject.single = any(of_single_precision(value) for value in plain.values)
         began = time.process_time()
         self.subject.values(self.base)
         self.patience = PATIENCE + TIMES * (time.process_time() - began)
@@ -167,6 +135,7 @@ class Check:
             self._first(self.base)
         if self.wanted("values"):
             self._values(self.base, "values")
+            self._digits()
         accepted = self._options(circumstances)
         for name, check in CIRCUMSTANCES.items():
             if self.wanted(name):
@@ -363,6 +332,16 @@ class Check:
             self.report.add("values", against_reference(self.subject, example))
         except Refused:
             self.report.refuse("values")
+
+    def _digits(self) -> None:
+        """Values that are lost where numbers overflow on the way, or digits cancel."""
+        for look, example in () if self.short else where_digits_get_lost(self.subject, self.base):
+            self.again = lambda other, look=look: look(self.subject, other)
+            try:
+                with patience(self.patience):
+                    self.report.add("values", look(self.subject, example))
+            except Refused as refused:
+                self._note_refusal("values", refused)
 
     def _family(self, name: str, examples: Iterator[Example]) -> list[Example]:
         accepted = []

@@ -62,6 +62,7 @@ class Subject:
         complex: whether it is held to be right for complex numbers.
         numbers: those in its own code.
         strings: the words in its own code.
+        single: whether it computed in single precision at the call that the user gave.
         written: the slots that it writes to; such an operator is called on clones.
         outputs: how many results the call has that the user gave, and the numbers of those that require grad there.
         first: the results of the first of all calls, which is the one that the user gave.
@@ -77,6 +78,7 @@ class Subject:
     complex: bool = False
     numbers: Sequence[float] = ()
     strings: Sequence[str] = ()
+    single: bool = False
     written: tuple[int, ...] = ()
     outputs: tuple[int, tuple[int, ...]] = (0, ())
     first: Sequence[Array] = ()

@@ -78,6 +78,8 @@ def _columns_of(moves: Moves, rows: Array, jacobian: Array, again: Any = None, l
         return None
     scales = np.where(np.isfinite(x), np.maximum(np.abs(x), 1.0), 1.0)
     noise = np.full(start.shape, SINGLE if moves.single else DOUBLE)
+    if moves.coarse:
+        noise[start.astype(np.float32) == start] = SINGLE
     return Columns(moves, x, start, scales, noise, rows, jacobian, again, lenient)
 
 
@@ -221,9 +223,9 @@ class Columns:
             found: Array = weights @ np.ptp(np.array(given), axis=0) == 0
             return found
 
-        level = still(0.0, 3e-6, 1e-6, -3e-6, -1e-6)
+        level = still(0.0, 3e-6, 1e-6, -3e-6, -1e-6) | self._whole(direction, scale)
         self._hear_noise()
-        exact = ~self._coarse() | self._whole(direction, scale)  # else the shorter steps are none in single precision
+        exact = ~self._coarse()  # else the shorter steps are none in single precision
         own = float((np.abs(self.x[places]) / np.abs(direction[places])).min())
         for step in dict.fromkeys((1e-8, 1e-10, 1e-10 * own / scale)):
             # Where the slope would be felt, and on either side: the start may be where one stair meets the next.
@@ -235,15 +237,15 @@ class Columns:
         return level
 
     def _whole(self, direction: Array, scale: float) -> Array:
-        """For each row, whether its outputs are whole numbers nearby, where single precision has others too."""
+        """For each row, whether its outputs are whole numbers nearby, and not because none else are left."""
         whole, small = np.ones(self.start.shape, bool), np.ones(self.start.shape, bool)
         longer = np.zeros(self.start.shape, bool)  # which single precision does not have
-        for step in (0.0, 1e-3, -1e-3, 1.3e-4, -1.3e-4, 1.7e-5, -1.7e-5):
+        for step in (0.0, *(sign * place * size for place in PLACES for size in (1.0, 0.3717) for sign in (1, -1))):
             values = self._along(direction)(step * scale)
             if values is None:
                 return np.zeros(len(self.rows), bool)
-            whole &= values == np.round(values)
-            small &= np.abs(values) < 2.0**23
+            whole &= (values == np.round(values)) & (np.abs(values) < 2.0**50)
+            small &= np.abs(values) < 2.0**24
             longer |= values.astype(np.float32) != values
         rows: Array = np.abs(self.rows) @ ~(whole & (small | longer)) == 0
         return rows
@@ -293,8 +295,9 @@ class Columns:
         places = direction != 0
         scale = float((self.scales[places] / np.abs(direction[places])).min())
         slopes = []
-        for k in range(8):
-            beside = self.x + 1e-5 * self.scales * np.cos(1.0 + 2.3 * k + (1.7 + 0.9 * k) * np.arange(self.x.size))
+        places_nearby = np.random.default_rng(7).uniform(-1.0, 1.0, (24, self.x.size))
+        for place in places_nearby:
+            beside = self.x + 1e-5 * self.scales * place
             step = 1e-8 * scale * direction
             above, below = self.moves.beside(beside + step, self.start), self.moves.beside(beside - step, self.start)
             if above is not None and below is not None:

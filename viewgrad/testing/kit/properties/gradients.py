@@ -48,7 +48,9 @@ def check_gradients(subject: Subject, example: Example, title: str, compared: bo
         return False
     if not all(np.isfinite(recorded.outputs[i]._array).all() for i in outputs):
         return False
-    moves = Moves(lambda arrays: _picked(subject.values(example, arrays), outputs), example.arrays, example.wanted)
+    moves = Moves(
+        lambda arrays: _picked(subject.values(example, arrays), outputs), example.arrays, example.wanted, subject.single
+    )
     n = moves.start.size
     sizes = [real_parts(recorded.outputs[i]._array).size for i in outputs]
     m = sum(sizes)

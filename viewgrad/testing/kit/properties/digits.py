@@ -1,0 +1,199 @@
+"""Values that are lost on the way to a result: by numbers too large in between, and by digits that cancel at 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..arguments import Example, outputs_of
+from ..literals import literal
+from ..script import Script
+from ..subject import Refused, Subject, quiet
+
+__all__ = ["digits_cancelled", "overflow_in_between", "where_digits_get_lost"]
+
+Array = np.ndarray[Any, Any]
+
+TITLE: Final = "values"
+FAR: Final = 800.0  # where exp overflows
+TINY: Final = 1e-17  # what is lost beside 1
+MODERATE: Final = 1e30  # no value that overflows on its own account
+BISECTIONS: Final = 45
+LARGEST: Final = 400  # elements
+STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
+
+
+def where_digits_get_lost(subject: Subject, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
+    """The call where values may get lost, each with what looks for it."""
+    allowed = subject.domain or (-np.inf, np.inf)
+    for slot in example.wanted:
+        array = example.arrays[slot]
+        if array.dtype != np.float64 or not 0 < array.size <= LARGEST:
+            continue
+        for point in (FAR, -FAR, TINY, -TINY):
+            if allowed[0] <= point <= allowed[1]:
+                changed = array.copy()
+                changed.flat[0] = point
+                yield overflow_in_between, _with(example, slot, changed, f"{point:g} in")
+        if allowed[0] <= 0.0 < allowed[1]:
+            yield digits_cancelled, _with(example, slot, np.full_like(array, TINY), f"{TINY:g} everywhere in")
+
+
+def _with(example: Example, slot: int, array: Array, told: str) -> Example:
+    arrays = list(example.arrays)
+    arrays[slot] = array
+    return example.with_arrays(arrays, label=f"{told} {example.named(slot)}", family=TITLE)
+
+
+def overflow_in_between(subject: Subject, example: Example) -> int:
+    """A result is finite though the numbers on the way to it are too large or too small, as of log(1 + exp(x)).
+
+    The edge beyond which it is not is told from an honest overflow by the values before it. From the edge of a domain
+    it is told by numbers that overflow there, or by another place in single precision.
+    """
+    if np.isfinite(_values(subject, example, example.arrays)).all():
+        return 1
+    edge = _edge(subject, example)
+    if edge is None:
+        return 1
+    low, high, before, lost = edge
+    largest = float(np.abs(before[lost]).max())
+    if largest > MODERATE or not (_overflows(subject, example, high) or _elsewhere_in_single(subject, example, low)):
+        return 1
+    script = _called(subject, example)
+    path = next(path for path, output in outputs_of(script["y"]) if not np.isfinite(output._array).all())
+    script.lines.append(f"assert np.isfinite(y{path}.numpy()).all(), y{path}")
+    last = next(
+        float(moved[mask][0])
+        for moved, *masks in zip(_on_the_way(example, low), *_extremes(example), strict=True)
+        for mask in masks
+        if mask.any()
+    )
+    script.fail(
+        f"the result is not finite, though it is {largest:.3g} just before, at {last:.6g}: numbers overflow, or "
+        "vanish, on the way to it",
+        found=np.nan,
+        expected=largest,
+    )
+    raise AssertionError
+
+
+def _called(subject: Subject, example: Example) -> Script:
+    script = Script(subject, TITLE, example)
+    script.leaves(())
+    script.do(f"y = {script.expression()}")
+    return script
+
+
+def _values(subject: Subject, example: Example, arrays: Sequence[Array]) -> Array:
+    outputs = subject.values(example, arrays)
+    return np.concatenate([output.reshape(-1) for output in outputs if output.dtype.kind in "fc"] or [np.empty(0)])
+
+
+def _extremes(example: Example) -> tuple[list[Array], list[Array]]:
+    """Masks of the large and of the tiny numbers of each array."""
+    sizes = [np.abs(array) if array.dtype == np.float64 else np.ones(array.shape) for array in example.arrays]
+    return [size >= FAR / 2 for size in sizes], [(size > 0) & (size <= 2 * TINY) for size in sizes]
+
+
+def _on_the_way(example: Example, part: float) -> list[Array]:
+    """The arrays with their large numbers a part of the way from 1 there, by factors, and the tiny ones from 1e-3."""
+    moved = []
+    for array, large, tiny in zip(example.arrays, *_extremes(example), strict=True):
+        new = array.copy()
+        new[large] = np.sign(array[large]) * np.abs(array[large]) ** part
+        new[tiny] = np.sign(array[tiny]) * 1e-3 * (np.abs(array[tiny]) / 1e-3) ** part
+        moved.append(new)
+    return moved
+
+
+def _edge(subject: Subject, example: Example) -> tuple[float, float, Array, Array] | None:
+    """The parts of the way before and after results stop being finite, the values before, and which are lost after."""
+    low, high = 0.0, 1.0
+    before, after = (_values(subject, example, _on_the_way(example, part)) for part in (low, high))
+    if not np.isfinite(before).all() or before.shape != after.shape:
+        return None
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        values = _values(subject, example, _on_the_way(example, middle))
+        if values.shape != before.shape:
+            return None
+        if np.isfinite(values).all():
+            low, before = middle, values
+        else:
+            high, after = middle, values
+    return low, high, before, ~np.isfinite(after)
+
+
+def _overflows(subject: Subject, example: Example, part: float) -> bool:
+    with quiet(), np.errstate(over="raise"):
+        try:
+            subject.values(example, _on_the_way(example, part))
+        except Refused as refused:
+            return isinstance(refused.__cause__, FloatingPointError)
+    return False
+
+
+def _elsewhere_in_single(subject: Subject, example: Example, edge: float) -> bool:
+    """Whether single precision has no value well before the edge that double precision has."""
+    arrays = _on_the_way(example, 0.8 * edge)
+    single = [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
+    try:
+        there, plain = _values(subject, example, single), _values(subject, example, arrays)
+    except Refused:
+        return False
+    lost = ~np.isfinite(there)
+    return there.shape == plain.shape and bool(lost.any() and (np.abs(plain[lost]) < MODERATE).all())
+
+
+def digits_cancelled(subject: Subject, example: Example) -> int:
+    """What goes through 0 at 0, smoothly and with a slope, has the values of that slope nearby, as expm1 has.
+
+    That it is smooth is seen at larger steps. What is linear there may lose all digits: so do interpolation, angles
+    that are wrapped, and other scales.
+    """
+    _, tiny = _extremes(example)
+
+    def at(step: float) -> Array:
+        arrays = [
+            np.where(small, array / TINY * step, array) if small.any() else array
+            for array, small in zip(example.arrays, tiny, strict=True)
+        ]
+        return _values(subject, example, arrays)
+
+    start, *values = [at(step) for step in (0.0, *STEPS)]
+    if any(value.shape != start.shape for value in values) or start.dtype.kind != "f":
+        return 1
+    with np.errstate(all="ignore"):
+        long, middle, short, here = [value / step for value, step in zip(values, STEPS, strict=True)]
+        size = np.abs(short)
+        bend, rest = np.abs(long - middle), np.abs(middle - short)
+        smooth = (start == 0) & (size > 1e-3) & (bend <= 0.05 * size) & (bend >= 1e-8 * size) & (rest <= 0.2 * bend)
+        lost = smooth & ~(np.abs(here - short) <= 0.5 * size)
+    if not lost.any():
+        return 1
+    place = int(np.argmax(lost))
+    found, expected = float(values[-1][place]), float(short[place]) * TINY
+    script = _called(subject, example)
+    script.lines.append(f"found = float({_element(script, place)})")
+    script.lines.append(f"expected = {literal(expected)}  # by the slope at 0, where the value is 0")
+    script.lines.append("assert abs(found - expected) <= 0.5 * abs(expected), (found, expected)")
+    script.fail(
+        f"digits cancel near 0: the value there is {found!r}, where the slope says {expected!r}",
+        found=found,
+        expected=expected,
+    )
+    raise AssertionError
+
+
+def _element(script: Script, place: int) -> str:
+    """The expression for an element of all results, one after the other."""
+    for path, output in outputs_of(script["y"]):
+        if output.dtype.kind in "fc":
+            if place < output.size:
+                index = ", ".join(str(int(i)) for i in np.unravel_index(place, output.shape)) if output.ndim else "()"
+                return f"y{path}.numpy()[{index}]"
+            place -= output.size
+    raise IndexError(place)
