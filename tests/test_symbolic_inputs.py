@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 scipy = pytest.importorskip("scipy")
 
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
+from viewgrad.errors import TraceError  # noqa: E402
 from viewgrad.func.tree import flatten  # noqa: E402
 from viewgrad.scipy import linalg, special, stats  # noqa: E402
-from viewgrad.symbolic import function_of  # noqa: E402
+from viewgrad.symbolic import function_of, trace, verify  # noqa: E402
 
 TABLE = np.arange(12.0).reshape(4, 3) + 1
 OUTSIDE = vg.Tensor(np.arange(6.0) + 1)
@@ -155,3 +157,20 @@ def test_other_inputs(function):
         values = np.random.default_rng(seed).normal(size=6) * (1 + seed)
         for ours, other in zip(outcome(traced, values), outcome(function, values), strict=True):
             np.testing.assert_allclose(ours, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [lambda x: np.broadcast_to(x[:1], (3,)), lambda x: sliding_window_view(x, 2)])
+def test_parts_of_a_tensor_that_has_one_place_for_several_elements(spread):
+    """Which of them a part is cannot be told by its memory: each would have the gradient of all."""
+
+    def make():
+        return vg.Tensor([1.0, 2.0, 3.0], requires_grad=True) * 1
+
+    with pytest.raises(TraceError, match="one place for several elements"):
+        function_of(lambda e: e * e[1], spread(make()))
+    verify(trace(lambda e: e * e[1], spread(make()).detach()))
+    found = []
+    for function in (function_of(lambda e: (e * e).sum(), spread(make())), lambda e: (e * e).sum()):
+        x = make()
+        found.append(vg.autograd.grad(function(spread(x)), x)[0].numpy())
+    np.testing.assert_array_equal(*found)

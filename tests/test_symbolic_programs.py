@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from symbolic_checks import check
+from symbolic_checks import assert_close, check, tensors
 
-from viewgrad.errors import ViewInPlaceError
-from viewgrad.symbolic import trace
+from viewgrad.autograd import grad
+from viewgrad.errors import TraceError, ViewInPlaceError
+from viewgrad.symbolic import function_of, trace
 from viewgrad.testing import programs
 from viewgrad.testing.checks import check_program
 from viewgrad.testing.sketch import Sketch
@@ -139,3 +140,55 @@ def test_sums_of_gradients_of_which_only_one_can_be_differentiated():
     """Nothing flows to the gradient of one operand, which is zeros; the sum with that of the other has a derivative."""
     check(lambda x: (np.copysign(x, x) * [1.0, 3.0]).sum(), [np.array([0.5, -2.0])], "copysign(x, x)")
     check(lambda x: (np.copysign(x, x) * x + np.hypot(x, x)).sum(), [np.array([0.5, -2.0])], "copysign(x, x) * x")
+
+
+def laid_out(leaf, how):
+    """What has elements of a leaf, as a tensor that lies in memory in another way; several may share places."""
+    other = leaf * 1
+    if how == "spread" and other.ndim:
+        return np.broadcast_to(other[:1], other.shape)
+    if how == "turned":
+        return (other.T * 1).T
+    if how == "reversed" and other.ndim:
+        return (other[::-1] * 1)[::-1]
+    if how == "part" and other.ndim:
+        return np.concatenate([other, other])[: len(other)]
+    return other
+
+
+@pytest.mark.slow
+def test_drawn_programs_take_arguments_of_any_layout(request):
+    compared = []
+
+    def outcome(function, arrays, how):
+        leaves = tensors(arrays)
+        result = function(*[laid_out(leaf, how) for leaf in leaves])
+        wanted = [leaf for leaf in leaves if leaf.requires_grad]
+        grads = grad(result, wanted, materialize_grads=True) if result.requires_grad and wanted else []
+        return [each.detach().numpy() for each in (result, *grads)]
+
+    @seed(request.config.getoption("--programs-seed"))
+    @settings(
+        max_examples=request.config.getoption("--programs"), database=None, deadline=None,
+        report_multiple_bugs=False, phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(programs(), st.sampled_from(["spread", "turned", "reversed", "part"]))
+    def run(program, how):
+        function, arrays, _ = as_function(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = outcome(function, arrays, how)
+            except (ValueError, RuntimeError):
+                return  # the program was drawn for other layouts
+            try:
+                traced = function_of(function, *[laid_out(leaf, how) for leaf in tensors(arrays)])
+            except TraceError:
+                assert how == "spread"
+                return
+            for ours, other in zip(outcome(traced, arrays, how), expected, strict=True):
+                assert_close(ours, other, f"{how}, {program}")
+            compared.append(how)
+
+    run()
+    assert {*compared} == {"spread", "turned", "reversed", "part"}

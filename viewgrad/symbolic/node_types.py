@@ -96,7 +96,7 @@ def _window(base: TensorType, window: Any) -> np.dtype[Any]:
 
 
 def _apart(base: TensorType, window: Window) -> None:
-    """Check that a window that is written to has a place for each element."""
+    """Check that a window has a place for each element, which gets its gradient from there."""
     if window.overlaps_itself and overlaps_itself(window_of(np.empty(base.size, base.dtype), window)):
         raise ValueError(f"{window} has one place for several elements")
 
@@ -111,7 +111,7 @@ def _read(node: Node) -> str | None:
 def _write(node: Node) -> str | None:
     base = _kind(node.inputs[0])
     _window(base, node.attributes)
-    if node.kind != "accumulate":
+    if node.kind == "write" and _kind(node.inputs[1]).requires_grad:
         _apart(base, node.attributes)
     _broadcast(_kind(node.inputs[1]).shape, node.attributes.sizes)
     return _gives(node, base.dtype, base.shape)

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import TraceError
 from ...tensor.windows import address_of
+from ...views.geometry import overlaps_itself
 from ..types import TensorType, Window, row_strides
 from .histories import Chain, Ended, Nodes
 
@@ -253,6 +255,12 @@ class Memories:
                     value = self.constant(elements_of(memory, owner))
                 else:
                     value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
+            if part.type.requires_grad and window.overlaps_itself and overlaps_itself(array):
+                raise TraceError(
+                    "parts are taken of a tensor that has one place for several elements, as np.broadcast_to gives it; "
+                    "of which of them a part is, a graph cannot tell, so that it has no gradients: trace the function "
+                    "with a clone() of the tensor"
+                )
             grad = value.type.requires_grad or part.type.requires_grad
             value = self.emit("write", (value, part), window, (TensorType.of(dtype, memory.shape, grad),))
         return value
