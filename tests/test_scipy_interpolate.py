@@ -33,6 +33,20 @@ THROUGH = {
     "splrep": lambda m, y, x: m.splev(x, m.splrep(X, y)),
     "splev slope": lambda m, y, x: m.splev(x, m.splrep(X, y, k=2), der=1),
     "bspline": lambda m, y, x: m.BSpline(np.r_[[0.0] * 3, X[1:-2:1], [5.0] * 3], y, 2)(x),
+    "cubic": lambda m, y, x: m.CubicSpline(X, y, bc_type="natural").antiderivative(2)(x),
+    "cubic along an axis": lambda m, y, x: m.CubicSpline(X, y[:, None].T * SLOPES[:2, None], axis=1)(x),
+    "through values": lambda m, y, x: m.make_interp_spline(X, y, 2)(x, 1),
+    "natural ends": lambda m, y, x: m.make_interp_spline(X, y, bc_type="natural").antiderivative()(x),
+    "knots": lambda m, y, x: m.make_interp_spline(X, y, 1, t=np.r_[X[:1], X, X[-1:]]).c * x.sum(),
+    "least squares": lambda m, y, x: m.make_lsq_spline(X, y, np.r_[[0.0] * 4, 2.2, [5.0] * 4], w=X + 1)(x),
+    "smoothed": lambda m, y, x: m.make_smoothing_spline(X, y, lam=0.1)(x),
+    "derived": lambda m, y, x: m.splev(x, m.splder(m.splrep(X, y))),
+    "integrated": lambda m, y, x: m.splev(x, m.splantider(m.splrep(X, y))),
+    "knot inserted": lambda m, y, x: m.splev(x, m.insert(1.1, m.splrep(X, y))),
+    "area of splrep": lambda m, y, x: m.splint(0.3, 4.0, m.splrep(X, y)) * x,
+    "all derivatives": lambda m, y, x: m.spalde(1.2, m.splrep(X, y)) * x.sum(),
+    "basis element": lambda m, y, x: m.BSpline.basis_element(X[:4])(x) * y[0],
+    "pieces of a spline": lambda m, y, x: m.PPoly.from_spline(m.splrep(X, y))(x),
     "ppoly": lambda m, y, x: m.PPoly(y[:6].reshape(2, 3), X[:4])(x),
 }
 
@@ -186,3 +200,11 @@ def test_griddata(method):
     np.testing.assert_allclose(found.detach().numpy(), right, rtol=1e-9)
     if method != "cubic":
         assert gradcheck(lambda h: ours.griddata(SCATTERED, h, far, method, 0.0), [h])
+
+
+def test_areas_under_splines_of_two_variables():
+    z = vg.Tensor(Z, requires_grad=True)
+    ends = (0.2, 3.7, -0.3, 1.5)
+    found = ours.RectBivariateSpline(*GRID, z).integral(*ends)
+    assert found.detach().item() == pytest.approx(theirs.RectBivariateSpline(*GRID, Z).integral(*ends))
+    assert gradcheck(lambda z: ours.RectBivariateSpline(*GRID, z).integral(*ends), z)

@@ -10,7 +10,7 @@ import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
 from viewgrad.errors import DifferentiabilityError, UnknownFunctionError  # noqa: E402
-from viewgrad.scipy import optimize  # noqa: E402
+from viewgrad.scipy import elementwise, optimize  # noqa: E402
 
 
 def cubic(x, a):
@@ -37,6 +37,14 @@ FOUND = {
     "ridder": lambda a: optimize.ridder(cubic, 0.0, 2.0, args=a[0]),
     "bisect": lambda a: optimize.bisect(cubic, 0.0, 2.0, args=(a[0],)),
     "toms748": lambda a: optimize.toms748(cubic, 0.0, 2.0, args=(a[0],)),
+    "newton, args in a list": lambda a: optimize.newton(cubic, 1.0, cubic_slope, [a[0]], tol=1e-14),
+    "fixed_point, args in an array": lambda a: optimize.fixed_point(lambda x, b: vnp.cos(b * x), 0.5, a[:1], 1e-13),
+    "find_root": lambda a: elementwise.find_root(cubic, ([0.0, -1.0], 2.0), args=(a[:2],)).x.sum(),
+    "find_root, f_x": lambda a: elementwise.find_root(cubic, (0.0, 2.0), args=(a[0],)).f_x + a[0],
+    "find_minimum": lambda a: elementwise.find_minimum(lambda x, b: vnp.cosh(x - b) * b, (-3, 0, 3), args=(a,)).x.sum(),
+    "find_minimum, f_x": lambda a: elementwise.find_minimum(
+        lambda x, b: vnp.cosh(x - 1) * b, (-3, 0, 3), args=(a,)
+    ).f_x.sum(),
     "bracket that moves": lambda a: optimize.brentq(cubic, a[0] - 1.0, a[0] + 2.0, (a[0],)),
     "newton": lambda a: optimize.newton(cubic, x0=a[0], args=(a[0],)),
     "newton with slope": lambda a: optimize.newton(cubic, 1.0, cubic_slope, (a[0],)),

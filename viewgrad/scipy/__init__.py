@@ -7,13 +7,31 @@ gives tensors. On others it raises `viewgrad.errors.UnknownFunctionError`, and s
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 
-from . import fft, fftpack, integrate, interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
+from . import (
+    elementwise,
+    fft,
+    fftpack,
+    integrate,
+    interpolate,
+    linalg,
+    ndimage,
+    optimize,
+    signal,
+    spatial,
+    special,
+    stats,
+)
 
 # Modules that stay SciPy's: numbers, files, and what takes plain arrays alone and refuses tensors with a history.
-PLAIN = ("cluster", "constants", "io", "odr", "sparse")
-for _name in (*PLAIN, "cluster.hierarchy", "cluster.vq", "sparse.csgraph", "sparse.linalg"):
+PLAIN = ("cluster", "constants", "differentiate", "io", "odr", "sparse", "version")
+INNER = ("cluster.hierarchy", "cluster.vq", "linalg.blas", "linalg.interpolative", "linalg.lapack", "sparse.csgraph")
+STATISTICS = ("contingency", "mstats", "qmc", "sampling")
+for _name in (*PLAIN, *INNER, "sparse.linalg", *[f"stats.{_part}" for _part in STATISTICS]):
+    if importlib.util.find_spec(f"scipy.{_name}") is None:  # in this version of SciPy
+        continue
     _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
     if _name in PLAIN:
         globals()[_name] = _module
@@ -21,6 +39,7 @@ for _name in (*PLAIN, "cluster.hierarchy", "cluster.vq", "sparse.csgraph", "spar
 for _name, _value in {
     "ndimage.filters": ndimage,
     "ndimage.interpolation": ndimage,
+    "optimize.elementwise": elementwise,
     "signal.windows": signal.windows,
     "stats.distributions": stats,
 }.items():

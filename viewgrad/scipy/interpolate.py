@@ -6,7 +6,6 @@ They are differentiable in the values and in the places where they are evaluated
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,80 +15,14 @@ from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from .fitpack import FITPACK
 from .grids import GRIDS
-from .pieces import PIECES
+from .pieces import PIECES, BSpline, Pieces, operand
 from .scattered import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
-
-
-class PiecewisePolynomial:
-    """A piecewise polynomial that is linear in given values.
-
-    Arguments:
-        breaks: where the pieces meet.
-        basis: the coefficients of the pieces for each value alone: powers from the highest, pieces, values.
-        values: the values, the first dimension for `basis`; gradients flow to them.
-        extrapolate: whether the first and the last piece go on beyond the ends; NaN there, where not. Or "periodic".
-    """
-
-    def __init__(self, breaks: Any, basis: Any, values: Any, extrapolate: Any = True) -> None:
-        self.x, self.basis, self.values, self.extrapolate = breaks, basis, values, extrapolate
-
-    @property
-    def c(self) -> Any:
-        """The coefficients, from the highest power, of each piece."""
-        return np.tensordot(self.basis, self.values, ((2,), (0,)))
-
-    def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        beyond = self.extrapolate if extrapolate is None else extrapolate
-        places = as_operand(as_argument(x)) * 1.0
-        if beyond == "periodic":
-            period = self.x[-1] - self.x[0]
-            places = places - np.floor((plain_values(places) - self.x[0]) / period) * period
-        flat = places.reshape(-1)
-        plain = plain_values(flat)
-        pieces = np.clip(np.searchsorted(self.x, plain, "right") - 1, 0, len(self.x) - 2)
-        away = flat - self.x[pieces]
-        degree = self.basis.shape[0] - 1
-        total: Any = 0.0
-        for row in range(degree + 1 - nu):
-            power = degree - row
-            factor = float(np.prod(np.arange(power - nu + 1, power + 1)))
-            mixed = np.tensordot(as_operand(self.basis[row][pieces]), self.values, ((1,), (0,)))
-            lift = away.reshape((-1,) + (1,) * (mixed.ndim - 1))
-            total = total + factor * mixed * (lift ** (power - nu) if power > nu else 1.0)
-        if not hasattr(total, "shape"):
-            total = np.tensordot(as_operand(self.basis[0][pieces] * 0.0), self.values, ((1,), (0,)))
-        if beyond is False:
-            outside = (plain < self.x[0]) | (plain > self.x[-1])
-            total = np.where(outside.reshape((-1,) + (1,) * (total.ndim - 1)), np.nan, total)
-        return total.reshape(places.shape + self.values.shape[1:])
-
-    def derivative(self, nu: int = 1) -> PiecewisePolynomial:
-        """The derivative, as such a polynomial."""
-        basis = self.basis
-        for _ in range(nu):
-            degree = basis.shape[0] - 1
-            basis = basis[:-1] * np.arange(degree, 0, -1)[:, None, None] if degree else basis * 0.0
-        return PiecewisePolynomial(self.x, basis, self.values, self.extrapolate)
-
-    def antiderivative(self) -> PiecewisePolynomial:
-        """The integral from the first break, as such a polynomial."""
-        degree = self.basis.shape[0]
-        raised = self.basis / np.arange(degree, 0, -1)[:, None, None]
-        widths = np.diff(self.x)
-        powers = widths[None, :] ** np.arange(degree, 0, -1)[:, None]
-        over = (raised * powers[:, :, None]).sum(0)
-        start = np.concatenate([np.zeros_like(over[:1]), np.cumsum(over, 0)[:-1]])
-        return PiecewisePolynomial(self.x, np.concatenate([raised, start[None]]), self.values, self.extrapolate)
-
-    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
-        """The integral between two places."""
-        whole = self.antiderivative()
-        return whole(b) - whole(a)
 
 
 def _knots(x: Any, name: str) -> Any:
@@ -100,57 +33,74 @@ def _knots(x: Any, name: str) -> Any:
     return np.asarray(plain_values(as_argument(x)), float)
 
 
-def _spline(
-    name: str, make: Callable[[Any, Any], Any], x: Any, y: Any, axis: int, extrapolate: Any
-) -> PiecewisePolynomial:
-    """A spline through values, from the splines through the unit vectors."""
-    knots = _knots(x, name)
-    values = np.moveaxis(as_operand(as_argument(y)) * 1.0, axis, 0)  # type: ignore[type-var]
-    unit = make(knots, np.eye(len(knots)))
-    if isinstance(unit, scipy.interpolate.BSpline):
-        columns = [
-            scipy.interpolate.PPoly.from_spline((unit.t, unit.c[:, place], unit.k)) for place in range(len(knots))
-        ]
-        breaks = columns[0].x
-        inside = (np.diff(breaks) > 0) & (breaks[:-1] >= knots[0]) & (breaks[1:] <= knots[-1])
-        basis = np.stack([column.c[:, inside] for column in columns], -1)
-        return PiecewisePolynomial(np.append(breaks[:-1][inside], knots[-1]), basis, values, extrapolate)
-    return PiecewisePolynomial(unit.x, unit.c, values, extrapolate)
-
-
-def _cubic_spline(x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> Any:
-    """The cubic spline through values; gradients flow to the values, and to where it is evaluated."""
-    if not isinstance(bc_type, str):
-        if carries_history(bc_type) or any(np.any(np.asarray(plain_values(end[1])) != 0) for end in bc_type
-                                           if not isinstance(end, str)):  # fmt: skip
-            raise lost("scipy.interpolate.CubicSpline", "give bc_type by name, or slopes of 0 at the ends")
-        bc_type = tuple(
-            end if isinstance(end, str) else (end[0], np.zeros(len(_knots(x, "CubicSpline")))) for end in bc_type
-        )
-
-    def make(knots: Any, values: Any) -> Any:
-        if bc_type == "periodic":
-            values = values.copy()
-            values[-1] = values[0]  # what the last value is must not matter
-        return scipy.interpolate.CubicSpline(knots, values, 0, bc_type)
-
-    periodic = "periodic" if bc_type == "periodic" else True
-    return _spline("CubicSpline", make, x, y, axis, periodic if extrapolate is None else extrapolate)
-
-
-class CubicSpline(PiecewisePolynomial):
+class CubicSpline(Pieces):
     """The cubic spline through values; gradients flow to the values, and to where it is evaluated."""
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
-        made = _cubic_spline(x, y, axis, bc_type, extrapolate)
-        super().__init__(made.x, made.basis, made.values, made.extrapolate)
+        knots = _knots(x, "CubicSpline")
+        values = operand(y)
+        unit = scipy.interpolate.CubicSpline(knots, _units(knots, bc_type == "periodic"), 0, _ends(bc_type, len(knots)))
+        c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((2,), (0,)))
+        periodic = "periodic" if bc_type == "periodic" else True
+        super().__init__(c, unit.x, periodic if extrapolate is None else extrapolate, axis % values.ndim)
 
 
-def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0) -> Any:
-    """The spline of degree `k` through values."""
-    if t is not None or bc_type is not None:
-        raise lost("scipy.interpolate.make_interp_spline", "leave the knots and the conditions at the ends to SciPy")
-    return _spline("make_interp_spline", lambda x, y: scipy.interpolate.make_interp_spline(x, y, k), x, y, axis, True)
+def _ends(bc_type: Any, count: int) -> Any:
+    """The conditions at the ends for splines through the unit vectors."""
+    if isinstance(bc_type, str):
+        return bc_type
+    if carries_history(bc_type) or any(
+        np.any(np.asarray(plain_values(end[1])) != 0) for end in bc_type if not isinstance(end, str)
+    ):
+        raise lost("scipy.interpolate.CubicSpline", "give bc_type by name, or slopes of 0 at the ends")
+    return tuple([end if isinstance(end, str) else (end[0], np.zeros(count)) for end in bc_type])
+
+
+def _units(knots: Any, periodic: bool) -> Any:
+    """The unit vectors, one in each column; of a periodic spline what the last value is does not matter."""
+    units = np.eye(len(knots))
+    if periodic:
+        units[-1] = units[0]
+    return units
+
+
+def _of_units(unit: Any, y: Any, axis: int) -> BSpline:
+    """A spline that is linear in values, of the splines of the unit vectors."""
+    values = operand(y)
+    c = np.tensordot(as_tensors(unit.c), np.moveaxis(values, axis, 0), ((1,), (0,)))
+    axis %= values.ndim
+    return BSpline(unit.t, np.moveaxis(c, 0, axis), unit.k, unit.extrapolate, axis)
+
+
+def make_interp_spline(x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0) -> BSpline:
+    """The spline of degree `k` through values; conditions at its ends have names."""
+    if bc_type is not None and not isinstance(bc_type, str):
+        raise lost("scipy.interpolate.make_interp_spline", "give bc_type by name")
+    knots = _knots(x, "make_interp_spline")
+    own = None if t is None else _knots(t, "make_interp_spline")
+    units = _units(knots, bc_type == "periodic")
+    return _of_units(scipy.interpolate.make_interp_spline(knots, units, k, own, bc_type), y, axis)
+
+
+def make_lsq_spline(x: Any, y: Any, t: Any, k: int = 3, w: Any = None, axis: int = 0, **options: Any) -> BSpline:
+    """The spline of given knots that comes closest to values by squares."""
+    knots, own = _knots(x, "make_lsq_spline"), _knots(t, "make_lsq_spline")
+    weights = None if w is None else _knots(w, "make_lsq_spline")
+    unit = scipy.interpolate.make_lsq_spline(knots, np.eye(len(knots)), own, k, weights, **options)
+    return _of_units(unit, y, axis)
+
+
+def make_smoothing_spline(x: Any, y: Any, w: Any = None, lam: Any = None, axis: int = 0) -> BSpline:
+    """The cubic spline that is smooth, and close to values; for values with a history by `lam`."""
+    knots = _knots(x, "make_smoothing_spline")
+    weights = None if w is None else _knots(w, "make_smoothing_spline")
+    if lam is None and carries_history(y):
+        raise lost("scipy.interpolate.make_smoothing_spline", "give lam, which is otherwise chosen by the values")
+    if lam is None:
+        plain = scipy.interpolate.make_smoothing_spline(knots, plain_values(as_argument(y)), weights, None, axis)
+        return BSpline(plain.t, plain.c, plain.k, plain.extrapolate, axis)
+    unit = scipy.interpolate.make_smoothing_spline(knots, np.eye(len(knots)), weights, float(_knots(lam, "lam")))
+    return _of_units(unit, y, axis)
 
 
 class interp1d:
@@ -242,6 +192,7 @@ def griddata(
 
 
 MADE: dict[str, Any] = {
+    **FITPACK,
     **PIECES,
     **GRIDS,
     **SCATTERED,
@@ -249,6 +200,8 @@ MADE: dict[str, Any] = {
     "CubicSpline": CubicSpline,
     "interp1d": interp1d,
     "make_interp_spline": make_interp_spline,
+    "make_lsq_spline": make_lsq_spline,
+    "make_smoothing_spline": make_smoothing_spline,
 }
 globals().update(filled(scipy.interpolate, MADE, frozenset(), {}))
 __all__ = public_names(scipy.interpolate)

@@ -251,7 +251,7 @@ def fsolve(
 @registered
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """The place that a function of a tensor leaves where it is, with a history."""
-    given = _given(args)
+    given = tuple(args)
     place = scipy.optimize.fixed_point(_plain(func, given), _place(x0), (), *others, **options)
     if _depends(func, place, given):
         return root_place(lambda x: _tensor(func(x, *given)) - x, place)
@@ -270,7 +270,7 @@ def least_squares(
     **options: Any,
 ) -> Any:
     """The place where the sum of squares of a function of a tensor is least; its Jacobian needs not be given."""
-    start, given, named = np.atleast_1d(_place(x0)), _given(args), kwargs or {}
+    start, given, named = np.atleast_1d(_place(x0)), tuple(args), kwargs or {}
 
     def with_names(x: Any, *rest: Any) -> Any:
         return fun(x, *rest, **named)
@@ -389,7 +389,7 @@ def newton(
     **options: Any,
 ) -> Any:
     """The place where a function of a number, or each of many, vanishes; the place has a history."""
-    start, given = _place(x0), _given(args)
+    start, given = _place(x0), tuple(args)
     plain = _plain if start.ndim else _number
     slopes = [None if slope is None else plain(slope, given) for slope in (fprime, fprime2)]
     second = None if x1 is None else _place(x1)

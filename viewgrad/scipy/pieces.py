@@ -10,9 +10,9 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
-from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.creation import as_operand
 
-__all__ = ["PIECES", "as_array", "bisplev", "operand", "spline_basis"]
+__all__ = ["PIECES", "BSpline", "Pieces", "as_array", "operand", "spline_basis"]
 
 
 def operand(value: Any) -> Any:
@@ -38,6 +38,13 @@ class Pieces:
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
         self.c, self.x, self.axis = operand(c), operand(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
+
+    @classmethod
+    def from_spline(cls, tck: Any, extrapolate: Any = None) -> Pieces:
+        """The pieces of a spline, given as an object or by its knots, coefficients and degree."""
+        spline = tck if isinstance(tck, BSpline) else BSpline(*tck)
+        pieces = spline.derivative(0)
+        return Pieces(pieces.c, pieces.x, spline.extrapolate if extrapolate is None else extrapolate, pieces.axis)
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         beyond = self.extrapolate if extrapolate is None else extrapolate
@@ -229,6 +236,19 @@ class BSpline:
         count = places.ndim
         return np.moveaxis(found, tuple(range(count)), tuple(range(self.axis, self.axis + count)))
 
+    @classmethod
+    def basis_element(cls, t: Any, extrapolate: Any = True) -> BSpline:
+        """The spline of a basis that is not 0 between given knots."""
+        made = theirs.BSpline.basis_element(as_array(t), extrapolate)
+        return cls(made.t, made.c, made.k, extrapolate)
+
+    @classmethod
+    def design_matrix(cls, x: Any, t: Any, k: int, extrapolate: Any = False) -> Any:
+        """SciPy's sparse matrix of the values of a basis, at places without a history."""
+        if carries_history((x, t)):
+            raise lost("scipy.interpolate.BSpline.design_matrix", "evaluate a BSpline with a coefficient of 1 instead")
+        return theirs.BSpline.design_matrix(as_array(x), as_array(t), k, extrapolate)
+
     @property
     def tck(self) -> tuple[Any, Any, int]:
         """Knots, coefficients and degree."""
@@ -252,129 +272,6 @@ class BSpline:
         return Pieces(np.tensordot(as_tensors(np.array(basis)), c, ((2,), (0,))), breaks, self.extrapolate, self.axis)
 
 
-def splrep(
-    x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
-    t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
-) -> Any:  # fmt: skip
-    """The knots, coefficients and degree of a spline; gradients flow to the values of one without smoothing."""
-    if not carries_history((x, y, w)):
-        values = [None if each is None else as_array(each) for each in (x, y, w, t)]
-        return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
-    if carries_history((x, w)) or per or full_output or (s if s is not None else w is not None and task != -1):
-        raise lost("scipy.interpolate.splrep", "gradients flow to values alone, of a spline without smoothing (s=0)")
-    places, values = as_array(x), operand(y)
-    knots, _, degree = theirs.splrep(places, as_array(y), w, xb, xe, k, task, 0 if s is None else s, t)
-    columns = [theirs.splrep(places, unit, w, xb, xe, k, task, 0, t)[1] for unit in np.eye(len(places))]
-    return knots, as_tensors(np.stack(columns, -1)) @ values, degree
-
-
-def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
-    """The values of a spline, or of its derivative."""
-    if not holds_tensor((x, *tck[:2])) and isinstance(tck, tuple):
-        return as_tensors(theirs.splev(x, tck, der, ext))
-    t, c, k = tck
-    places = operand(x)
-    plain, low, high = plain_values(places.detach()), as_array(t)[k], as_array(t)[-k - 1]
-    outside = (plain < low) | (plain > high)
-    if ext == 2 and np.any(outside):
-        raise ValueError("x value outside the interval of the knots")
-    if ext == 3:
-        places = np.clip(places, low, high)
-    coefficients = list(c) if isinstance(c, (list, tuple)) else [c]
-    found = [BSpline(t, each, k)(places, der) for each in coefficients]
-    if ext == 1:
-        found = [np.where(outside, 0.0, each) for each in found]
-    return found if isinstance(c, (list, tuple)) else found[0]
-
-
-def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
-    """The values of a spline of two variables, on the grid of places in each."""
-    if not holds_tensor((x, y, *tck[:3])):
-        return as_tensors(theirs.bisplev(x, y, tck, dx, dy))
-    tx, ty, c, kx, ky = tck
-    rows = []
-    for places, t, k, nu in ((x, tx, kx, dx), (y, ty, ky, dy)):
-        t = as_array(t)
-        rows.append(spline_basis(np.clip(np.atleast_1d(operand(places)), t[k], t[-k - 1]), t, k, nu))
-    found = rows[0] @ operand(c).reshape(rows[0].shape[1], rows[1].shape[1]) @ rows[1].T
-    return found if found.shape[0] > 1 else found[0] if found.shape[1] > 1 else found[0, 0]
-
-
-class UnivariateSpline:
-    """A spline through values or near them; gradients flow to values that it goes through, and to places.
-
-    Arguments:
-        x, y, w, bbox, k, s, ext, check_finite: as of `scipy.interpolate.UnivariateSpline`.
-    """
-
-    def __init__(
-        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
-        check_finite: bool = False,
-    ) -> None:  # fmt: skip
-        self.ext = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}.get(ext, ext)
-        weights = None if w is None else as_array(w)
-        self._plain = theirs.UnivariateSpline(as_array(x), as_array(y), weights, list(bbox), k, s, ext, check_finite)
-        t, c, degree = self._plain._eval_args
-        if carries_history((x, y, w)):
-            if s != 0:
-                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to the values of one with s=0")
-            c = splrep(x, y, None, bbox[0], bbox[1], k, s=0)[1]
-        self._eval_args = (t, c, degree)
-
-    def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
-        names = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
-        return splev(operand(x), self._eval_args, nu, self.ext if ext is None else names.get(ext, ext))
-
-    def _spline(self) -> BSpline:
-        return BSpline(*self._eval_args)
-
-    def derivative(self, n: int = 1) -> Pieces:
-        """The derivative, as a piecewise polynomial."""
-        return self._spline().derivative(n)
-
-    def antiderivative(self, n: int = 1) -> Pieces:
-        """The integral from the first place, as a piecewise polynomial."""
-        return self._spline().antiderivative(n)
-
-    def derivatives(self, x: Any) -> Any:
-        """The value at a place, and all derivatives there."""
-        return np.stack([self(x, nu) for nu in range(self._eval_args[2] + 1)])
-
-    def integral(self, a: Any, b: Any) -> Any:
-        """The integral between two places; the spline is 0 beyond its ends."""
-        t, _, k = self._eval_args
-        return self._spline().integrate(np.clip(operand(a), t[k], t[-k - 1]), np.clip(operand(b), t[k], t[-k - 1]))
-
-    def get_coeffs(self) -> Any:
-        """The coefficients."""
-        t, c, k = self._eval_args
-        return as_operand(c)[: len(t) - k - 1]
-
-    def get_knots(self) -> Any:
-        """Where the pieces meet."""
-        return as_tensors(self._plain.get_knots())
-
-    def get_residual(self) -> Any:
-        """The sum of squares of what is left of the values; a plain number."""
-        return self._plain.get_residual()
-
-    def roots(self) -> Any:
-        """Where it vanishes; for values without history."""
-        if carries_history(self._eval_args[1]):
-            raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
-        return as_tensors(self._plain.roots())
-
-
-class InterpolatedUnivariateSpline(UnivariateSpline):
-    """The spline through values."""
-
-    def __init__(
-        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,
-        check_finite: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
-
-
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
     """Values, or derivatives, of the cubic pieces through values that rise and fall with them.
 
@@ -392,12 +289,7 @@ PIECES: Final[dict[str, Any]] = {
     "Akima1DInterpolator": Akima1DInterpolator,
     "BSpline": BSpline,
     "CubicHermiteSpline": CubicHermiteSpline,
-    "InterpolatedUnivariateSpline": InterpolatedUnivariateSpline,
     "PPoly": Pieces,
     "PchipInterpolator": PchipInterpolator,
-    "UnivariateSpline": UnivariateSpline,
-    "bisplev": bisplev,
     "pchip_interpolate": pchip_interpolate,
-    "splev": splev,
-    "splrep": splrep,
 }

@@ -1,0 +1,187 @@
+"""The splines of `scipy.interpolate` that are called by FITPACK's names, and those made with them, for tensors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import scipy.interpolate as theirs  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import as_tensors, carries_history, plain_values
+from ..tensor.creation import as_operand, holds_tensor
+from .pieces import BSpline, Pieces, as_array, operand, spline_basis
+
+__all__ = ["FITPACK", "bisplev"]
+
+
+def splrep(
+    x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
+    t: Any = None, full_output: int = 0, per: int = 0, quiet: int = 1,
+) -> Any:  # fmt: skip
+    """The knots, coefficients and degree of a spline; gradients flow to the values of one without smoothing."""
+    if not carries_history((x, y, w)):
+        values = [None if each is None else as_array(each) for each in (x, y, w, t)]
+        return theirs.splrep(*values[:3], xb, xe, k, task, s, values[3], full_output, per, quiet)
+    if carries_history((x, w)) or per or full_output or (s if s is not None else w is not None and task != -1):
+        raise lost("scipy.interpolate.splrep", "gradients flow to values alone, of a spline without smoothing (s=0)")
+    places, values = as_array(x), operand(y)
+    knots, _, degree = theirs.splrep(places, as_array(y), w, xb, xe, k, task, 0 if s is None else s, t)
+    columns = [theirs.splrep(places, unit, w, xb, xe, k, task, 0, t)[1] for unit in np.eye(len(places))]
+    return knots, as_tensors(np.stack(columns, -1)) @ values, degree
+
+
+def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
+    """The values of a spline, or of its derivative."""
+    if not holds_tensor((x, *tck[:2])) and isinstance(tck, tuple):
+        return as_tensors(theirs.splev(x, tck, der, ext))
+    t, c, k = tck
+    places = operand(x)
+    plain, low, high = plain_values(places.detach()), as_array(t)[k], as_array(t)[-k - 1]
+    outside = (plain < low) | (plain > high)
+    if ext == 2 and np.any(outside):
+        raise ValueError("x value outside the interval of the knots")
+    if ext == 3:
+        places = np.clip(places, low, high)
+    coefficients = list(c) if isinstance(c, (list, tuple)) else [c]
+    found = [BSpline(t, each, k)(places, der) for each in coefficients]
+    if ext == 1:
+        found = [np.where(outside, 0.0, each) for each in found]
+    return found if isinstance(c, (list, tuple)) else found[0]
+
+
+def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
+    """The values of a spline of two variables, on the grid of places in each."""
+    if not holds_tensor((x, y, *tck[:3])):
+        return as_tensors(theirs.bisplev(x, y, tck, dx, dy))
+    tx, ty, c, kx, ky = tck
+    rows = []
+    for places, t, k, nu in ((x, tx, kx, dx), (y, ty, ky, dy)):
+        t = as_array(t)
+        rows.append(spline_basis(np.clip(np.atleast_1d(operand(places)), t[k], t[-k - 1]), t, k, nu))
+    found = rows[0] @ operand(c).reshape(rows[0].shape[1], rows[1].shape[1]) @ rows[1].T
+    return found if found.shape[0] > 1 else found[0] if found.shape[1] > 1 else found[0, 0]
+
+
+def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
+    """The integral of a spline between two places; it is 0 beyond its ends."""
+    if full_output:
+        raise lost("scipy.interpolate.splint", "leave full_output away")
+    t, c, k = tck
+    low, high = as_array(t)[k], as_array(t)[-k - 1]
+    return BSpline(t, c, k).integrate(np.clip(operand(a), low, high), np.clip(operand(b), low, high))
+
+
+def spalde(x: Any, tck: Any) -> Any:
+    """The value of a spline, and all its derivatives; for each of many places in a list."""
+    found = np.stack([splev(x, tck, nu) for nu in range(tck[2] + 1)], -1)
+    return list(found) if found.ndim > 1 else found
+
+
+def _linear_in_coefficients(name: str) -> Any:
+    """A function of a spline that gives a spline, for one whose coefficients have a history."""
+    scipys = getattr(theirs, name)
+
+    def function(*args: Any, **options: Any) -> Any:
+        place = 1 if name == "insert" else 0
+        t, c, k = args[place]
+        if carries_history((t, *args[:place])):
+            raise lost(
+                f"scipy.interpolate.{name}", "gradients flow to the coefficients alone; pass detach() of the rest"
+            )
+        before, after = plain_values(args[:place]), args[place + 1 :]
+        made = [scipys(*before, (as_array(t), unit, k), *after, **options) for unit in np.eye(len(c))]
+        return made[0][0], np.tensordot(operand(c), as_tensors(np.stack([each[1] for each in made])), 1), made[0][2]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`scipy.interpolate.{name}`: gradients flow to the coefficients."
+    return function
+
+
+class UnivariateSpline:
+    """A spline through values or near them; gradients flow to values that it goes through, and to places.
+
+    Arguments:
+        x, y, w, bbox, k, s, ext, check_finite: as of `scipy.interpolate.UnivariateSpline`.
+    """
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        self.ext = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}.get(ext, ext)
+        weights = None if w is None else as_array(w)
+        self._plain = theirs.UnivariateSpline(as_array(x), as_array(y), weights, list(bbox), k, s, ext, check_finite)
+        t, c, degree = self._plain._eval_args
+        if carries_history((x, y, w)):
+            if s != 0:
+                raise lost("scipy.interpolate.UnivariateSpline", "gradients flow to the values of one with s=0")
+            c = splrep(x, y, None, bbox[0], bbox[1], k, s=0)[1]
+        self._eval_args = (t, c, degree)
+
+    def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
+        names = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
+        return splev(operand(x), self._eval_args, nu, self.ext if ext is None else names.get(ext, ext))
+
+    def _spline(self) -> BSpline:
+        return BSpline(*self._eval_args)
+
+    def derivative(self, n: int = 1) -> Pieces:
+        """The derivative, as a piecewise polynomial."""
+        return self._spline().derivative(n)
+
+    def antiderivative(self, n: int = 1) -> Pieces:
+        """The integral from the first place, as a piecewise polynomial."""
+        return self._spline().antiderivative(n)
+
+    def derivatives(self, x: Any) -> Any:
+        """The value at a place, and all derivatives there."""
+        return np.stack([self(x, nu) for nu in range(self._eval_args[2] + 1)])
+
+    def integral(self, a: Any, b: Any) -> Any:
+        """The integral between two places; the spline is 0 beyond its ends."""
+        t, _, k = self._eval_args
+        return self._spline().integrate(np.clip(operand(a), t[k], t[-k - 1]), np.clip(operand(b), t[k], t[-k - 1]))
+
+    def get_coeffs(self) -> Any:
+        """The coefficients."""
+        t, c, k = self._eval_args
+        return as_operand(c)[: len(t) - k - 1]
+
+    def get_knots(self) -> Any:
+        """Where the pieces meet."""
+        return as_tensors(self._plain.get_knots())
+
+    def get_residual(self) -> Any:
+        """The sum of squares of what is left of the values; a plain number."""
+        return self._plain.get_residual()
+
+    def roots(self) -> Any:
+        """Where it vanishes; for values without history."""
+        if carries_history(self._eval_args[1]):
+            raise lost("scipy.interpolate.UnivariateSpline.roots", "find the place by viewgrad.scipy.optimize.brentq")
+        return as_tensors(self._plain.roots())
+
+
+class InterpolatedUnivariateSpline(UnivariateSpline):
+    """The spline through values."""
+
+    def __init__(
+        self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, ext: Any = 0,
+        check_finite: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(x, y, w, bbox, k, 0, ext, check_finite)
+
+
+FITPACK: Final[dict[str, Any]] = {
+    "InterpolatedUnivariateSpline": InterpolatedUnivariateSpline,
+    "UnivariateSpline": UnivariateSpline,
+    "bisplev": bisplev,
+    "insert": _linear_in_coefficients("insert"),
+    "spalde": spalde,
+    "splantider": _linear_in_coefficients("splantider"),
+    "splder": _linear_in_coefficients("splder"),
+    "splev": splev,
+    "splint": splint,
+    "splrep": splrep,
+}
