@@ -7,6 +7,7 @@ import os
 import random
 import secrets
 import uuid
+import warnings
 
 import attrs
 import numpy as np
@@ -630,3 +631,23 @@ def test_flattened_matrices_are_concatenated():
     assert compiled.entries[0].refusal is None, compiled.explain()
     assert found.detach().tolist() == np.append(x.detach(), 2 * x.detach()) @ np.arange(12.0)
     assert vg.autograd.grad(found, x)[0].tolist() == (np.arange(6.0) * 3 + 12).reshape(2, 3).tolist()
+
+
+def test_a_function_that_each_call_steers_another_way_is_seldom_recorded():
+    compiled = vg.compile(lambda x: x.sum() * x[0].item(), executor="python")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for v in range(30):
+            assert compiled(leaf(v, 2.0)).item() == v * (v + 2.0)
+        assert compiled.entries[0].records == 1 and "further calls" in compiled.explain()
+        for v in range(30, 50):
+            compiled(leaf(v, 2.0))
+    assert compiled.entries[0].records == 2
+
+
+def test_a_function_that_goes_two_ways_by_turns_keeps_a_program():
+    compiled = vg.compile(lambda x: x.sum() * (2.0 if x[0] > 0 else 3.0), executor="python")
+    for v in range(40):
+        sign = (-1.0) ** v
+        assert compiled(leaf(sign, 2.0)).tolist() == (2.0 if sign > 0 else 3.0) * (sign + 2.0)
+    assert compiled.entries[0].records <= 3 and compiled.entries[0].refusal is None

@@ -5,6 +5,7 @@ A call goes through these files:
     api                    what is compiled, and when
     calling/recording      a run recorded as a graph
     calling/surroundings   what a function sees besides its arguments; found by sight
+    calling/misses         calls that it does not fit
     lowering, stream       the graph as a stream of instructions; composites, rearranging, calls, windows help it
     loops                  its loops found again
     building, program      the program

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, overload
 
@@ -31,6 +32,7 @@ from .calling.checking import checked
 from .calling.choosing import pass_by
 from .calling.direct import MISSED, Direct, direct, sharing
 from .calling.likeness import layout_key, numbered_tensor
+from .calling.misses import Misses
 from .calling.recording import recorded
 from .calling.surroundings import Surroundings, random_state
 from .calling.travelling import Traveller, packed, unpacked
@@ -67,6 +69,8 @@ class Entry:
         passed: why calls run the function although there is a program, which other ways use.
         is_crowd: whether it stands for all further kinds, where there are too many.
         pickled: the record, where it has travelled or is about to.
+        reasons: why calls ran the function although there was a program, and how often.
+        misses: of these, what is to be known of whether to record anew.
     """
 
     key: Any
@@ -84,7 +88,8 @@ class Entry:
     passed: str | None = None
     is_crowd: bool = False
     pickled: bytes | None = None
-    reasons: list[str] = attrs.Factory(list)
+    reasons: Counter[str] = attrs.Factory(Counter)
+    misses: Misses = attrs.Factory(Misses)
 
 
 class Compiled:
@@ -124,6 +129,11 @@ class Compiled:
         if entry.refusal is not None or entry.passed is not None:
             if not key[3]:  # where arguments share memory, others that look like them need not
                 pass_by(self, entry, args, keywords, leaves, entry.is_crowd)
+            return self.function(*args, **keywords)
+        if entry.misses.rest:
+            entry.misses.rest -= 1
+            if not entry.misses.rest:
+                entry.graph = None
             return self.function(*args, **keywords)
         if entry.graph is None:
             return self._record(entry, structure, leaves, args, keywords)
@@ -299,6 +309,7 @@ class Compiled:
             return self.function(*args, **keywords)
         made = recorded(self.function, (args, keywords), structure, given, OPERATIONS)
         entry.records += 1
+        entry.misses.recorded(entry.calls)
         entry.program = None
         entry.checked = not self.check
         entry.is_direct = False
@@ -378,9 +389,7 @@ class Compiled:
                 return self.function(*args, **keywords)
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
-            where = "{}:{}".format(*graph.locations[failed]) if failed < len(graph.locations) else "an unknown line"
-            reason = f"a value that steers the program at {where} is another"
-            return self._again(entry, structure, leaves, reason, args, keywords)
+            return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True)
         entry.calls += 1
         if not entry.checked:
             return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
@@ -391,17 +400,38 @@ class Compiled:
                 self.directs.append(way)
         return self.results(graph, tensors, called(program, graph, outputs, run, tensors))
 
+    def missed(self, entry: Entry, failed: int, args: Any, keywords: Any) -> Any:
+        """What a call gives in which a value steers the program another way, as a run of it has shown.
+
+        Arguments:
+            entry: what is known of calls like it, with a program.
+            failed: the number of the line where that was seen.
+            args, keywords: the arguments.
+        """
+        leaves, structure = flatten((args, keywords))
+        leaves = self.arguments.with_inputs(structure, leaves, entry.static)
+        return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True)
+
     def _again(
-        self, entry: Entry, structure: Structure, leaves: list[Any], reason: str, args: Any, keywords: Any
+        self, entry: Entry, structure: Structure, leaves: list[Any], reason: str, args: Any, keywords: Any,
+        is_by_value: bool = False,
     ) -> Any:
-        """Run the function as ever, and record it anew."""
-        entry.reasons.append(reason)
-        if entry.records >= RECORDS:
+        """Run the function as ever where its program does not fit, and record it anew where that is worth it."""
+        entry.reasons[reason] += 1
+        misses = entry.misses
+        if misses.is_worth_a_record(entry.calls, entry.records, is_by_value):
+            if entry.records < RECORDS:
+                return self._record(entry, structure, leaves, args, keywords)
+        if entry.records >= RECORDS and (misses.rest or misses.calls - misses.begun >= RECORDS):
             entry.refusal = f"it was recorded {entry.records} times; the last time since {reason}"
             self._warn(entry.refusal)
             entry.graph = entry.program = None
-            return self.function(*args, **keywords)
-        return self._record(entry, structure, leaves, args, keywords)
+        elif misses.rest:
+            self.directs = [way for way in self.directs if way.entry is not entry]
+            entry.is_direct = False
+            if entry.records == 1:
+                self._warn(f"{reason}, and again; it is tried anew after {misses.rest} calls")
+        return self.function(*args, **keywords)
 
     def results(self, graph: Graph, tensors: list[Tensor], outputs: list[Tensor]) -> Any:
         """What a call gives, from the inputs and outputs of its program; arguments are written to as it did."""
@@ -430,6 +460,14 @@ class Compiled:
     def _warn(self, reason: str) -> None:
         name = getattr(self.function, "__qualname__", repr(self.function))
         warnings.warn(f"{name} runs eagerly from here on: {reason}", NotCompiledWarning, stacklevel=5)
+
+
+def _steering(entry: Entry, failed: int) -> str:
+    """That a value at a line is another, for messages."""
+    assert entry.graph is not None
+    locations = entry.graph.locations
+    where = "{}:{}".format(*locations[failed]) if failed < len(locations) else "an unknown line"
+    return f"a value that steers the program at {where} is another"
 
 
 def _objects(structure: Structure) -> list[Any]:

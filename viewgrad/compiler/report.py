@@ -49,8 +49,10 @@ def _entry(name: str, compiled: Compiled, entry: Entry) -> str:
                 lines.append(f"    {_told(tape.step)}, {where}: {_bytes(8 * tape.entries)}")
         else:
             lines.append("  tape: nothing")
-    for reason in dict.fromkeys(entry.reasons):
-        lines.append(f"  ran eagerly {entry.reasons.count(reason)} times: {reason}")
+    for reason, count in entry.reasons.items():
+        lines.append(f"  ran eagerly {count} times: {reason}")
+    if entry.misses.rest:
+        lines.append(f"  runs eagerly for {entry.misses.rest} further calls")
     return "\n".join(lines)
 
 

@@ -84,7 +84,7 @@ class Direct:
         program = self.program
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
-            return MISSED
+            return self.compiled.missed(entry, failed, args, keywords)
         entry.calls += 1
         tensors = [arg if type(arg) is Tensor else from_numpy(arg) for arg in args]
         assert entry.graph is not None
@@ -103,7 +103,7 @@ class Direct:
             return MISSED
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
-            return MISSED
+            return self.compiled.missed(entry, failed, args, keywords)
         entry.calls += 1
         assert entry.graph is not None
         return self.compiled.results(entry.graph, tensors, called(program, entry.graph, outputs, run, tensors))
