@@ -166,18 +166,22 @@ class Lowering:
         if self.type_of(target).dtype not in DTYPES:
             raise self._refused("a write to integers is not compiled")
         memory = self._written(target)
-        if self.type_of(target).dtype != self.type_of(value).dtype and not isinstance(source, Number):
-            raise self._refused("a write that changes the dtype is not compiled")
-        given: Any = source
-        labels: Shape = ()
-        if isinstance(source, Number):
-            given = float(source.value) if self.type_of(target).dtype.kind == "f" else bool(source.value)
-        else:
-            labels = broadcast_labels(source.shape, window.sizes)
+        given, labels = self._given(source, target, value, window.sizes)
         offset = memory.offset + window.offset
         self.stream.write(memory.base, window.sizes, window.strides, offset, given, labels, node.location,
                           unrecorded=node.kind == "overwrite")
         self.remember(node.output, memory)
+
+    def _given(self, source: Named | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
+        """What is written to a window, and its labels: a value in the dtype of the target."""
+        to, of = self.type_of(target).dtype, self.type_of(value).dtype
+        if isinstance(source, Number):
+            return (float(source.value) if to.kind == "f" else bool(source.value)), ()
+        if to != of:
+            if to.kind != "f" or of.kind not in "bi":
+                raise self._refused("a write that changes the dtype is not compiled")
+            source = self._as_float(source)
+        return source, broadcast_labels(source.shape, shape)
 
     def _index(self, node: Node) -> None:
         value = node.inputs[0]
@@ -203,8 +207,7 @@ class Lowering:
             raise self._refused("a write to one place twice is not compiled")
         source = self._operand(value)
         memory = self._written(target)
-        given: Any = float(source.value) if isinstance(source, Number) else source
-        labels = () if isinstance(source, Number) else broadcast_labels(source.shape, places.shape)
+        given, labels = self._given(source, target, value, places.shape)
         strides = strides_of(places)
         if strides is None:
             self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location)
@@ -256,8 +259,8 @@ class Lowering:
         known = self.type_of(target).requires_grad or not self.type_of(value).requires_grad
         if not known and not self.type_of(node.output).requires_grad:
             raise self._refused("a write that is not recorded, in no_grad, is not compiled")
-        if self.type_of(target).dtype != self.type_of(value).dtype:
-            raise self._refused("a write that changes the dtype is not compiled")
+        if self.type_of(target).dtype not in DTYPES:
+            raise self._refused("a write to integers is not compiled")
 
     def _guard(self, node: Node) -> None:
         (value,) = node.inputs
@@ -268,7 +271,10 @@ class Lowering:
             return
         if isinstance(expected, Frozen):
             expected = expected.array
-        if isinstance(expected, np.ndarray) or self._size(value) != 1:
+        if isinstance(expected, np.ndarray):
+            self._guard_array(operand, expected)
+            return
+        if self._size(value) != 1:
             raise self._refused(f"{how} of an array is not compiled")
         if how == "bool()":
             expected = bool(expected)
@@ -279,6 +285,26 @@ class Lowering:
         if type(expected) is bool and self.type_of(value).dtype.kind == "f":
             operand = self.emit("not_equal", [(operand, ()), (0.0, ())], (), (), "?")
         self.stream.check(operand, expected, node.location)
+
+    def _guard_array(self, operand: Named, expected: np.ndarray[Any, Any]) -> None:
+        """Check that no element is another than it was."""
+        assert self.node is not None
+        location = self.node.location
+        if expected.dtype not in READ:
+            raise self._refused(f"arrays of {expected.dtype} are not compiled")
+        key = ("expected", location, expected.dtype)
+        base = self.arena(key, expected.dtype, 0)
+        start = self._part(key, base, expected.size)
+        self.contents.setdefault(base, []).append((start, expected.reshape(-1)))
+        labels = tuple(range(expected.ndim))
+        known = self.stream.read(base, expected.shape, row_strides(expected.shape), start, location)
+        differs = self.emit("not_equal", [(operand, labels), (known, labels)], expected.shape, labels, "?")
+        count = self.emit("sum", [(self._as_float(differs), labels)], expected.shape, ())
+        self.stream.check(self.emit("not_equal", [(count, ()), (0.0, ())], (), (), "?"), False, location)
+
+    def _as_float(self, operand: Named) -> Named:
+        labels = tuple(range(len(operand.shape)))
+        return self.emit("as_float", [(operand, labels)], operand.shape, labels)
 
     def _elementwise(self, node: Node) -> bool:
         """An operator of elements; whether there is a kernel for these operands."""

@@ -14,7 +14,7 @@ __all__ = ["Misses"]
 
 EARLY: Final = 3  # so many records are made with little hesitation
 PAID: Final = 16  # calls of a program that make up for a further one
-PATIENCE: Final = 2  # misses in a row after which the function runs eagerly for a while
+PATIENCE: Final = 2  # misses in a row after which a program is taken to be of no more use
 REST: Final = 16  # so many calls it is at first, twice as many for each record
 
 
@@ -52,8 +52,9 @@ class Misses:
         self.in_a_row += 1
         self.calls = calls
         used = calls - self.begun
+        if self.in_a_row < PATIENCE and (is_by_value or records >= EARLY):
+            return False
         if used >= PAID or (records < EARLY and (used or not is_by_value)):
             return True
-        if self.in_a_row >= PATIENCE:
-            self.rest = REST << records
+        self.rest = REST << records
         return False

@@ -115,9 +115,13 @@ class QuietTracer(Tracer):
     cut = quietly(Tracer.cut)
     moved = quietly(Tracer.moved)
     left = quietly(Tracer.left)
-    indexed = quietly(Tracer.indexed)
     refuse = quietly(Tracer.refuse)
     add = quietly(Tracer.add)
+
+    @quietly
+    def indexed(self, tensor: Tensor, array: Any) -> None:
+        """A copy of the elements of a tensor is used for an index; they are looked at in each run."""
+        self.left(tensor, "an index", array if array.ndim else array.item())
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
         """Write down one node."""

@@ -1,0 +1,77 @@
+"""Indices by arrays in compiled programs: known ones, and computed ones, which are looked at in each run."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.numpy as vnp
+
+
+def permuted(x):
+    return x[vnp.arange(3), [0, 2, 1]] @ np.arange(3.0)
+
+
+def diagonal_written(x):
+    d = x.copy()
+    n = vnp.arange(len(d))
+    d[n, n] = 0
+    d[0, n + 0] = n
+    return (d * d).sum()
+
+
+def sorted_rows(x):
+    return (x[np.argsort(x[:, 0])] * np.arange(9.0).reshape(3, 3)).sum()
+
+
+def put_in_order(x):
+    y = x.copy()
+    for _ in range(3):
+        y[np.argsort(x[:, 0])] = y * 2.0 + x
+    return (y * x).sum()
+
+
+def positive(x):
+    y = x.copy()
+    y[x < 0] = 0.5
+    return (y[x > 0] ** 2).sum() + y.sum()
+
+
+def largest(x):
+    y = vg.zeros(3)
+    for i in range(3):
+        y[i] = x[i, np.argmax(x[i])] ** 2
+    return y.sum()
+
+
+@pytest.mark.parametrize("executor", ["python", "numba"])
+@pytest.mark.parametrize("f", [permuted, diagonal_written, sorted_rows, put_in_order, positive, largest])
+def test_indices_by_arrays(f, executor, monkeypatch):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = vg.compile(f, executor=executor)
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(3, 3))
+
+    def agrees(array):
+        seen = []
+        for function in (compiled, f):
+            x = vg.Tensor(array, requires_grad=True)
+            value = function(x)
+            seen.append([value.detach(), *vg.autograd.grad(value, x)])
+        for one, other in zip(*seen, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for turn in range(4):
+            agrees(first * (1 + 0.001 * turn))
+        assert compiled.entries[0].program is not None and compiled.entries[0].calls >= 3, compiled.explain()
+        for _ in range(6):  # in another order
+            agrees(rng.normal(size=(3, 3)))
+        agrees(first)
