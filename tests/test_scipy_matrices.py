@@ -8,6 +8,7 @@ from scipy import linalg as theirs
 
 import viewgrad as vg
 from viewgrad.autograd import gradcheck
+from viewgrad.errors import DifferentiabilityError, UnknownFunctionError
 from viewgrad.scipy import linalg as ours
 
 RNG = np.random.default_rng(3)
@@ -36,6 +37,33 @@ FUNCTIONS = {
     "polar": (A,), "eigvalsh_tridiagonal": (np.array([1.0, 2.0, 4.0]), np.array([0.3, 0.2])),
     "cholesky_banded": (BANDS,), "convolution_matrix": (np.array([1.0, 2.0, 3.0]), 4),
 }  # fmt: skip
+
+
+FORMS = {
+    "schur with a pair": lambda m, a: m.schur(a),
+    "schur of a symmetric matrix": lambda m, a: m.schur(a @ a.T),
+    "hessenberg": lambda m, a: m.hessenberg(a, calc_q=True),
+    "hessenberg alone": lambda m, a: (m.hessenberg(a),),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_orthogonal_reductions(name):
+    a = np.array([[0.3, 1.2, -0.4, 0.2], [-0.9, 0.1, 0.5, 0.7], [0.2, 0.4, 1.9, 0.3], [0.6, -0.2, 0.1, -1.4]])[:3, :3]
+    for each, other in zip(FORMS[name](ours, vg.Tensor(a)), FORMS[name](theirs, a)):
+        np.testing.assert_allclose(each.numpy(), other, rtol=1e-9, atol=1e-12)
+    leaf = vg.Tensor(a, requires_grad=True)
+    for each, other in zip(FORMS[name](ours, leaf), FORMS[name](theirs, a)):
+        np.testing.assert_allclose(each.detach().numpy(), other, rtol=1e-9, atol=1e-12)
+    assert gradcheck(lambda a: vg.stack(list(FORMS[name](ours, a))), leaf)
+
+
+def test_forms_without_a_derivative_are_refused():
+    for of in (lambda a: ours.schur(a), lambda a: ours.hessenberg(a)):
+        with pytest.raises(DifferentiabilityError):
+            of(vg.Tensor(np.eye(3), requires_grad=True))
+    with pytest.raises(UnknownFunctionError, match="leave output away"):
+        ours.schur(vg.Tensor(A, requires_grad=True), "complex")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -38,8 +38,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "fdtrc": lambda dfn, dfd, x: beta(dfd / 2.0, dfn / 2.0, dfd / (dfd + dfn * x)),
     "pdtr": lambda k, m: upper(_count(k) + 1.0, m),
     "pdtrc": lambda k, m: lower(_count(k) + 1.0, m),
-    "bdtr": lambda k, n, p: beta(n - _whole(k), _whole(k) + 1.0, 1.0 - p),
-    "bdtrc": lambda k, n, p: beta(_whole(k) + 1.0, n - _whole(k), p),
+    "bdtr": lambda k, n, p: beta(_whole(n) - _whole(k), _whole(k) + 1.0, 1.0 - p),
+    "bdtrc": lambda k, n, p: beta(_whole(k) + 1.0, _whole(n) - _whole(k), p),
     "nbdtr": lambda k, n, p: beta(_some(n), _whole(k) + 1.0, p),
     "nbdtrc": lambda k, n, p: beta(_whole(k) + 1.0, _some(n), 1.0 - p),
 }
@@ -85,7 +85,7 @@ INVERSES: Final[dict[str, tuple[Callable[..., Any], int]]] = {
     "fdtri": (FUNCTIONS["fdtr"], 2),
     "pdtri": (FUNCTIONS["pdtr"], 1),
     "bdtri": (FUNCTIONS["bdtr"], 2),
-    "nbdtri": (lambda k, n, p: beta(n, _whole(k) + 1.0, p), 2),
+    "nbdtri": (lambda k, n, p: beta(_some(n), _whole(k) + 1.0, p), 2),
     "gdtrix": (FUNCTIONS["gdtr"], 2),
     "gdtria": (FUNCTIONS["gdtr"], 0),
     "gdtrib": (FUNCTIONS["gdtr"], 1),
@@ -107,11 +107,16 @@ def _inverse(name: str, function: Callable[..., Any], solved: int) -> None:
         probability = given.pop(solved)  # which stands where what is solved for would
         if not np.all(np.isfinite(found)):
             raise lost(f"scipy.special.{name}", "it is not finite here, so that it has no derivative")
+        if solved < len(given) and np.any((found == 0) | (np.abs(found) >= 1e99)):
+            raise lost(f"scipy.special.{name}", "it is where SciPy's search ends, so that it has no derivative")
         start = value = as_tensors(np.array(found))
         for _ in range(STEPS):
             arguments = [*given[:solved], value, *given[solved:]]
             value = value - (function(*arguments) - probability) / _slope(function, arguments, solved)
-        return value + plain_values(start) - plain_values(value.detach())
+        reached = plain_values(value.detach())
+        if not np.all(np.isfinite(reached)):
+            raise lost(f"scipy.special.{name}", "it has no finite derivative here")
+        return value + plain_values(start) - reached
 
     call.__name__ = name
     call.__doc__ = f"`scipy.special.{name}`: SciPy's, with Newton's steps that carry its derivatives."
