@@ -46,6 +46,7 @@ Function = Callable[..., Any]
 Batch = int | str | Sequence[int | str]  # True is an int
 OPERATIONS: Final = 20_000_000  # so many are recorded, at most
 DIRECT_FROM: Final = 2  # the run of a program from which on calls like it go the direct way
+COMPILED: Final = frozenset(map(np.dtype, (float, np.float32, bool, np.int64)))  # dtypes of arguments
 RECORDS: Final = 8  # so often a function is recorded anew for arguments of one kind
 
 
@@ -349,7 +350,7 @@ class Compiled:
             if isinstance(leaf, Tensor):
                 if type(leaf) is not Tensor:
                     return f"a {type(leaf).__name__} is no plain tensor"
-                if leaf._array.dtype not in (np.dtype(float), np.dtype(bool), np.dtype(np.int64)):
+                if leaf._array.dtype not in COMPILED:
                     return f"an argument of {leaf._array.dtype} is not compiled"
         if sharing(leaves):
             return "arguments share memory"

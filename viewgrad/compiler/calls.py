@@ -19,14 +19,20 @@ from ..symbolic.kinds import operator_of
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import from_array
 
-__all__ = ["Operation", "backward_of", "forward_of", "native_caller", "raise_failure"]
+__all__ = ["SINGLE", "Operation", "backward_of", "forward_of", "native_caller", "raise_failure", "widened"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Kind = tuple[Shape, np.dtype[Any]] | None
 FAILED: Final = 1
+SINGLE: Final = np.dtype(np.float32)
 _failures: Final = threading.local()
 NUMBERS: Final = {"f": float, "b": bool, "i": int}
+
+
+def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which programs hold elements of a dtype: of single precision in double precision."""
+    return np.dtype(float) if dtype == SINGLE else dtype
 
 
 @attrs.frozen
@@ -141,5 +147,5 @@ def _arrays(kinds: tuple[Kind, ...], given: tuple[Any, ...]) -> list[Any]:
 
 def _given_back(array: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
     if shape:
-        return np.ascontiguousarray(array)
+        return np.ascontiguousarray(array, widened(dtype))
     return NUMBERS[dtype.kind](np.asarray(array).item())

@@ -12,7 +12,7 @@ from ..symbolic.graph import Graph
 from ..symbolic.signature import laid_out
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
-from .calls import raise_failure
+from .calls import SINGLE, raise_failure
 from .collecting import rare_collections
 from .executions import Executions
 from .lowering import lowered
@@ -138,6 +138,8 @@ class CompiledProgram:
         self.executions = executions
         self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
         self._shapes = [value.type.shape for value in graph.inputs]  # type: ignore[attr-defined]
+        self._single_inputs = [value.type.dtype == SINGLE for value in graph.inputs]  # type: ignore[attr-defined]
+        self._single_results = [value.type.dtype == SINGLE for value in graph.outputs]  # type: ignore[union-attr]
         self._layouts: dict[int, tuple[int, ...]] = getattr(graph.signature, "layouts", {})
         self._lay_out(unset | self._begin_unset(backward))
         self._write_down()
@@ -204,6 +206,10 @@ class CompiledProgram:
             stop = start + int(np.prod(result.shape, dtype=int))
             buffer = result.base if room is None else room.name
             self._results.append((buffer, result.shape, start, stop, bases[result.base].dtype))
+        self.result_types = [
+            (shape, SINGLE if single else dtype)
+            for (_, shape, _, _, dtype), single in zip(self._results, self._single_results)
+        ]
 
     def _begin_unset(self, backward: Executions | None) -> set[str]:
         """The names of the bases that are written before they are looked at."""
@@ -234,11 +240,6 @@ class CompiledProgram:
             raise  # the exception that is being handled
         self.executor = executor
         self._write_down()
-
-    @property
-    def result_types(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
-        """The shape and dtype of each result."""
-        return [(shape, dtype) for _, shape, _, _, dtype in self._results]
 
     @property
     def tape_bytes(self) -> int:
@@ -283,7 +284,10 @@ class CompiledProgram:
         if failed < 0:
             for name, shape, start, stop, dtype in self._results:
                 part = executor.array(buffers[name][start:stop], dtype).reshape(shape)
-                layout = self._layouts.get(len(results))
+                number = len(results)
+                layout = self._layouts.get(number)
+                if self._single_results[number]:
+                    part = part.astype(SINGLE)
                 results.append(part.copy() if layout is None else laid_out(part, layout))
         return failed, results, Run(buffers, self._rooms, arrays_of, arrays)
 
@@ -343,6 +347,10 @@ class CompiledProgram:
         buffers.clear()
         for room in reversed(self._gradient_rooms):
             room.take_back(arrays_of)
+        for number, base in enumerate(self.wanted):
+            found = made[number]
+            if found is not None and self._single_inputs[base.initial]:
+                made[number] = found.astype(SINGLE)
         return made
 
     def _call(self, function: Any, kernel: Kernel, buffers: dict[str, Any]) -> int:
@@ -354,6 +362,8 @@ class CompiledProgram:
         return failed
 
     def _flat(self, array: Array, base: Base) -> Array:
+        if array.dtype is not base.dtype and array.dtype != base.dtype:  # of single precision
+            return np.array(array, base.dtype, order="C").reshape(-1)
         if type(array) is np.ndarray and array.flags.num & PLAIN == PLAIN and base.name not in self.written:
             return array if array.ndim == 1 else array.reshape(-1)
         flat = np.ascontiguousarray(array).reshape(-1)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
 
-__all__ = ["BITWISE", "FORWARD", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
+__all__ = ["BITWISE", "EXACT", "FORWARD", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
 
 # Of operators whose operands are broadcast against each other.
 FORWARD: Final[dict[str, str]] = {
@@ -67,12 +67,19 @@ MORE: Final[dict[str, str]] = {
     "spread": "{0}", "as_float": "as_float({0})", "root": "sqrt({0})",
     "tie_hit": "tie_hit({0}, {1})", "share": "{0} / {1}", "tied": "{1}", "tied_by_share": "{1}",
     "clip_low_high": "minimum(maximum({0}, {1}), {2})", "clip_low": "maximum({0}, {1})",
-    "clip_high": "minimum({0}, {1})",
+    "clip_high": "minimum({0}, {1})", "rounded": "rounded({0})",
 }
+# What these give needs no rounding in single precision, if the operands are rounded.
+EXACT: Final = frozenset({
+    "positive", "neg", "neg_", "abs", "fabs", "conj", "clone", "where", "masked_fill", "maximum", "minimum", "fmax",
+    "fmin", "relu", "floor", "ceil", "trunc", "rint", "sign", "copysign", "greatest", "least", "finite_or_zero",
+    "detach", "spread", "as_float", "tie_hit", "tied", "tied_by_share", "clip_low_high", "clip_low", "clip_high",
+    "rounded",
+})
 # The derivatives of these, for one element, with respect to each operand; {} where all are 0.
 OTHERS: Final[dict[str, dict[int, str]]] = {
     "sum": {0: "{grad}"}, "greatest": {}, "least": {}, "finite_or_zero": {}, "detach": {}, "spread": {0: "{grad}"},
-    "as_float": {}, "": {}, "tie_hit": {}, "share": {},
+    "as_float": {}, "": {}, "tie_hit": {}, "share": {}, "rounded": {0: "{grad}"},
     "root": {0: "0.0 if {result} == 0.0 else {grad} * 0.5 / nonzero_or_one({result})"},
     "tied": {0: "{grad} * (1.0 / {2}) if tie_hit({0}, {1}) else 0.0"},
     "tied_by_share": {0: "{grad} * {2} if {2} else 0.0"},

@@ -20,9 +20,9 @@ from ..symbolic.attributes import Frozen, Given
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.kinds import operator_of
 from ..symbolic.types import TensorType, row_strides
-from .calls import Operation
+from .calls import SINGLE, Operation, widened
 from .composites import COMPOSITES, broadcast_labels, options_of
-from .expressions import BITWISE, FORWARD, LOGICAL, MORE, OF_BOOLS
+from .expressions import BITWISE, EXACT, FORWARD, LOGICAL, MORE, OF_BOOLS
 from .rearranging import REARRANGING
 from .replay import index_of, outlived
 from .small_matrices import SMALL_MATRICES
@@ -127,13 +127,14 @@ class Lowering:
 
     def _full(self, node: Node) -> None:
         shape, fill, dtype = node.attributes
-        if dtype not in READ:
+        if widened(dtype) not in READ:
             raise self._refused(f"arrays of {dtype} are not compiled")
-        self.values[node.output] = Number(fill, tuple(shape))
+        self.values[node.output] = Number(float(SINGLE.type(fill)) if dtype == SINGLE else fill, tuple(shape))
 
     def _constant(self, node: Node) -> None:
         (frozen,) = node.attributes
         array = frozen.array
+        array = array.astype(widened(array.dtype), copy=False)
         if array.dtype not in READ:
             raise self._refused(f"arrays of {array.dtype} are not compiled")
         if array.size == 1:
@@ -175,8 +176,12 @@ class Lowering:
     def _given(self, source: Named | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
         """What is written to a window, and its labels: a value in the dtype of the target."""
         to, of = self.type_of(target).dtype, self.type_of(value).dtype
+        narrows = _is_single(target) and not _is_single(value)
         if isinstance(source, Number):
-            return (float(source.value) if to.kind == "f" else bool(source.value)), ()
+            number = float(source.value) if to.kind == "f" else bool(source.value)
+            return (float(SINGLE.type(number)) if narrows else number), ()
+        if narrows and of == to:
+            source = self._rounded(source)
         if to != of:
             if to.kind != "f" or of.kind not in "bi":
                 raise self._refused("a write that changes the dtype is not compiled")
@@ -233,10 +238,10 @@ class Lowering:
         for value in (*node.inputs, *node.outputs):
             if value is not None and self.type_of(value).dtype not in READ:
                 raise self._refused(f"arrays of {self.type_of(value).dtype} are not compiled")
-        kinds = [None if value is None else self.type_of(value) for value in node.inputs]
+        kinds: list[Any] = [None if value is None else value.type for value in node.inputs]
         given_kinds = tuple([None if kind is None else (kind.shape, kind.dtype) for kind in kinds])
         for number, output in enumerate(node.outputs):
-            kind = self.type_of(output)
+            kind: Any = output.type
             of = Operation(node.kind, _without_lists(node.attributes), given_kinds, number, kind.shape, kind.dtype)
             given = [
                 operand if operand is None or isinstance(operand, Named) else self._filled(operand)
@@ -290,6 +295,7 @@ class Lowering:
         """Check that no element is another than it was."""
         assert self.node is not None
         location = self.node.location
+        expected = expected.astype(widened(expected.dtype), copy=False)
         if expected.dtype not in READ:
             raise self._refused(f"arrays of {expected.dtype} are not compiled")
         key = ("expected", location, expected.dtype)
@@ -360,10 +366,25 @@ class Lowering:
     def _detach(self, node: Node) -> None:
         (value,) = node.inputs
         assert value is not None
-        if self.type_of(value).dtype != self.type_of(node.output).dtype:
+        if value.type.dtype != node.output.type.dtype:  # type: ignore[attr-defined]
             raise self._refused("a conversion to another dtype is not compiled")
         operand = self._operand(value)
         self.values[node.output] = operand if isinstance(operand, Number) else self._detached(operand)
+
+    def _cast(self, node: Node) -> None:
+        """A conversion to another dtype."""
+        (value,) = node.inputs
+        assert value is not None
+        to, of = self.type_of(node.output).dtype, self.type_of(value).dtype
+        operand = self._operand(value)
+        if to != np.dtype(float) or of not in READ or isinstance(operand, Number):
+            self._call(node)
+        elif of != to:
+            self.values[node.output] = self._as_float(operand)
+        else:
+            labels = tuple(range(len(operand.shape)))
+            name = "rounded" if _is_single(node.output) and not _is_single(value) else "positive"
+            self.values[node.output] = self.emit(name, [(operand, labels)], operand.shape, labels)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
@@ -486,10 +507,23 @@ class Lowering:
     def emit(
         self, name: str, operands: Sequence[tuple[Any, Shape]], sizes: Shape, out: Shape, dtype: str = "d"
     ) -> Named:
-        """A computed value; see `Stream.op`."""
-        assert self.node is not None
+        """A computed value; see `Stream.op`. In single precision it is rounded."""
+        node = self.node
+        assert node is not None
         expression = FORWARD.get(name) or MORE[name]
-        return self.stream.op(name, expression, (), self.node.location, dtype, sizes, out, operands)
+        rounds = dtype == "d" and name not in EXACT and bool(node.outputs) and _is_single(node.outputs[0])
+        is_sum = len(sizes) > sum(1 for label in out if label >= 0)
+        if rounds and not is_sum:
+            expression = f"rounded({expression})"
+        found = self.stream.op(name, expression, (), node.location, dtype, sizes, out, operands)
+        return self._rounded(found) if rounds and is_sum else found
+
+    def _rounded(self, operand: Named) -> Named:
+        """A value rounded to single precision."""
+        assert self.node is not None
+        labels, expression = tuple(range(len(operand.shape))), MORE["rounded"]
+        taken = [(operand, labels)]
+        return self.stream.op("rounded", expression, (), self.node.location, "d", operand.shape, labels, taken)
 
     def spread(self, value: Value, shape: Shape) -> tuple[Named | float | bool, Shape]:
         """A value as an operand that is broadcast to a shape, with its labels."""
@@ -509,11 +543,11 @@ class Lowering:
         return self.emit("detach", [(operand, labels)], operand.shape, labels, dtype)
 
     def type_of(self, value: Value) -> TensorType:
-        """The kind of array that a value is."""
+        """The kind of array that a value is; numbers of single precision are held in double precision, rounded."""
         kind = value.type
         if type(kind) is not TensorType:
             raise self._refused(f"a {kind} is not compiled")
-        return kind
+        return kind if kind.dtype != SINGLE else TensorType.of(np.dtype(float), kind.shape, kind.requires_grad)
 
     def _size(self, value: Value) -> int:
         return math.prod(self.type_of(value).shape)
@@ -535,8 +569,13 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "concatenate": Lowering._joined,
     "overwrite": Lowering._write,
     "detach": Lowering._detach,
+    "cast": Lowering._cast,
 }
 _COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING
+
+
+def _is_single(value: Value) -> bool:
+    return getattr(value.type, "dtype", None) == SINGLE
 
 
 def strides_of(places: np.ndarray[Any, Any]) -> Shape | None:

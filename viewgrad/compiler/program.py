@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from .calls import Operation
+from .calls import Operation, widened
 from .integers import Integer
 
 __all__ = [
@@ -182,7 +182,7 @@ class Call(Step):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of what it gives."""
-        return self.operation.dtype if self.of is None else FLOAT
+        return widened(self.operation.dtype) if self.of is None else FLOAT
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:

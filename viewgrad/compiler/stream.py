@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..symbolic.types import row_strides
+from .calls import widened
 from .loops import Ints, Roller
 from .program import Base, Places
 
@@ -117,7 +118,7 @@ class Stream:
             elif operand is not None:
                 taken.append(("c", type(operand) is bool))
                 constants.append(operand)
-        shape, dtype = operation.shape, operation.dtype.char
+        shape, dtype = operation.shape, widened(operation.dtype).char
         place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
         structure = self._structure(("call", operation, location, tuple(taken)))
         return self._given(structure, tuple(ages), tuple(constants), place, shape, location)

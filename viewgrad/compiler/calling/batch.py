@@ -322,7 +322,8 @@ def _gradients(
                     total[at if n in batched else part] += array.reshape(total.shape[1:])
 
     _by_parts(work, count, program)
-    return [total if n in batched else total.sum(axis=0) for n, total in zip(bases, found, strict=True)]
+    totals = [total if n in batched else total.sum(axis=0) for n, total in zip(bases, found, strict=True)]
+    return [total.astype(arrays[n].dtype, copy=False) for n, total in zip(bases, totals, strict=True)]
 
 
 def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Array]:

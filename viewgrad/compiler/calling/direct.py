@@ -154,8 +154,8 @@ class Direct:
         gradients: list[Any] = [None] * len(args)
         for base, gradient in zip(program.wanted, program.gradients(run, seeds)):
             gradients[base.initial] = gradient
-        found = [(gradients[number], plain.kinds[number][1]) for number in numbers]
-        return value, [np.zeros(shape) if each is None else each for each, shape in found]
+        found = [(gradients[number], plain.kinds[number]) for number in numbers]
+        return value, [np.zeros(kind[1], kind[2]) if each is None else each for each, kind in found]
 
     def _arrays(self, args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
         """The arrays of arguments; None where one is of another kind, or where two may share memory."""

@@ -62,6 +62,7 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     for name in ("add", "multiply", "subtract", "divide"):
         found[name] = getattr(np, name)
     found["as_float"] = lambda a: np.asarray(a, float)
+    found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": np.add.at, "add_reduce": np.add.reduce,
         "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,

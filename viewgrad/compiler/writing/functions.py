@@ -40,6 +40,10 @@ def as_float(a: float) -> float:
     return a * 1.0
 
 
+def rounded(a: float) -> float:
+    return float(np.float32(a))
+
+
 def square(a: float) -> float:
     return a * a
 
@@ -204,7 +208,7 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
-    floor, ceil, trunc, rint, as_float, square, sign, maximum, minimum, fmax, fmin, power, exp2,
+    floor, ceil, trunc, rint, as_float, rounded, square, sign, maximum, minimum, fmax, fmin, power, exp2,
     logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, flowing, tie_hit, over_square, power_slope, power_log, block_sum, pairwise_sum,
 )
