@@ -279,6 +279,18 @@ def test_what_the_system_draws_is_refused_with_the_line(name):
     assert isinstance(DRAWN[name](), float)
 
 
+def test_what_a_module_draws_when_it_is_imported_is_none_of_the_programs(tmp_path, monkeypatch):
+    tmp_path.joinpath("draws_at_import.py").write_text("import numpy as np\nDRAWN = np.random.default_rng()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def f(x):
+        import draws_at_import
+
+        return x * (2.0 if draws_at_import.DRAWN else 3.0)
+
+    assert function_of(f, leaf(1.0))(leaf(3.0)).tolist() == [6.0]
+
+
 def test_generators_with_a_seed_are_parts_of_a_program():
     def f(x):
         return (x * (np.random.default_rng(3).random() + random.Random(4).random())).sum()

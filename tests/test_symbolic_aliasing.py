@@ -5,8 +5,8 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import EscapeError, TraceError
-from viewgrad.symbolic import function_of, run, trace
+from viewgrad.errors import EscapeError, GuardError, TraceError
+from viewgrad.symbolic import function_of, run, trace, verify
 
 OUTSIDE = vg.Tensor(np.arange(12.0) + 1)
 PROGRAMS = {}
@@ -216,6 +216,31 @@ def test_random_numbers_are_refused_but_for_those_that_an_operator_draws():
     graph = trace(lambda x: vg.dropout(x, 0.5, generator=generator), vg.ones(1000))
     first, second = (run(graph, [np.ones(1000)])[0] for _ in range(2))
     assert not np.array_equal(first, second)
+
+
+SHAPED = {
+    "unique": lambda x, n: vg.unique(x) * x.sum(),
+    "unique_all": lambda x, n: np.unique_all(x)[0] * x.sum(),
+    "repeat": lambda x, n: np.repeat(x, n)[-1] * x,
+    "bincount": lambda x, n: np.bincount(n)[-1] * x,
+    "one_hot": lambda x, n: vg.one_hot(n)[-1] * 1.0 + x[:1],
+    "of a user": lambda x, n: OF_A_USER(x) * x.sum(),
+}
+OF_A_USER = vg.autograd.define_op(
+    "distinct_of_a_user(self)", forward=np.unique,
+    derivatives={"self": "take_gradient(grad, first_places(self, None), self.shape, None, 'raise')"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_shapes_that_values_decide_are_guards(name):
+    x, n = np.array([0.5, 2.0, 2.0]), np.array([0, 1, 0])
+    graph = trace(SHAPED[name], vg.Tensor(x, requires_grad=True), vg.Tensor(n))
+    verify(graph)
+    run(graph, [x[::-1].copy(), n])
+    for other in ([1.5, 2.0, 3.0], [2, 0, 3]), ([0.25] * 3, [0, 0, 0]):
+        with pytest.raises(GuardError, match=r"a shape at .*test_symbolic_aliasing\.py:\d+ gave"):
+            run(graph, [np.array(other[0]), np.array(other[1])])
 
 
 def test_a_hook_inside_is_refused():

@@ -150,8 +150,9 @@ def check_guard(how: str, expected: Any, value: Any, where: str) -> None:
         )
 
 
+SHAPE: Final = "a shape"  # what is checked of an operator that chooses its shape by values
 TAKEN: Final[dict[str, Callable[[Any], Any]]] = {
-    "bool()": bool, "int()": int, "float()": float, "complex()": complex, "an index": int,
+    "bool()": bool, "int()": int, "float()": float, "complex()": complex, "an index": int, SHAPE: np.shape,
 }  # fmt: skip
 
 

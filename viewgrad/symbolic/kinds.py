@@ -10,9 +10,17 @@ from ..operators.language.declaration import Operator
 from .types import TensorType
 
 if TYPE_CHECKING:
-    from .graph import Value
+    from .graph import Node, Value
 
-__all__ = ["ATTRIBUTES", "attribute_names", "input_places", "kind_of", "operator_of", "types_with_grad"]
+__all__ = [
+    "ATTRIBUTES",
+    "attribute_names",
+    "input_places",
+    "is_shaped_by_values",
+    "kind_of",
+    "operator_of",
+    "types_with_grad",
+]
 
 # The kinds that are no operators, each with the names of its attributes.
 ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
@@ -69,6 +77,26 @@ def operator_of(kind: str) -> Operator | None:
         found = OPERATORS.get(kind[:-1])
         return None if found is None else found.inplace_declaration
     return found
+
+
+# The operators that choose the shapes of their outputs by values: each with the number of the input that has them.
+SHAPED_BY_VALUES: Final = {"bincount": 0, "one_hot": 0, "repeat": 1, "unique": 0, "unique_all": 0}
+
+
+def is_shaped_by_values(operator: Operator, node: Node) -> bool:
+    """Whether values that may be others in another run decide which shapes a node's outputs have."""
+    if operator.user_defined:
+        return not operator.elementwise and any(each is not None and not is_constant(each) for each in node.inputs)
+    number = SHAPED_BY_VALUES.get(operator.name)
+    if number is None or number >= len(node.inputs):
+        return False
+    value = node.inputs[number]
+    return value is not None and not is_constant(value)
+
+
+def is_constant(value: Value) -> bool:
+    """Whether a value is the same in each run."""
+    return value.node.kind in ("constant", "full")
 
 
 def input_places(operator: Operator, count: int) -> dict[str, list[int]]:

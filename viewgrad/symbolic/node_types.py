@@ -15,9 +15,9 @@ from ..errors import GraphError
 from ..views.geometry import overlaps_itself
 from .attributes import Frozen, Given
 from .backward import indexed_shape
-from .execute import run_node, window_of
+from .execute import SHAPE, run_node, window_of
 from .graph import Node, Value
-from .kinds import ATTRIBUTES, operator_of
+from .kinds import ATTRIBUTES, is_shaped_by_values, operator_of
 from .steps import Step
 from .types import NONE, ListType, TensorType, TupleType, Type, Window
 
@@ -177,7 +177,7 @@ def _guard(node: Node) -> str | None:
     how, expected = node.attributes
     if not isinstance(how, str) or node.outputs:
         return "is no guard"
-    if not isinstance(expected, Frozen) and _kind(node.inputs[0]).size != 1:
+    if how != SHAPE and not isinstance(expected, Frozen) and _kind(node.inputs[0]).size != 1:
         return "is for one number"
     return None
 
@@ -306,7 +306,9 @@ def _inferred(node: Node) -> Any:
 
 
 def _tried(node: Node, kinds: list[TensorType | None]) -> Any:
+    operator = operator_of(node.kind)
     whole = any(kind is not None and kind.dtype.kind in "biu" for kind in kinds)
+    whole = whole or (operator is not None and is_shaped_by_values(operator, node))
     try:
         with np.errstate(all="ignore"):
             found = run_node(node, [None if kind is None else _example(kind) for kind in kinds], lambda node: "")

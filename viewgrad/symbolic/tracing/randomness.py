@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from types import FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -18,13 +21,25 @@ __all__ = ["Generators", "seeds_refused"]
 
 _lock: Final = threading.Lock()
 _runs: Final = [0]  # how many programs are being traced, in any thread
+_imports: Final = ContextVar("imports", default=0)  # how many steps of imports there were when this trace began
+IMPORTING: Final = "<frozen importlib._bootstrap>"
 
 
 def _refuse(what: str) -> None:
     """Refuse numbers from the system to a program that is traced: they would be others in each run."""
     observer = observed()
-    if observer is not None:
+    if observer is not None and imports() <= _imports.get():
         observer.refuse(what)
+
+
+def imports() -> int:
+    """How many steps of imports are going on: what a module draws when it is imported is none of the program's."""
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename == IMPORTING
+        frame = frame.f_back
+    return count
 
 
 def _randbits(bits: int) -> Any:
@@ -70,9 +85,11 @@ def seeds_refused() -> Iterator[None]:
         for owner, name, given, ours in PLACES:
             if getattr(owner, name, None) is given:
                 setattr(owner, name, ours)
+    token = _imports.set(imports())
     try:
         yield
     finally:
+        _imports.reset(token)
         with _lock:
             _runs[0] -= 1
             for owner, name, given, ours in PLACES:

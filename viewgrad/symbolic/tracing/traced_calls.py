@@ -16,8 +16,9 @@ from ...tensor.observers import OBSERVER
 from ...tensor.tensor import Tensor
 from ...views.gather import Accumulate, Gather, ReadElement, Write
 from ..attributes import Frozen, thawed
+from ..execute import SHAPE
 from ..graph import Value
-from ..kinds import kind_of
+from ..kinds import is_shaped_by_values, kind_of
 from ..steps import FunctionStep
 from ..types import OBJECT, TensorType
 from .tracer import Tracer
@@ -67,6 +68,9 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
     node = self.node(kind_of(name), inputs, attributes, types, location)
     for output, value in zip(outputs, node.outputs, strict=True):
         self.add(output, value)
+    if not self.lenient and is_shaped_by_values(operator, node):
+        for output, value in zip(outputs, node.outputs, strict=True):
+            self.node("guard", (value,), (SHAPE, output.shape), (), location)
     return result
 
 
