@@ -246,7 +246,7 @@ def test_every_note_that_the_code_names_exists():
 
 
 # What the compiler catches itself: their programs print the message.
-CAUGHT = {"NotCompiledError": "runs eagerly: an index", "RecordTooLongError": "that belong to no loop"}
+CAUGHT = {"NotCompiledError": "runs eagerly: a write to integers", "RecordTooLongError": "that belong to no loop"}
 
 
 def test_each_error_has_a_section_with_a_program_that_raises_it():

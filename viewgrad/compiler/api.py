@@ -431,7 +431,7 @@ class Compiled:
             self.directs = [way for way in self.directs if way.entry is not entry]
             entry.is_direct = False
             if entry.records == 1:
-                self._warn(f"{reason}, and again; it is tried anew after {misses.rest} calls")
+                self._warn(f"{reason}, twice in a row", f"for {misses.rest} calls")
         return self.function(*args, **keywords)
 
     def results(self, graph: Graph, tensors: list[Tensor], outputs: list[Tensor]) -> Any:
@@ -458,9 +458,9 @@ class Compiled:
             leaves.append(as_scalar(tensor) if spec.scalar else tensor)
         return unflatten(signature.result, leaves)
 
-    def _warn(self, reason: str) -> None:
+    def _warn(self, reason: str, how_long: str = "from here on") -> None:
         name = getattr(self.function, "__qualname__", repr(self.function))
-        warnings.warn(f"{name} runs eagerly from here on: {reason}", NotCompiledWarning, stacklevel=5)
+        warnings.warn(f"{name} runs eagerly {how_long}: {reason}", NotCompiledWarning, stacklevel=5)
 
 
 def _steering(entry: Entry, failed: int) -> str:

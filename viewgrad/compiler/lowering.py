@@ -276,10 +276,10 @@ class Lowering:
             return
         if isinstance(expected, Frozen):
             expected = expected.array
-        if isinstance(expected, np.ndarray):
+        if isinstance(expected, np.ndarray) and expected.dtype.kind in "bi":
             self._guard_array(operand, expected)
             return
-        if self._size(value) != 1:
+        if isinstance(expected, np.ndarray) or self._size(value) != 1:
             raise self._refused(f"{how} of an array is not compiled")
         if how == "bool()":
             expected = bool(expected)
@@ -295,7 +295,6 @@ class Lowering:
         """Check that no element is another than it was."""
         assert self.node is not None
         location = self.node.location
-        expected = expected.astype(widened(expected.dtype), copy=False)
         if expected.dtype not in READ:
             raise self._refused(f"arrays of {expected.dtype} are not compiled")
         key = ("expected", location, expected.dtype)
