@@ -1,5 +1,6 @@
 """`viewgrad.numpy` has every public name of the installed NumPy, and each is of one of four kinds."""
 
+import pickle
 import types
 
 import numpy
@@ -7,6 +8,7 @@ import pytest
 
 import viewgrad as vg
 import viewgrad.numpy as np
+from viewgrad import math
 from viewgrad.autograd import grad
 from viewgrad.errors import UnknownFunctionError
 from viewgrad.numpy import fft, linalg, names
@@ -181,3 +183,24 @@ def test_arrays_made_of_scalars_can_be_written_to(name):
     right = 1 / (1 + numpy.exp(-0.7))
     assert found.detach().item() == pytest.approx(right) == float(sigmoid(numpy, numpy.float64(0.7)))
     assert vg.autograd.grad(found * 1.0, x)[0].tolist() == pytest.approx([right * (1 - right), 0.0])
+
+
+class Attributes:
+    """What is built in, as attributes of a class: the object is not an argument of theirs."""
+
+    sine, product, line, join = math.sin, np.multiply, np.zeros, np.array
+
+
+def test_counterparts_of_what_is_built_in_do_not_bind_to_objects():
+    x = vg.Tensor(0.3, requires_grad=True)
+    assert grad(Attributes().sine(x), x)[0].item() == pytest.approx(numpy.cos(0.3))
+    assert Attributes().product(2.0, 3.0) == 6.0
+    assert Attributes().line(2).tolist() == [0.0, 0.0] and Attributes().join([1.0]).tolist() == [1.0]
+    for function in (math.sin, np.array):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_archives_hold_tensors(tmp_path):
+    numpy.savez(tmp_path / "a.npz", x=numpy.ones(2))
+    with np.load(tmp_path / "a.npz") as archive:
+        assert type(archive["x"]) is vg.Tensor and type(archive.f.x) is vg.Tensor and archive.files == ["x"]

@@ -21,6 +21,9 @@ SAME = {
     "tril of a vector": lambda x: np.tril(x[0]),
     "triu of a vector": lambda x: np.triu(x[0], 1),
     "diff of order 0": lambda x: np.diff(x, n=0, prepend=1.0),
+    "reshape by an array": lambda x: x.reshape(np.array([3, 2])),
+    "reshape by an array, in columns": lambda x: np.reshape(x, np.array([3, -1]), order="F"),
+    "transpose by an array": lambda x: x.transpose(np.array([1, 0])),
     "split": lambda x: np.split(x, 3, axis=1)[1],
     "split at places": lambda x: np.split(x, [1], axis=1)[1],
     "nanstd of one number": lambda x: np.nanstd(np.where(x > 3.5, x, np.nan), axis=1)[1:],
@@ -81,3 +84,10 @@ def test_ranges_are_sequences_of_whole_numbers():
         found = function(y)
         np.testing.assert_array_equal(found.detach().numpy(), function(np.array([1.0, 2.0, 4.0])))
         assert found.requires_grad
+
+
+def test_a_reshape_without_a_copy_is_refused_where_it_needs_one():
+    x = leaf(MATRIX) * 1.0
+    assert np.reshape(x, 6, copy=False)._base is x and not np.reshape(x, 6, copy=True)._is_view()
+    with pytest.raises(ValueError, match="copy"):
+        np.reshape(x.T, 6, copy=False)

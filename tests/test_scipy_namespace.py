@@ -36,6 +36,7 @@ CALLS = {
         ("norm", MATRIX),
         ("pinv", MATRIX),
         ("block_diag", MATRIX, VECTOR),
+        *([("block_diag", np.stack([MATRIX, MATRIX.T]), POSITIVE)] if scipy.__version__ >= "1.16" else []),
         ("toeplitz", VECTOR),
         ("circulant", VECTOR),
         ("hankel", VECTOR),
@@ -212,6 +213,18 @@ def test_integrals_of_functions():
     assert gradcheck(lambda k, b: quad(lambda t: tensors.exp(-k * t) * tensors.sin(t), 0, b)[0], [rate, end])
     assert gradcheck(lambda k: quad(lambda t: tensors.exp(-k * t * t), -np.inf, np.inf)[0], rate)
     assert quad(lambda t: t * t, 0, 1)[0] == pytest.approx(1 / 3)
+    nothing = quad(lambda t: tensors.exp(-rate * t), end, 2.0)[0]
+    assert nothing == 0.0 and [each.item() for each in vg.autograd.grad(nothing, [rate, end])] == [0.0, -np.exp(-2.6)]
+
+
+def test_distributions_are_derived_from_scipys():
+    from viewgrad.scipy.stats import rv_continuous
+
+    class Rising(rv_continuous):
+        def _pdf(self, x):
+            return 2 * x
+
+    assert Rising(a=0.0, b=1.0).pdf(0.3) == pytest.approx(0.6)
 
 
 def test_integrals_of_functions_are_scipys_at_singularities():

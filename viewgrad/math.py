@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .numpy.functions import lost
+from .numpy.namespace import unbound
 from .operators.define import OPERATORS
 from .tensor.creation import as_operand, holds_tensor
 from .tensor.observers import observed
@@ -230,3 +231,4 @@ for _name in __all__:
         globals()[_name] = _constant(_name)
     else:
         globals()[_name] = _other(_name) if callable(_value) else _value
+unbound(math, globals(), __name__)

@@ -26,7 +26,7 @@ from .index_tricks import nditer as nditer
 from .index_tricks import ogrid as ogrid
 from .index_tricks import r_ as r_
 from .names import FROM_NUMPY, WAYS_OUT
-from .namespace import filled
+from .namespace import filled, unbound
 
 if TYPE_CHECKING:
 
@@ -56,6 +56,7 @@ MADE: dict[str, Any] = {
 }
 
 globals().update(filled(numpy, MADE, FROM_NUMPY, WAYS_OUT))
+unbound(numpy, globals(), __name__)
 __version__ = numpy.__version__
 __array_namespace_info__ = getattr(numpy, "__array_namespace_info__", None)
 __all__ = [name for name in numpy.__all__ if not isinstance(getattr(numpy, name), types.ModuleType)]

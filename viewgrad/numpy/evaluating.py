@@ -292,7 +292,6 @@ READING: Final = (
     "hamming",
     "hanning",
     "kaiser",
-    "load",
     "loadtxt",
     "tri",
 )
@@ -310,9 +309,25 @@ def _reading(name: str) -> Callable[..., Any]:
     return read
 
 
+class Archive(np.lib.npyio.NpzFile):
+    """The arrays of a file of `savez`, as tensors."""
+
+    def __getitem__(self, key: str) -> Any:
+        return as_tensors(super().__getitem__(key))
+
+
+def load(*args: Any, **kwargs: Any) -> Any:
+    """What `save`, `savez` or a pickle has put into a file; arrays are tensors."""
+    found = _reading("load")(*args, **kwargs)
+    if type(found) is np.lib.npyio.NpzFile:
+        found.__class__ = Archive
+    return found
+
+
 EVALUATORS: Final[dict[str, Any]] = {
     **{each.__name__: each for each in (vectorize, frompyfunc, poly1d, isscalar, iterable, finfo, shape, ndim, size)},
     **{name: on_values(getattr(np, name)) for name in TELLING},
     **{name: _reading(name) for name in READING},
+    "load": load,
     "row_stack": adapted(np.vstack, "numpy.vstack"),
 }

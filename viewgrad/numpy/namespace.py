@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -12,12 +13,36 @@ from ..tensor.tensor import FUNCTIONS, UFUNCS
 from .functions import adapted
 from .ufuncs import ufunc
 
-__all__ = ["classified", "filled", "public_names"]
+__all__ = ["Unbound", "classified", "filled", "public_names", "unbound"]
 
 OPERATOR: Final = "operator"  # differentiable, or a function whose answer has no derivative
 ADAPTED: Final = "made here"  # creators, types, and what needs code of its own
 OWN: Final = "NumPy's own"  # nothing that could carry a history goes through it
 REFUSED: Final = "an error with a way out"  # NumPy's own on tensors without history
+
+
+class Unbound(staticmethod):  # type: ignore[type-arg]
+    """A function that, as an attribute of a class, does not take the object: a counterpart of one that is built in.
+
+    `activation = math.tanh` in the body of a class is common, and `self.activation(x)` then calls it with `x` alone.
+    """
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        return pkgutil.resolve_name, (f"{self.__dict__['home']}:{self.__name__}",)
+
+
+def unbound(module: types.ModuleType, values: dict[str, Any], home: str) -> None:
+    """Let the counterparts of functions that do not bind to objects not bind either.
+
+    Arguments:
+        module: NumPy's, or another whose functions have counterparts.
+        values: the counterparts, by name.
+        home: the name of the module that has them.
+    """
+    for name, value in values.items():
+        if isinstance(value, types.FunctionType) and not hasattr(type(getattr(module, name, value)), "__get__"):
+            values[name] = Unbound(value)
+            values[name].home, values[name].__name__ = home, name
 
 
 def public_names(module: types.ModuleType) -> list[str]:

@@ -53,11 +53,13 @@ def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = No
     """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
     if order == "C" and copy is None:
         return views.reshape(self, *shape)
-    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    sizes = views.flat_sizes(shape)
     if _in_columns(self, order):
         reshaped = _reversed(views.reshape(_reversed(self), tuple(reversed(sizes))))
     else:
         reshaped = views.reshape(self, sizes)
+    if copy is False and not np.may_share_memory(reshaped._array, self._array):
+        raise ValueError("the elements have no view in this shape, and copy=False takes no copy")
     return reshaped.clone() if copy else reshaped
 
 

@@ -141,6 +141,14 @@ def _rule() -> tuple[Any, Any]:
     return nodes, weights
 
 
+def _over_nothing(function: Callable[..., Any], args: Any, a: Any, b: Any) -> Any:
+    """The integral between equal bounds, as it depends on them."""
+    if not math.isfinite(plain_number(a)):
+        return as_operand(0.0)
+    low, high = numbers(a), numbers(b)
+    return (high - low) * numbers(function(0.5 * (low + high), *args))
+
+
 @registered
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
     """The integral of a function between two bounds; gradients flow to the bounds and to what the function refers to.
@@ -177,6 +185,8 @@ def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: 
         return _at(func, args, place, a, b, low, high)
 
     intervals = list(zip(information["alist"][:count], information["blist"][:count]))
+    if low == high:
+        return (pinned(_over_nothing(func, args, a, b), 0.0), *found[1 : 3 if full_output else 2])
     total = sum((_by_gauss(at, interval) for interval in _narrow_enough(at, intervals, found[0])), as_operand(0.0))
     result = (pinned(total, found[0]), found[1])
     return (*result, information) if full_output else result
@@ -245,6 +255,8 @@ def quad_vec(
     probe = f(as_operand(0.5 * (low + high) if math.isfinite(low + high) else away), *args)
     if not carries_history((a, b, as_argument(probe))):
         total = as_tensors(found)
+    elif low == high:
+        total = _over_nothing(f, args, a, b) * 1.0
     else:
 
         def at(place: float) -> Any:

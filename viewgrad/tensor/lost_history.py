@@ -8,6 +8,7 @@ that an array is an error.
 
 from __future__ import annotations
 
+import dis
 import functools
 import linecache
 import re
@@ -19,6 +20,9 @@ from typing import Final
 from ..errors import LostHistoryWarning, NonLeafGradWarning
 
 __all__ = ["conversion_refused", "is_drawn", "warn_of_lost_number", "warn_of_missing_grad"]
+
+OPERATION: Final = dis.opmap["BINARY_OP"]
+REMAINDERS: Final = (6, 19)  # of Python's operators, `%` and `%=`
 
 KEEPING: Final = {
     "item()": "use the tensor itself (as `x[i]`, or `x.reshape(())`)",
@@ -98,6 +102,8 @@ def is_drawn() -> bool:
 def warn_of_lost_number(by: str) -> None:
     """Warn, at the line of the caller's caller, of a plain number made of a tensor that has a history."""
     frame = sys._getframe(3)
+    if by == "float()" and _formats(frame):
+        return
     warnings.warn(
         f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: "
         f"{_way_out(by, frame.f_code.co_filename, frame.f_lineno)}, or detach() first, which says that no gradient is "
@@ -105,6 +111,12 @@ def warn_of_lost_number(by: str) -> None:
         LostHistoryWarning,
         stacklevel=4,
     )
+
+
+def _formats(frame: FrameType) -> bool:
+    """Whether a caller is at `%`, which asks for a number only where it puts it into text: `"%.3f" % loss`."""
+    code, place = frame.f_code.co_code, frame.f_lasti
+    return code[place] == OPERATION and code[place + 1] in REMAINDERS
 
 
 @functools.lru_cache(1024)

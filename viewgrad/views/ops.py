@@ -44,6 +44,7 @@ __all__ = [
     "chunk",
     "diagonal",
     "expand",
+    "flat_sizes",
     "flatten",
     "imag",
     "moveaxis",
@@ -182,7 +183,7 @@ def _view(self: Tensor, view_fn: ViewFunction, node_class: type[ViewBackward], *
 @method
 def transpose(self: Tensor, *axes: Any) -> Tensor:
     """The dimensions in another order; reversed where none is given."""
-    order = _flat(axes)
+    order = flat_sizes(axes)
     ndim = self._array.ndim
     if is_scalar(self) and (not order or order == (None,)):
         return self
@@ -195,7 +196,7 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
 def permute(self: Tensor, *dims: Any) -> Tensor:
     """The dimensions in the order given."""
     ndim = self._array.ndim
-    return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in _flat(dims))), PermuteBackward)
+    return _view(self, Permuted(tuple(_dimension(dim, ndim) for dim in flat_sizes(dims))), PermuteBackward)
 
 
 @method
@@ -244,7 +245,7 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 def reshape(self: Tensor, *shape: Any) -> Tensor:
     """The elements in row order in another shape: a view where NumPy's is one, a copy otherwise."""
     self = with_memory(self)
-    sizes = _flat(shape)
+    sizes = flat_sizes(shape)
     array = self._array.reshape(sizes)
     if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
         copied: Tensor = self.reshaped_copy(array.shape)
@@ -260,7 +261,7 @@ def view(self: Tensor, *shape: Any) -> Tensor:
         ValueError: where the memory layout allows no such view.
     """
     self = with_memory(self)
-    array = self._array.reshape(_flat(shape))
+    array = self._array.reshape(flat_sizes(shape))
     if not _is_window(array, self._array):
         raise ValueError(
             f"a tensor of shape {self.shape} with strides {self.stride()} has no view of shape {array.shape}; "
@@ -297,7 +298,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @method
 def expand(self: Tensor, *sizes: Any) -> Tensor:
     """Dimensions of length 1 repeated without copying, and new ones put in front; -1 leaves a length as it is."""
-    wanted = _flat(sizes)
+    wanted = flat_sizes(sizes)
     shape = self._array.shape
     new = len(wanted) - len(shape)
     sizes = tuple(shape[i - new] if size == -1 and i >= new else size for i, size in enumerate(wanted))
@@ -446,8 +447,14 @@ def _dimension(dim: int, ndim: int) -> int:
     return int(dim) % ndim
 
 
-def _flat(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+def flat_sizes(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Sizes that are given one by one, or as a list, an array or a tensor of one dimension."""
+    if len(sizes) != 1:
+        return sizes
+    (first,) = sizes
+    if isinstance(first, (Tensor, np.ndarray)) and first.ndim == 1:
+        first = first.tolist()
+    return tuple(first) if isinstance(first, (tuple, list)) else sizes
 
 
 def atleast_1d(self: Tensor) -> Tensor:

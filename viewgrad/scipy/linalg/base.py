@@ -382,15 +382,17 @@ def null_space(A: Any, rcond: Any = None) -> Any:
 
 @made
 def block_diag(*arrs: Any) -> Any:
-    """The matrix with the given ones along its diagonal."""
+    """The matrix with the given ones along its diagonal; of stacks of matrices a stack."""
     parts = [numbers(part) for part in arrs]
     parts = [part.reshape((1,) * (2 - part.ndim) + part.shape) if part.ndim < 2 else part for part in parts]
     dtype = np.result_type(*(part.dtype for part in parts))
-    matrix = from_array(np.zeros((sum(part.shape[0] for part in parts), sum(part.shape[1] for part in parts)), dtype))
+    stacked = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
+    sizes = (sum(part.shape[-2] for part in parts), sum(part.shape[-1] for part in parts))
+    matrix = from_array(np.zeros(stacked + sizes, dtype))
     row = column = 0
     for part in parts:
-        matrix[row : row + part.shape[0], column : column + part.shape[1]] = part
-        row, column = row + part.shape[0], column + part.shape[1]
+        matrix[..., row : row + part.shape[-2], column : column + part.shape[-1]] = part
+        row, column = row + part.shape[-2], column + part.shape[-1]
     return matrix
 
 

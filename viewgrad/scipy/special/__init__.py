@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
-from ...numpy.namespace import filled, public_names
+from ...numpy.namespace import filled, public_names, unbound
 from ...numpy.values import plain_values
 from ...operators.define import OPERATORS
 from ...tensor.tensor import LATE
@@ -122,4 +122,5 @@ def polygamma(n: Any, x: Any) -> Any:
 for _module in (cumulative, elementary, elliptic, families, incomplete, polynomials):
     MADE.update(_module.MADE)
 globals().update(filled(scipy.special, MADE, frozenset(), {}))
+unbound(scipy.special, globals(), __name__)
 __all__ = public_names(scipy.special)

@@ -38,4 +38,6 @@ class Opaque:
 
 def opaque() -> dict[str, Opaque]:
     """All distributions of SciPy, by name."""
-    return {name: Opaque(name) for name in public_names(scipy.stats) if hasattr(getattr(scipy.stats, name), "rvs")}
+    values = {name: getattr(scipy.stats, name) for name in public_names(scipy.stats)}
+    # Classes are to derive distributions of one's own from; they stay SciPy's.
+    return {name: Opaque(name) for name, each in values.items() if hasattr(each, "rvs") and not isinstance(each, type)}
