@@ -149,6 +149,8 @@ ROOTS = {
     "a quotient that a mask leaves out": lambda x: np.where(x > 0, 1.0 / x, x) * x,
     "the deviation of one number": lambda x: np.std(x[:1]) * x + x.sum() ** 2,
     "a power that a mask leaves out": lambda x: np.where(x > 0, abs(x) ** 0.5 * np.log(abs(x)), x),
+    "a reciprocal that a mask leaves out": lambda x: np.where(x > 0, np.reciprocal(x), x) * x,
+    "a power of what is negative": lambda x: np.where(x > 1, (x - 1.0) ** (x * 0.5), 0.0) * x,
     "a gradient inside": lambda x: vg.func.grad(lambda y: np.where(y > 0, np.sqrt(abs(y)), 0.0).sum())(x) * x,
     "a tangent inside": lambda x: vg.func.jvp(lambda y: np.sqrt(y * y), (x,), (np.sign(x),))[1] * x,
 }

@@ -12,6 +12,7 @@ from typing import Any
 from .backward import BackwardWriter
 from .gradient import Gradient
 from .graph import Block, BlockNode, Graph, Node, Value
+from .kinds import operator_of
 from .numbers import lower_numbers
 from .passes.common_subexpressions import eliminate_common_subexpressions
 from .passes.constants import pool_constants
@@ -98,6 +99,7 @@ class Reverse:
         self.output_vjps: list[int] = []
         self.temporaries: list[tuple[Value, Value]] = []
         self.constants: dict[Any, Value] = {}
+        self.products: set[Node] = set()  # of which a part may be left out, where nothing flows
         for number, output in enumerate(f.outputs):
             if output is not None and output.type.requires_grad:
                 self._add(output, self.block.add_input(output.type))
@@ -149,7 +151,12 @@ class Reverse:
         linear = BlockNode("GradOf", taken, (node.kind,), (), node.location)
         linear.insert_before(self.block.returns)
         inner = linear.blocks[0]
-        found = BackwardWriter(inner, constants=self.constants).write(node, arriving, wanted, totals)
+        writer = BackwardWriter(inner, constants=self.constants)
+        found = writer.write(node, arriving, wanted, totals)
+        if node.kind == "where_flowing" or node in self.products:
+            self.products.update(factors_of(node))
+        if node in self.products:
+            found = [writer.flowing(grad, arriving[0]) for grad in found]
         for number, (value, grad) in enumerate(zip(node.inputs, found, strict=True)):
             if value is None or grad is None or not wanted[number]:
                 continue
@@ -174,6 +181,15 @@ class Reverse:
     def destroy(self) -> None:
         """Undo it."""
         self.block.clear()
+
+
+def factors_of(node: Node) -> Iterator[Node]:
+    """The elementwise nodes that a node takes values of, within the formula that both come from."""
+    for value in node.inputs[:1] if node.kind == "where_flowing" else node.inputs:
+        if value is not None and value.node.location == node.location:
+            operator = operator_of(value.node.kind)
+            if operator is not None and operator.elementwise and len(value.node.outputs) == 1:
+                yield value.node
 
 
 def captured(f: Graph, reverse: Block) -> list[Value]:
