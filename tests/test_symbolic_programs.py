@@ -14,7 +14,7 @@ from viewgrad.errors import TraceError, ViewInPlaceError
 from viewgrad.symbolic import function_of, trace
 from viewgrad.testing import programs
 from viewgrad.testing.checks import check_program
-from viewgrad.testing.sketch import Sketch
+from viewgrad.testing.sketch import History, Sketch
 from viewgrad.testing.writer import Writer
 
 BATCHES = 4
@@ -77,7 +77,8 @@ class Forgetful(Sketch):
 
     def _forget(self):
         for facts in self.facts.values():
-            facts.lost = False
+            if facts.lost:
+                facts.lost, facts.history = False, History(False)
 
 
 @st.composite

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import attrs
 import numpy as np
 
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
 from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
-from .node import Node, new
+from .node import Edge, Node, new
 from .observers import OBSERVER, PROFILER
 from .ownership import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, PreservedTensor, SavedTensor
 from .windows import SavedWindows
 
 if TYPE_CHECKING:
-    import weakref
-
-    from .node import AccumulateGrad
     from .tensor import Tensor
 
 __all__ = [
@@ -81,20 +79,23 @@ class InferenceLock(WriteLock):
         return [] if current_mode() & INFERENCE else super().pop_overlapping(window, index)
 
 
-class Cut(NamedTuple):
+@attrs.define(eq=False)
+class Cut:
     """Where the history of a tensor ended in place, by `detach_()` or `requires_grad_(False)`.
 
     Attributes:
         number: how often that has happened to the tensor, this time included.
         sequence_nr: a number smaller than those of all nodes made since.
-        node: the node that the history ended with; weakly.
-        leaf: that node where it is a leaf's, which keeps no graph alive; else None.
+        edge: what the history ended with, for the views that were taken before; until it happens again.
+        before: the number like `sequence_nr` of the time before; 0 for the first.
+        written: what has been written since, once that was asked for; see `views/ends.py`.
     """
 
     number: int
     sequence_nr: int
-    node: weakref.ref[Node]
-    leaf: AccumulateGrad | None
+    edge: Node | Edge
+    before: int
+    written: Any = None
 
 
 class Storage(VersionCounter):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-import weakref
 from collections.abc import Callable, Iterator
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, SupportsComplex, SupportsFloat, TypeAlias, TypeVar, overload
@@ -28,6 +27,7 @@ from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .number_classes import TensorType, number_class
 from .observers import OBSERVER
+from .ownership import ALONE_AS_STORAGE, getrefcount
 from .printing import tensor_repr
 from .saved import SavedTensor
 from .storage import Cut, Storage, storage_of
@@ -310,8 +310,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def detach_(self) -> Tensor:
         """Make this tensor a leaf without history, in place.
 
-        Views of it that were taken before keep the history that they have, until it is written to. One that was not
-        used between the last recorded write and this call is refused, since which history it has can't be told.
+        Views of it that were taken before keep the history that they have. Where elements are written to from then on,
+        all views have the history of what is written.
 
         Raises:
             AutogradError: for a view, whose history is its base's.
@@ -336,12 +336,12 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if edge is not None:
             if current_mode() & TRACE:
                 OBSERVER.get().cut(self)
-            if storage is not None:
+            if storage is not None and getrefcount(storage) != ALONE_AS_STORAGE:
+                storage.shared = True  # so that writes of constants are seen
                 cuts = storage.cuts = storage.cuts or {}
                 before = cuts.get(id(self))
-                number = 1 if before is None else before.number + 1
-                leaf = edge if type(edge) is AccumulateGrad else None
-                cuts[id(self)] = Cut(number, next_sequence_nr(), weakref.ref(node_of(edge)), leaf)
+                number, last = (0, 0) if before is None else (before.number, before.sequence_nr)
+                cuts[id(self)] = Cut(number + 1, next_sequence_nr(), edge, last)
         self._edge = None
 
     @property

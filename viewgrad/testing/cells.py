@@ -72,6 +72,7 @@ class CellMachine(ABC, Generic[H]):
     def __init__(self) -> None:
         self.tensors: dict[str, Cells[H]] = {}
         self.recording = True
+        self.ended: list[tuple[H, H]] = []  # histories that ended in place, with those that have gone on since
 
     # -- what a subclass says ------------------------------------------------------------------------------------------
 
@@ -97,8 +98,8 @@ class CellMachine(ABC, Generic[H]):
     def store(self, target: Cells[H], places: Places, source: Given, chosen: Any) -> None:
         """Record that `source`, broadcast to the shape of `places`, was written there, or only where `chosen` says."""
 
-    def moved(self, memory: Array, change: Array, writer: H | None) -> None:
-        """The values of a buffer have changed, and only the history `writer` will learn of it."""
+    def moved(self, memory: Array, change: Array, writers: Sequence[H]) -> None:
+        """The values of a buffer have changed, and only the histories `writers` will learn of it."""
 
     def taken(self, view: Cells[H], source: Cells[H], local: Cells[None]) -> None:
         """A view has been taken of `source`; `local` says where in the cells of `source` alone."""
@@ -152,7 +153,9 @@ class CellMachine(ABC, Generic[H]):
 
     def detach_in_place(self, step: s.DetachInPlace) -> None:
         source = self.tensors[step.tensor]
-        self.tensors[step.tensor] = Cells(source.memory, source.places, source.dtype, self.history(source.memory))
+        history = self.history(source.memory)
+        self.tensors[step.tensor] = Cells(source.memory, source.places, source.dtype, history)
+        self.ended.append((source.history, history))
 
     def unrecorded_view(self, step: s.UnrecordedView) -> None:
         self.view(step.view)
@@ -223,13 +226,16 @@ class CellMachine(ABC, Generic[H]):
 
     def _write(self, target: Cells[H], places: Places, source: Given, chosen: Any = ...) -> None:
         memory = target.memory
-        old = memory.copy()
+        old_values = memory.copy()
         for cells, part in zip(places, parts(np.asarray(source.value), target.dtype, places[0].shape), strict=True):
             memory[cells[chosen]] = part[chosen]
-        recorded = self.recording and target.dtype.kind in "fc"
-        self.moved(memory, memory - old, target.history if recorded else None)
-        if recorded:
-            self.store(target, places, source, chosen)
+        histories = [target.history] if self.recording and target.dtype.kind in "fc" else []
+        for old, new in reversed(self.ended):  # views from before have what is written since
+            if any(new is history for history in histories):
+                histories.append(old)
+        self.moved(memory, memory - old_values, histories)
+        for history in histories:
+            self.store(attrs.evolve(target, history=history), places, source, chosen)
 
 
 def fresh_places(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Places:

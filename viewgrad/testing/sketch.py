@@ -56,7 +56,6 @@ class Facts:
         strided: whether it is a window of its base's own elements.
         scalar: whether it is a value without dimensions, which cannot be written to.
         unrecorded: whether it was taken under `no_grad`.
-        version: that of its memory when it was taken.
         old: whether its base was detached in place since, so that it has another history than that.
         lost: whether it cannot be used any more, since it cannot be told which history it has.
     """
@@ -68,7 +67,6 @@ class Facts:
     strided: bool = True
     scalar: bool = False
     unrecorded: bool = False
-    version: int = 0
     old: bool = False
     lost: bool = False
 
@@ -141,9 +139,8 @@ class Sketch:
         self.arrays[out] = array
         base = self.base_of(step.tensor)
         self.facts[out] = Facts(
-            base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded,
-            facts.memory.version, facts.old,
-        )  # fmt: skip
+            base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded, facts.old
+        )
 
     def compute(self, step: s.Compute) -> None:
         operands = step.operands
@@ -176,8 +173,8 @@ class Sketch:
         facts = self.facts[step.tensor]
         for name in self._views(step.tensor):
             view = self.facts[name]
+            view.lost = view.lost or view.old  # perhaps it has not learnt of a write before
             view.old = True
-            view.lost = view.lost or view.version < facts.memory.version  # perhaps it has not learnt of a write before
         facts.history = History(False)
 
     def _views(self, base: str) -> list[str]:
@@ -228,9 +225,11 @@ class Sketch:
         facts.memory.version += 1
         if self.recording and self.arrays[target].dtype.kind in "fc" and self.requires_grad(operands):
             facts.history.requires_grad = True
-        if self.recording and facts.history.requires_grad:
+        if self.recording:
             for name in self._views(self.base_of(target)):
-                self.facts[name].lost = self.facts[name].old
+                view = self.facts[name]
+                if view.old and np.may_share_memory(self.arrays[name], self.arrays[target]):
+                    view.lost = True  # since some of it may have the history of its base again
 
     @staticmethod
     def store(array: Array, index: Any, value: Any) -> None:

@@ -83,9 +83,9 @@ class Unaliased(CellMachine[Flat]):
         self._histories.append((memory, flat))
         return flat
 
-    def moved(self, memory: Array, change: Array, writer: Flat | None) -> None:
+    def moved(self, memory: Array, change: Array, writers: Sequence[Flat]) -> None:
         for other, flat in self._histories:
-            if other is memory and flat is not writer:
+            if other is memory and flat not in writers:
                 flat.shift = flat.shift + change
 
     def known(self, tensor: Cells[Flat]) -> Any:

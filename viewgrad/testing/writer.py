@@ -87,7 +87,7 @@ class Writer:
             self.draw_view, self.draw_write, self.draw_assign, self.draw_compute, self.draw_augment, self.draw_view,
             self.draw_view, self.draw_write, self.draw_assign, self.draw_overwrite, self.draw_gather,
             self.draw_ufunc_out, self.draw_call, self.draw_unpack, self.draw_no_grad, self.draw_detach,
-            self.draw_detach_in_place, self.draw_unrecorded_view,
+            self.draw_detach_in_place, self.draw_unrecorded_view, self.draw_unrecorded_view,
         ]  # fmt: skip
         for _ in range(3):
             step = self.choose(kinds)()

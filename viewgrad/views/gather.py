@@ -20,6 +20,7 @@ from ..tensor.observers import array_of, array_of_index
 from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import CopySlices
+from .ends import constant_written
 from .index_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from .nodes import ElementBackward, layout_for, node_of_view
 from .rebasing import abandon_write, begin_write, finish_write, refuse_written
@@ -241,7 +242,7 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     edge = current_edge(value)
     own = current_edge(self)
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
-    check_write(self, recorded)
+    behind = check_write(self, recorded, overwritten=True)
     if last is not None:
         # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
         source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
@@ -250,6 +251,8 @@ def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None
     if not recorded:
         prepare_write(self, "__setitem__")
         array[index] = source
+        if behind:
+            constant_written(self, index=index)
         return
     node: IndexPutBackward = new(IndexPutBackward)
     node.edge0 = own
@@ -314,10 +317,12 @@ def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
     edge = current_edge(values)
     own = current_edge(self)
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
-    check_write(self, recorded)
+    behind = check_write(self, recorded)
     if not recorded:
         prepare_write(self, "index_accumulate_")
         np.add.at(array, index, source)
+        if behind:
+            constant_written(self, index=index)
         return
     node: IndexAccumulateBackward = new(IndexAccumulateBackward)
     node.edge0 = own

@@ -21,6 +21,7 @@ from ..tensor.node import UNFINISHED, AccumulateGrad, new, next_sequence_nr
 from ..tensor.storage import Storage, prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
+from .ends import constant_written
 from .gather import ReadElement, Write, gathered, normalised, put
 from .making import index_view, make_view, view_of_window
 from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
@@ -117,7 +118,11 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         _ = self._array[index]  # raises NumPy's own errors
         of_base = composed(view.index, index, view.base._array.shape)
         base_edge = view.base._edge
-        if of_base is None or type(base_edge) is AccumulateGrad or (base_edge is None and self._edge is not None):
+        if (
+            of_base is None
+            or type(base_edge) is AccumulateGrad
+            or (base_edge is None and self._edge is not None and not view.is_before_end)
+        ):
             _assign(self, index, value)
             return
         self = view.base  # which is written to just as well
@@ -176,7 +181,9 @@ def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -
     old = self._edge
     recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
     if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
-        check_write(self, bool(recorded), window)
+        if check_write(self, bool(recorded), window):
+            _write_constant(self, storage, window, value)
+            return
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
             _preserve(storage, array, window, index)
@@ -242,7 +249,10 @@ def _write_number(self: Tensor, index: Any, value: Any, edge: Any, mode: int) ->
     if storage is None:
         storage = storage_of(self)
     if storage.shared or (recorded and type(old) is AccumulateGrad):
-        check_write(self, bool(recorded), window_at(array, index) if storage.shared else None)
+        window = window_at(array, index)
+        if check_write(self, bool(recorded), window if storage.shared else None):
+            _write_constant(self, storage, window, value)
+            return
     if not recorded:
         if storage.whole is not None or storage.windows is not None:
             _preserve(storage, array, window_at(array, index), index)
@@ -281,6 +291,15 @@ def _write_number(self: Tensor, index: Any, value: Any, edge: Any, mode: int) ->
     except BaseException as error:
         abandon_write(self, node, old, error, "__setitem__")
         raise
+
+
+def _write_constant(self: Tensor, storage: Storage, window: Array, value: Any) -> None:
+    """Write what has no history to a window of a tensor whose history has ended, as `check_write` says."""
+    if storage.whole is not None or storage.windows is not None:
+        storage.preserve(window, None, "__setitem__")
+    storage.version += 1
+    window[...] = value
+    constant_written(self, window)
 
 
 def _preserve(storage: Storage, array: Array, window: Array, index: Any) -> None:
@@ -384,15 +403,18 @@ def _write(self: Tensor, src: Any, writer: str) -> None:
 def _copy(self: Tensor, src: Tensor, writer: str) -> None:
     array = self._array
     edge = current_edge(src)
-    own = current_edge(self)
+    view = self._view
+    own = current_edge(self) if view is None or not view.is_before_end else view.base._edge
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
-    check_write(self, recorded)
+    behind = check_write(self, recorded, overwritten=True)
     if src is self:
         return
     source = _apart(src._array, array)
     if not recorded:
         prepare_write(self, writer)
         array[...] = source
+        if behind:
+            constant_written(self)
         return
     node: CopyBackwards = new(CopyBackwards)
     node.edge0 = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ..errors import ViewInPlaceError
+from ..errors import TraceError, ViewInPlaceError
 from ..tensor.indices import window_at
 from ..tensor.interruption import isolated
-from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, ModeSwitch, current_mode
+from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, TRACE, ModeSwitch, current_mode
 from ..tensor.node import (
     AccumulateGrad,
     Edge,
@@ -23,6 +23,7 @@ from ..tensor.node import (
 )
 from ..tensor.origins import note
 from ..tensor.tensor import Tensor, current_edge, from_array
+from .ends import Own, cut_of, mixed, written_since
 from .geometry import TensorGeometry
 from .nodes import AS_STRIDED, node_of_view
 from .view_functions import Chain, Index, Strided, ViewFunction
@@ -67,7 +68,8 @@ class DifferentiableViewMeta:
         view_fn: the function that takes it where none does (None beside an index).
         creation: where the view was made.
         made_from: the base's edge at the time when the view's edge was made. The view's history is current for as long
-            as the base still has that edge. Where the base had none, it is what `no_history` says.
+            as the base still has that edge. Where the base had none, it is what `no_history` says. Where the view has
+            a history of its own, since its base's has ended in place, it is that.
         strided: whether the view is a window of the base's own elements (not of their real parts, say).
         overlaps_itself: whether elements of the view share places in memory.
     """
@@ -78,7 +80,7 @@ class DifferentiableViewMeta:
 
     base: Tensor
     index: Any
-    made_from: OptionalEdge | int
+    made_from: OptionalEdge | int | Own
     view_fn: ViewFunction | None = None
     creation: CreationMeta = DEFAULT
     strided: bool = True
@@ -135,20 +137,10 @@ class DifferentiableViewMeta:
         if self.creation is not CreationMeta.DEFAULT:  # where nothing is recorded: it never has its base's history
             return tensor._edge
         old = tensor._edge
-        source = self.base
-        if self._is_its_own(tensor, base_edge):
-            if old is not None:
-                return old
-            source, base_edge = self._frozen()
-        edge: OptionalEdge = None
-        if base_edge is not None:
-            mode = current_mode()
-            if mode & REPLAY or not self.strided:
-                edge = isolated(self._replayed, source)
-            else:
-                edge = self._as_strided(tensor, base_edge)
-            if mode & NOTING and edge is not None:
-                note(node_of(edge))
+        cut = cut_of(self.base)
+        if cut is not None and type(base_edge) is not AccumulateGrad and self._is_before(cut, old):
+            return self._behind(tensor, cut, base_edge)
+        edge = self._taken_again(tensor, self.base, base_edge)
         if old is not None:
             move_retained(tensor, old, edge)
         tensor._edge = edge
@@ -156,40 +148,102 @@ class DifferentiableViewMeta:
         self.made_from = no_history(self.base) if base_edge is None else base_edge
         return edge
 
-    def _is_its_own(self, tensor: Tensor, base_edge: OptionalEdge) -> bool:
-        """Whether the view has a history that is not its base's any more: that was detached in place.
+    def _taken_again(self, tensor: Tensor, source: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
+        """The edge to the history of the view as one of `source`, the base or the same with another history."""
+        if base_edge is None:
+            return None
+        mode = current_mode()
+        edge: OptionalEdge
+        if mode & REPLAY or not self.strided:
+            edge = isolated(self._replayed, source)
+        else:
+            edge = self._as_strided(tensor, base_edge)
+        if mode & NOTING and edge is not None:
+            note(node_of(edge))
+        return edge
+
+    @property
+    def is_before_end(self) -> bool:
+        """Whether the view still has a history of its own, from before that of its base ended in place."""
+        cut, made_from = cut_of(self.base), self.made_from
+        if cut is None or made_from is None or isinstance(made_from, int):
+            return False
+        if isinstance(made_from, Own):
+            return True
+        return made_from is not self.base._edge and made_from.sequence_nr < cut.sequence_nr
+
+    def _is_before(self, cut: Cut, old: OptionalEdge) -> bool:
+        """Whether the view's history was made, or would have been, before its base's ended the last time."""
+        made_from = self.made_from
+        if isinstance(made_from, Own):
+            return True
+        if made_from is None or isinstance(made_from, int):
+            return (made_from or 0) != cut.number
+        return old is not None and made_from.sequence_nr < cut.sequence_nr
+
+    def _behind(self, tensor: Tensor, cut: Cut, base_edge: OptionalEdge) -> OptionalEdge:
+        """The edge of a view from before the end of its base's history: by what was written since.
 
         Raises:
-            ViewInPlaceError: where the base has been written to as well, so that neither history is the view's.
+            ViewInPlaceError: where it can't be told.
         """
-        if type(base_edge) is AccumulateGrad:
-            return False
-        made_from, old, cut = self.made_from, tensor._edge, cut_of(self.base)
-        if made_from is None or isinstance(made_from, int):  # the base had no history
-            ends = 0 if cut is None else cut.number - (made_from or 0)
-            if old is None and not ends:
-                return False
-            if old is None and ends == 1 and base_edge is None and cut is not None and cut.leaf is not None:
-                return True
+        old, own = tensor._edge, self._own(tensor, cut)
+        if own is not None and own is self.made_from and base_edge is not None and own.base_edge is base_edge:
+            return old
+        if own is None and old is not None and isinstance(self.made_from, int | None):  # a leaf, or a view of such
+            written = None
         else:
-            node = node_of(made_from)
-            if old is None or cut is None or node.sequence_nr >= cut.sequence_nr:
-                return False
-            if base_edge is None and cut.node() is node:
-                return True
-        raise ViewInPlaceError(
-            f"this view of shape {tensor.shape} has a history of its own, since it is a leaf, or its base was detached "
-            "in place by detach_() or requires_grad_(False); but the base was written to, before that or since, and "
-            "which history the view has now can't be told; take the view again, or use detach() instead"
-        )
+            written = written_since(cut, self.base, self)
+        if written is None or (own is None and not written.all()):
+            raise ViewInPlaceError(
+                f"this view of shape {tensor.shape} has a history of its own, since it is a leaf, or its base was "
+                "detached in place by detach_() or requires_grad_(False); but the base was written to, before that or "
+                "since, and which history the view has now can't be told; take the view again, or use detach() instead"
+            )
+        edge: OptionalEdge
+        if own is not None and not written.any():
+            edge = own.edge
+        else:
+            edge = self._taken_again(tensor, self.base, base_edge)
+            if own is not None and not written.all():
+                edge = mixed(own.edge, edge, written)
+        if old is not None and edge is not old:
+            move_retained(tensor, old, edge)
+        tensor._edge = edge
+        if own is None or written.all():
+            self.made_from = no_history(self.base) if base_edge is None else base_edge
+        elif base_edge is not None or edge is not old:
+            own.base_edge = base_edge
+            self.made_from = own
+        return edge
 
-    def _frozen(self) -> tuple[Tensor, OptionalEdge]:
-        """The base as the leaf that it was until it was frozen, and the edge to that."""
-        cut = cut_of(self.base)
-        assert cut is not None
-        leaf = from_array(self.base._array, cut.leaf)
-        leaf._storage = self.base._storage
-        return leaf, cut.leaf
+    def _own(self, tensor: Tensor, cut: Cut) -> Own | None:
+        """The history that the view had when its base's ended; None where that can't be told any more."""
+        made_from, old, last = self.made_from, tensor._edge, cut.edge
+        if isinstance(made_from, Own):
+            if made_from.view is not self:  # that of the view that this one was taken of
+                made_from = Own(self, old, made_from.cut, made_from.base_edge)
+            if made_from.cut is cut:
+                return made_from
+            if made_from.base_edge is not last:
+                return None
+            if current_mode() & TRACE:
+                raise TraceError(
+                    f"a view of shape {tensor.shape} is used, of whose base several histories were ended in place by "
+                    "detach_() or requires_grad_(False), which graphs do not tell apart; take the view again"
+                )
+            return Own(self, old, cut, None)
+        if made_from is last:
+            return Own(self, old, cut, None)
+        if made_from is None or isinstance(made_from, int):
+            known = old is None and (made_from or 0) == cut.number - 1
+        else:
+            known = made_from.sequence_nr > cut.before
+        if not known:
+            return None
+        base = from_array(self.base._array, last)
+        base._storage = self.base._storage
+        return Own(self, self._taken_again(tensor, base, last), cut, None)
 
     def _replayed(self, source: Tensor) -> OptionalEdge:
         with ModeSwitch(on=GRAD, off=INFERENCE):
@@ -279,12 +333,6 @@ class DualViewMeta(GeneralViewMeta):
         view = cls.of_view(root, ())
         view.take_over(plain)
         return view
-
-
-def cut_of(base: Tensor) -> Cut | None:
-    """Where the history of a tensor ended in place the last time; None where it never did."""
-    storage = base._storage
-    return None if storage is None or storage.cuts is None else storage.cuts.get(id(base))
 
 
 def no_history(base: Tensor) -> int | None:

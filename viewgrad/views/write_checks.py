@@ -11,6 +11,7 @@ from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
 from ..tensor.tensor import Tensor
+from .ends import begin_constant
 from .geometry import overlaps_itself
 from .meta import CreationMeta
 
@@ -20,13 +21,17 @@ Array = np.ndarray[Any, Any]
 ndarray: Final = np.ndarray
 
 
-def check_write(tensor: Tensor, recorded: bool, window: Array | None = None) -> None:
+def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, overwritten: bool = False) -> bool:
     """Refuse an in-place write that cannot be made, or whose history cannot be told.
 
     Arguments:
         tensor: what is to be written to; its edge must be current.
         recorded: whether the write is recorded, which only happens in grad mode.
         window: the part of it that is written to; None for the whole.
+        overwritten: whether nothing that is written depends on the value before.
+
+    Returns:
+        Whether `constant_written` is to be told once the write is made.
     """
     view = tensor._view
     if type(tensor._array) is not ndarray:
@@ -51,13 +56,21 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None) -> 
             raise OverlappingWriteError(_overlapping(tensor, why))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
-        # A view that has a history where its base has none is a leaf, or a view of such.
-        if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None):
+        old = view is not None and view.is_before_end
+        # Any other view that has a history where its base has none is a leaf, or a view of such.
+        if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None and not old):
             what = "a leaf" if view is None else "a view of a leaf"
             raise LeafInPlaceError(
                 f"in-place write to {what} of shape {tensor.shape} that requires grad: its old value could not be "
                 "differentiated any more; write to a clone(), or update it under no_grad()"
             )
+        if old and not overwritten:
+            raise ViewInPlaceError(
+                f"in-place write to a view of shape {tensor.shape} whose base was detached in place by detach_() or "
+                "requires_grad_(False) since: what is written depends on the view's own history, which its base no "
+                "longer has; assign to the view (v[...] = v * 2), or take it again"
+            )
+    return not recorded and storage is not None and storage.cuts is not None and begin_constant(tensor, window)
 
 
 def _overlapping(tensor: Tensor, why: str) -> str:

@@ -103,8 +103,10 @@ class FunctionWriter:
         some = " or ".join(f"e{i} is not None" for i in numbers)
         lines += [
             f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
-            f"    if recorded or {target}._view is not None or a0.base is not None:",
-            f"        check_write({target}, recorded)",
+            f"    if recorded or {target}._view is not None or a0.base is not None or has_ended({target}):",
+            f"        behind = check_write({target}, recorded)",
+            "    else:",
+            "        behind = False",
         ]
         arguments = self.signature.call(self._array_name)
         if isinstance(declared.forward, np.ufunc):
@@ -117,7 +119,8 @@ class FunctionWriter:
             write = "copyto(a0, r0, 'same_kind')"
             real = "real"
         prepare = f"prepare_write({target}, {name + '_'!r})"
-        lines += ["    if not recorded:", f"        {prepare}", f"        {write}", f"        return {target}"]
+        lines += ["    if not recorded:", f"        {prepare}", f"        {write}"]
+        lines += ["        if behind:", f"            constant_written({target})", f"        return {target}"]
         # From here on the history refuses to be differentiated, until all of this is done: see views/rebasing.py.
         if declared.formulas:
             lines += [f"    node = {class_name}InPlace()", *self._fill_edges("    ")]

@@ -7,7 +7,7 @@ without: only the views that were taken before still have it. See Note [Aliasing
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ViewInPlaceError
@@ -19,7 +19,7 @@ from ...views.nodes import ViewBackward
 if TYPE_CHECKING:
     from .memory import Memory
 
-__all__ = ["Chain", "Ended", "end", "ended_of", "has_old_history", "history_of", "remember"]
+__all__ = ["Chain", "Ended", "end", "ended_of", "has_old_history", "history_of", "remember", "write_to_ended"]
 
 Nodes = tuple[weakref.ref[Node], ...]
 
@@ -101,13 +101,26 @@ def ended_of(memory: Memory, root: Any) -> Ended | None:
 
 
 def has_old_history(tensor: Any, root: Any) -> bool:
-    """Whether a view still has the history that that of its base, `root`, was until it was ended."""
-    if tensor is root or root._edge is not None:
+    """Whether a view still has, perhaps in part, the history that that of its base, `root`, was until it ended."""
+    if tensor is root:
         return False
     try:
-        return current_edge(tensor) is not None
+        return current_edge(tensor) is not None and tensor._view.is_before_end
     except ViewInPlaceError:  # which comes again where its history is asked for
         return False
+
+
+def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any]) -> Ended | None:
+    """The histories that were ended, of which the last of `chain` has what `write` makes of its value.
+
+    They are made anew, since what was preserved has them as they were.
+    """
+    if ended is None:
+        return None
+    if ended.chain is chain:
+        return Ended(ended.tensor, chain, ended.nodes, write(ended.value), None, ended.before)
+    before = write_to_ended(ended.before, chain, write)
+    return Ended(ended.tensor, ended.chain, ended.nodes, ended.value, ended.known, before)
 
 
 def remember(history: Chain | Memory, root: Any) -> None:

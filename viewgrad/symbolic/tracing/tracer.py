@@ -10,15 +10,17 @@ import numpy as np
 
 from ...errors import EscapeError, TraceError
 from ...operators.operands import is_constant
+from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar
+from ...views.ends import has_ended
 from ..attributes import Frozen, Given, interned
 from ..graph import Graph, Node, Value
 from ..types import TensorType, Window, whole
 from .composed import composed
 from .existing import Existing
 from .foreign import holds
-from .histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember
+from .histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
 from .locations import Locations
 from .memory import Memories, Memory, identified, owner_of, reaches
 
@@ -191,9 +193,7 @@ class Tracer:
             return found.at(self.memories.filled(memory, [(copy, self.read(found.value, memory.kept))]))
         return found
 
-    def write(
-        self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write"
-    ) -> None:
+    def write(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
         """A tensor was written to.
 
         Arguments:
@@ -206,23 +206,33 @@ class Tracer:
         memory = self.memories.find(tensor._array)
         if memory is None:
             memory = self._unknown(tensor)
-        chain = self.chain_of(memory, tensor)
+        chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)
         window = self._window(memory, tensor)
-        inputs: tuple[Value, ...] = ()
-        attributes: Any = None
-        if items is not None:
-            pattern, inputs = self.pattern(items)
-            attributes = (window, pattern)
+        location = self.locations.here()
+        pattern, inputs = (None, ()) if items is None else self.pattern(items)
+        attributes: Any = window if items is None else (window, pattern)
         memory.written = True
         location = self.locations.here()
-        for each in (memory, *(memory.others or ())):
-            base: Value = each.value
+
+        new = value.type
+        assert type(new) is TensorType
+
+        def written(base: Value, unrecorded: bool, known: bool) -> Value:
             of = base.type
             assert type(of) is TensorType
+            made = TensorType.of(of.dtype, of.shape, of.requires_grad or (known and new.requires_grad))
+            step = kind if not unrecorded else "overwrite" if items is None else f"{kind}_unrecorded"
+            return self.node(step, (base, value, *inputs), attributes, (made,), location).output
+
+        if isinstance(chain, Ended) and recorded:
+            chain = chain.chain
+        if memory.ended is not None and has_ended(tensor) and (recorded or current_mode() & GRAD):
+            memory.ended = write_to_ended(memory.ended, chain, lambda base: written(base, False, True))
+        for each in (memory, *(memory.others or ())):
+            of = each.value.type
+            assert type(of) is TensorType
             known = recorded and each is chain
-            new = value.type
-            assert type(new) is TensorType
             differs = of.requires_grad or new.requires_grad
             if known:
                 each.recorded = True
@@ -232,18 +242,10 @@ class Tracer:
                 if new.shape == of.shape and new.dtype == of.dtype:
                     each.value = value
                     continue
-            grad = of.requires_grad or (known and new.requires_grad)
             unrecorded = differs and not known
             if unrecorded and each is not chain and self.aliased is None:
                 self.aliased = self.locations.told(location)
-            made = TensorType.of(of.dtype, of.shape, grad)
-            if items is None:
-                each.value = self.node(
-                    "overwrite" if unrecorded else "write", (base, value), window, (made,), location
-                ).output
-            else:
-                name = f"{kind}_unrecorded" if unrecorded else kind
-                each.value = self.node(name, (base, value, *inputs), attributes, (made,), location).output
+            each.value = written(each.value, unrecorded, known)
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
         """An index by arrays, with numbers in the place of those that are values, and these."""

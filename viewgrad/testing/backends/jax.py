@@ -79,9 +79,9 @@ class InJax(CellMachine[Buffer]):
         self._histories.append((memory, buffer))
         return buffer
 
-    def moved(self, memory: Array, change: Array, writer: Buffer | None) -> None:
+    def moved(self, memory: Array, change: Array, writers: Sequence[Buffer]) -> None:
         for other, buffer in self._histories:
-            if other is memory and buffer is not writer:
+            if other is memory and buffer not in writers:
                 buffer.shift = buffer.shift + change
 
     def known(self, tensor: Cells[Buffer]) -> Any:
