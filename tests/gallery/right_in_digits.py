@@ -401,3 +401,30 @@ def whole_and_rest(a, b):
 def nearly_one(x):
     """The slope is tiny, and the value is not."""
     return 1e6 + vg.tanh(x) * 1e-3
+
+
+@right(WAVE)
+def spectrum_power(x):
+    if x.ndim != 1:
+        raise ValueError("a signal, please")
+    return vg.abs(vg.fft.fft(x)) ** 2
+
+
+@right(V)
+def log_of_cosh(x):
+    a = vg.abs(x)
+    return a + vg.log1p(vg.exp(-2 * a)) - np.log(2)
+
+
+@right(V)
+def softplus_of_kinks(x):
+    """Smooth, of two parts that have a kink at 0."""
+    return vg.log1p(vg.exp(-vg.abs(x))) + vg.maximum(x, 0.0)
+
+
+@right(Q)
+def root_by_newton(x):
+    y = 0.5 * x + 0.5
+    for _ in range(30):
+        y = 0.5 * (y + x / y)
+    return y

@@ -47,9 +47,9 @@ class CrossEntropy(Function):
             raise ValueError("a row for each label")
         y = labels.numpy().astype(int)
         z = z - z.max(axis=1, keepdims=True)
+        z = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
         p = np.exp(z)
-        p /= p.sum(axis=1, keepdims=True)
-        losses = -np.log(p[np.arange(len(y)), y])
+        losses = -z[np.arange(len(y)), y]
         ctx.p, ctx.y = p, y
         if reduction not in ("mean", "sum"):
             raise ValueError("reduction is 'mean' or 'sum'")

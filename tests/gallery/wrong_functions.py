@@ -935,7 +935,7 @@ def softmax_of_the_last_axis(x, axis=-1):
     class Softmax(Function):
         @staticmethod
         def forward(ctx, x):
-            e = vg.exp(x)
+            e = vg.exp(x - x.max(axis=axis, keepdims=True))
             y = e / e.sum(axis=axis, keepdims=True)
             ctx.save_for_backward(y)
             return y

@@ -993,22 +993,9 @@ class ClippedGradient(Function):
         return vg.clip(3 * grad, -100, 100)
 
 
-# --- compositions whose parts have kinks that the whole has not ---------------------------------------------------
-
-
-@wrong(WAVE, by="second derivatives")
-def spectrum_power(x):
-    if x.ndim != 1:
-        raise ValueError("a signal, please")
-    return vg.abs(vg.fft.fft(x)) ** 2
+# --- a composition whose parts have kinks that the whole has not ----------------------------------------------------
 
 
 @wrong(V, by="special points")
 def symmetric_log(x):
     return vg.sign(x) * vg.log1p(1e3 * vg.abs(x))
-
-
-@wrong(V, by="second derivatives")
-def log_of_cosh(x):
-    a = vg.abs(x)
-    return a + vg.log1p(vg.exp(-2 * a)) - np.log(2)

@@ -60,7 +60,8 @@ def check_operator(
         order: 1 to leave out second derivatives; 2 where left out.
         only: the properties to look at; all where left out.
         switched_off: properties not to look at, each with the reason, which the report shows.
-        max_examples: how many further circumstances Hypothesis draws.
+        max_examples: how many calls Hypothesis draws, from strategies among the arguments, or else like the call given.
+            Where left out, it is a tenth of what its profile says, or else none.
         progress: is called with the name of each property, its number and the number of all.
         keywords: keyword arguments of the operator. Where it has an argument of the same name as one of the check
             (`order`, say), that is meant.

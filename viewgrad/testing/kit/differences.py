@@ -8,6 +8,7 @@ and kinks, at which any number between the two slopes is a derivative.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -64,21 +65,28 @@ class Estimate:
         return good
 
 
-def quick_estimate(along: Along, scale: float, noise: Array) -> Estimate | None:
-    """From six values nearby; None where one of them is missing."""
-    steps = [scale * 2.0**-k for k in (7, 8, 9)]
-    slopes = []
+def quick_estimate(along: Along, scale: float, noise: Array, enough: Callable[[Estimate], bool]) -> Estimate | None:
+    """From four values nearby, or from six where those are not enough; None where one of them is missing."""
+    slopes: list[Array] = []
     largest: Any = 0.0
-    for step in steps:
+    estimate: Estimate | None = None
+    for power in (11, 10, 9) if (noise <= DOUBLE).all() else (9, 8, 7):
+        step = scale * 2.0**-power
         above, below = along(step), along(-step)
         if above is None or below is None:
             return None
         slopes.append((above - below) / (2 * step))
         largest = np.maximum(largest, np.maximum(np.abs(above), np.abs(below)))
-    once = [(4 * slopes[1] - slopes[0]) / 3, (4 * slopes[2] - slopes[1]) / 3]
-    limit = (16 * once[1] - once[0]) / 15
-    error = np.abs(limit - once[1]) + 2 * noise * largest / steps[-1]
-    return Estimate(limit, limit, error, np.zeros(limit.shape, bool))
+        if len(slopes) == 1:
+            shortest = step
+            continue
+        once = [(4 * short - long) / 3 for short, long in itertools.pairwise(slopes)]
+        limit, known = (once[0], slopes[0]) if len(once) == 1 else ((16 * once[0] - once[1]) / 15, once[0])
+        error = np.abs(limit - known) + 2 * noise * largest / shortest
+        estimate = Estimate(limit, limit, error, np.zeros(limit.shape, bool))
+        if enough(estimate):
+            break
+    return estimate
 
 
 def thorough_estimate(along: Along, start: Array, scale: float, noise: Array, levels: int = 18) -> Estimate:

@@ -22,7 +22,7 @@ from .report import Report
 __all__ = ["calls_like", "check_declared", "check_drawn", "holds_strategies"]
 
 Array = np.ndarray[Any, Any]
-EXAMPLES = 10  # where nothing else is said
+SHARE = 10  # an example is a whole check: one for so many of the profile's, where nothing else is said
 GRID = 16  # powers of two between the width of an interval and the steps in which it is drawn from
 
 
@@ -68,7 +68,7 @@ def check_drawn(
 
     run.__name__ = "check_" + re.sub(r"\W", "_", name)  # by which Hypothesis finds its examples again
     quick = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    budget = EXAMPLES if max_examples is None else max_examples
+    budget = max(settings().max_examples // SHARE, 1) if max_examples is None else max_examples
     setting = settings(max_examples=budget, deadline=None, suppress_health_check=quick, report_multiple_bugs=False)
     setting(given(_strategy((args, kwargs)))(run))()
     return reports[0]

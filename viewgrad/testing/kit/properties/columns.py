@@ -319,8 +319,12 @@ class Columns:
 
     def _settled(self, direction: Array, scale: float, mine: Array, coarse: Array, floor: Any) -> bool:
         """Whether a few values nearby show that what was found is right."""
+
+        def enough(quick: Estimate) -> bool:
+            return bool(_weighted(quick, self.rows).trusted(1e-6).all())
+
         for zoom in dict.fromkeys([self.last, 1.0, 1e-2, 1e-4, 1e-6, *self._nearby(direction != 0, scale)]):
-            quick = quick_estimate(self._along(direction), scale * zoom, self.noise)
+            quick = quick_estimate(self._along(direction), scale * zoom, self.noise, enough)
             if quick is None:
                 continue
             estimate = _weighted(quick, self.rows)
