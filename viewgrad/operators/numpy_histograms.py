@@ -13,7 +13,7 @@ import numpy as np
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import FUNCTIONS, Tensor, from_array
 from . import OPERATORS
-from .composites import composite
+from .composites import choosing, composite
 from .derivatives.formulas import plain
 
 __all__: list[str] = []
@@ -56,12 +56,14 @@ FUNCTIONS[np.bincount] = _bincount
 
 
 @composite(np.histogram_bin_edges, method=False)
+@choosing
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges of the bins of a histogram."""
     return _edges(as_operand(a).reshape(-1), bins, range)
 
 
 @composite(np.histogram, method=False)
+@choosing
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -88,6 +90,7 @@ def histogram(
 
 
 @composite(np.histogramdd, method=False)
+@choosing
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, list[Tensor]]:
@@ -103,6 +106,7 @@ def histogramdd(
 
 
 @composite(np.histogram2d, method=False)
+@choosing
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor, Tensor]:
