@@ -122,3 +122,22 @@ def test_a_regular_loop_stays_one_beside_what_is_irregular():
         told = compiled.explain()
         assert ("59 times, test_" in told or "58 times, test_" in told), told
         assert told.count("places from tables") == (extra == 4), told
+
+
+def test_places_from_a_table_none_of_which_is_there_twice():
+    order = np.random.default_rng(0).permutation(400)
+
+    def f(x):
+        y, total = x.copy(), 0.0
+        for place in order:
+            y[int(place)] = y[int(place)] * x[int(place)] + total * 0.1
+            total = total + y[int(place)]
+        return total
+
+    compiled = vg.compile(f, executor="python")
+    for seed in range(3):
+        x = vg.Tensor(np.random.default_rng(seed).normal(size=400), requires_grad=True)
+        found, wanted = compiled(x), f(x)
+        np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-12)
+        np.testing.assert_allclose(vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, x)[0], rtol=1e-12)
+    assert "with places from tables" in compiled.explain()

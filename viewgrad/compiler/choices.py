@@ -71,9 +71,9 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Choic
         return list(terms)
     best: tuple[int, list[Term | Choice]] = (int(WORTH * size(terms)), list(terms))
     rows: list[Term] | None = list(terms)
-    for _ in range(DEEPEST):
+    for depth in range(DEEPEST):
         before, rows = rows, taken_apart(rows) if rows is not None else None
-        if rows is None or before is None or len(rows) == len(before):
+        if rows is None or before is None or (depth and len(rows) == len(before)):
             break
         found = _with_choice(rows, structures)
         if found is not None and found[0] < best[0]:
