@@ -9,8 +9,7 @@ import pytest
 from numpy_calls import CLEAR, RIGHT, WARNED
 
 # What is refused with history, by a message that tells what to do: memory, bytes, and a class that NumPy gives up.
-REFUSED = {"asmatrix", "bmat", "ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield",
-           "ndarray.setflags"}  # fmt: skip
+REFUSED = {"asmatrix", "bmat", "ndarray.byteswap", "ndarray.dumps", "ndarray.getfield", "ndarray.setfield"}  # fmt: skip
 # Of these an option is refused.
 OPTION_REFUSED = {"linalg.qr"}
 # What gives numbers of Python, with a warning.

@@ -51,6 +51,11 @@ FOUND = {
     "newton of many": lambda a: optimize.newton(cubic, np.ones(2), args=(a,), tol=1e-12),
     "root_scalar": lambda a: optimize.root_scalar(cubic, args=(a[0],), bracket=[0.0, 2.0]).root,
     "root": lambda a: optimize.root(system, [1.0, 1.0], args=(a,)).x,
+    "root, with its slopes": lambda a: optimize.root(lambda x: (x**3 - a, vnp.diag(3 * x**2)), [1.0, 1.0], jac=True).x,
+    "root_scalar, with its slope": lambda a: (
+        optimize.root_scalar(lambda x: (cubic(x, a[0]), cubic_slope(x, a[0])), x0=1.0, fprime=True).root
+    ),
+    "pairs": lambda a: (a * vnp.array([[2.0, 1.0], [1.0, 3.0]]))[optimize.linear_sum_assignment(vnp.outer(a, a))],
     "fsolve": lambda a: optimize.fsolve(system, a, args=(a,)),
     "fixed_point": lambda a: optimize.fixed_point(lambda x: vnp.cos(x * a), [0.5, 0.5], xtol=1e-12),
     "minimize": lambda a: optimize.minimize(energy, a, args=(a,), tol=1e-10).x,

@@ -384,6 +384,10 @@ def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
     )
 
 
+def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Without influence: a tensor can be written to, and knows of what is written."""
+
+
 def _flags(self: Tensor) -> Any:
     """How the elements lie in memory."""
     return np.asarray(self._array).flags
@@ -416,7 +420,7 @@ def _install() -> None:
         "conjugate": _conj,
         "tobytes": _bytes,
         "__bytes__": _bytes,
-        "setflags": _no_flags,
+        "setflags": _setflags,
         "setfield": _no_flags,
     }
     for name, place in (("clip", 2), ("dot", 1), ("round", 1), ("ptp", 1)):

@@ -18,10 +18,12 @@ from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .implicit import least_place
+from .making import make_constant
 
 __all__ = ["OLDER"]
 
 OLDER: Final[dict[str, Any]] = {}
+make_constant(theirs, ["linear_sum_assignment"], OLDER, "the places of the pairs, through which no gradient flows.")
 
 
 def _plain(value: Any) -> Any:

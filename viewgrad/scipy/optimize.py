@@ -224,7 +224,10 @@ def root(
         Tensor([0.25      , 0.16666667])
     """
     start, given = _place(x0), _given(args)
-    if jac is None and method in ("hybr", "lm"):
+    if jac is True:
+        both, fun = fun, lambda *x: both(*x)[0]
+        jac = _plain(lambda *x: both(*x)[1], given)
+    elif jac is None and method in ("hybr", "lm"):
         jac = _with_jacobian(fun, given)
     elif callable(jac):
         jac = _plain(jac, given)
@@ -389,11 +392,14 @@ def newton(
     **options: Any,
 ) -> Any:
     """The place where a function of a number, or each of many, vanishes; the place has a history."""
-    start, given = _place(x0), tuple(args)
-    plain = _plain if start.ndim else _number
+    start, given = np.array(_value(x0)), tuple(args)
+    start = start if start.dtype.kind == "c" else start.astype(float)
+    if start.dtype.kind == "c" and _depends(func, start, given):
+        raise lost("scipy.optimize.newton", "take the parts of a complex number as two unknowns, by root()")
+    plain = _plain if start.ndim or start.dtype.kind == "c" else _number
     slopes = [None if slope is None else plain(slope, given) for slope in (fprime, fprime2)]
     second = None if x1 is None else _place(x1)
-    first = start if start.ndim else float(start)
+    first = start if start.ndim else start.item()
     settings = {"maxiter": maxiter, "fprime2": slopes[1], "x1": second, **options}
     found = scipy.optimize.newton(plain(func, given), first, slopes[0], (), tol, **settings)
     return _with_root(func, given, found)
@@ -403,6 +409,12 @@ def newton(
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
     """The place where a function of a number vanishes; the place has a history."""
     given = _given(args)
+    if options.get("fprime2") is True:
+        all_three, f = f, lambda *x: all_three(*x)[0]
+        options |= {"fprime": lambda *x: all_three(*x)[1], "fprime2": lambda *x: all_three(*x)[2]}
+    elif options.get("fprime") is True:
+        both, f = f, lambda *x: both(*x)[0]
+        options["fprime"] = lambda *x: both(*x)[1]
     for name in ("fprime", "fprime2"):
         if callable(options.get(name)):
             options[name] = _number(options[name], given)

@@ -1418,8 +1418,8 @@ class OperatorMethods:
     def setfield(self, *args: Any, **kwargs: Any) -> None:
         """Refused: the memory is not handed out."""
 
-    def setflags(self, *args: Any, **kwargs: Any) -> None:
-        """Refused: the memory is not handed out."""
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        """Without influence: a tensor can be written to, and knows of what is written."""
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-self))."""
