@@ -62,6 +62,14 @@ def two_views_of_what_is_no_argument(a, view, b):
     return view * b[:6], a
 
 
+@program(lambda x, y: (lambda base: (base.reshape(3, 4), base.detach().reshape(4, 3), y * 1))(x * 1))
+def an_argument_and_a_view_of_the_other_without_history(a, view, b):
+    c = a * a
+    view[0] = 7.0
+    view[1] *= b[:3]
+    return a * c, view * b[0]
+
+
 @program(lambda x, y: ((x * 1).reshape(3, 4).T, y * 1))
 def a_transposed_argument(a, b):
     a[1] *= b[:3]

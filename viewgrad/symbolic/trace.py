@@ -212,8 +212,7 @@ class Binder:
                     tracer.memories.make_base(memory)
                     memory.value = tracer.memories.filled(memory, distinct(parts))
             else:
-                branch = tracer.branch(memory, root_of(tensor), value)
-                branch.value = tracer.memories.filled(memory, distinct(parts))
+                tracer.branch(memory, root_of(tensor), distinct(parts))
 
     # -- results -------------------------------------------------------------------------------------------------------
 

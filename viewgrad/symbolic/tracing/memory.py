@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -235,7 +235,7 @@ class Memories:
                 return
         memory.value = self.filled(memory, [(array, value)])
 
-    def filled(self, memory: Memory, parts: list[tuple[Array, Any]]) -> Any:
+    def filled(self, memory: Memory, parts: Sequence[tuple[Array, Any]]) -> Any:
         """A value for a base with the given values in its parts; elsewhere nobody sees it unless it is foreign."""
         dtype = memory.dtype
         owner: Any = memory.reference()

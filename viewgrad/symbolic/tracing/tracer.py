@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -174,7 +174,7 @@ class Tracer:
                 return chain
         if memory.root is not None and memory.root() is not root and self._is_old(root):
             # One from outside, of which we did not know.
-            return self.branch(memory, root, None if memory.written else self._input(root))
+            return self.branch(memory, root, [] if memory.written else [(root._array, self._input(root))])
         if (memory.others is None and memory.ended is None) or (memory.root is not None and memory.root() is root):
             return memory
         return self._saved_of(memory, root)
@@ -324,7 +324,8 @@ class Tracer:
         foreign = tensor._storage is not None and tensor._storage.foreign
         memory = self.memories.find(array)
         if memory is not None and foreign:
-            self.branch(memory, tensor, None if holds(self.memories, memory, tensor) else self.constant(array))
+            same = holds(self.memories, memory, tensor)
+            self.branch(memory, tensor, [] if same else [(array, self.constant(array))])
             return
         self.memories.add(array, self.constant(array, garbage)).foreign = foreign
 
@@ -371,13 +372,10 @@ class Tracer:
         if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # else it is unknown
             self.add(tensor, self.value_of(before))
 
-    def branch(self, memory: Memory, tensor: Tensor, given: Value | None = None) -> Chain:
-        """A further history of a buffer, that of `tensor`; `given` is the value of that tensor where it is an input."""
+    def branch(self, memory: Memory, tensor: Tensor, given: Sequence[tuple[Any, Value]] = ()) -> Chain:
+        """A further history of a buffer, that of `tensor`; `given` are arrays of it, with the inputs that they are."""
         self.memories.make_base(memory)
-        if given is None:
-            value = self._detached(memory.value)
-        else:
-            value = self.memories.filled(memory, [(tensor._array, given)])
+        value = self.memories.filled(memory, given) if given else self._detached(memory.value)
         chain = Chain(tensor, value)
         memory.others = [*[other for other in memory.others or () if other.nodes or other.root() is not None], chain]
         return chain
