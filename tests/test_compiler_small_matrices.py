@@ -64,3 +64,24 @@ def test_singular_matrices_are_refused_as_ever():
     close = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9]])
     for found, wanted in zip(outcome(compiled, close, b), outcome(compiled.function, close, b), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_matrices_that_come_near_singular_ones_are_left_to_numpy():
+    def fitted(x, y):
+        total = 0.0
+        for t in range(len(x)):
+            rows = np.stack([vg.ones(5), x[t], x[t] ** 2], axis=1)
+            total = total + np.linalg.solve(rows.T @ rows + 1e-9 * np.eye(3), rows.T @ y)[1]
+        return total
+
+    compiled = vg.compile(fitted, executor="python")
+    rng = np.random.default_rng(0)
+    for spread in (1.0, 1.0, 1.0, 1e-2, 1e-2, 1e-2, 1.0):
+        x = vg.Tensor(1 + spread * rng.normal(size=(6, 5)), requires_grad=True)
+        y = vg.Tensor(rng.normal(size=5), requires_grad=True)
+        found, wanted = compiled(x, y), fitted(x, y)
+        np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-6)
+        for one, other in zip(vg.autograd.grad(found, [x, y]), vg.autograd.grad(wanted, [x, y]), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6 * np.abs(other.numpy()).max())
+    entry = compiled.entries[0]
+    assert entry.records == 1 and entry.irregular and "eagerly" not in compiled.explain(), compiled.explain()

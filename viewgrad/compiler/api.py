@@ -72,6 +72,7 @@ class Entry:
         pickled: the record, where it has travelled or is about to.
         reasons: why calls ran the function although there was a program, and how often.
         misses: of these, what is to be known of whether to record anew.
+        irregular: the lines with small matrices that may be near singular ones.
     """
 
     key: Any
@@ -91,6 +92,7 @@ class Entry:
     pickled: bytes | None = None
     reasons: Counter[str] = attrs.Factory(Counter)
     misses: Misses = attrs.Factory(Misses)
+    irregular: frozenset[int] = frozenset()
 
 
 class Compiled:
@@ -311,6 +313,7 @@ class Compiled:
         made = recorded(self.function, (args, keywords), structure, given, OPERATIONS)
         entry.records += 1
         entry.misses.recorded(entry.calls)
+        entry.irregular = frozenset()
         entry.program = None
         entry.checked = not self.check
         entry.is_direct = False
@@ -376,7 +379,7 @@ class Compiled:
                     wanted = [
                         i for i, tensor in enumerate(tensors) if recording and tensor.requires_grad
                     ]
-                    program = compiled_program(graph, wanted, self.executor)
+                    program = compiled_program(graph, wanted, self.executor, entry.irregular)
                     program.differentiable = differentiable_outputs(graph)
                     entry.program = program
             except NotCompiledError as error:
@@ -390,6 +393,8 @@ class Compiled:
                 return self.function(*args, **keywords)
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
+            if self._leaves_to_numpy(entry, failed):
+                return self._run(entry, structure, leaves, args, keywords)
             return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True)
         entry.calls += 1
         if not entry.checked:
@@ -411,7 +416,19 @@ class Compiled:
         """
         leaves, structure = flatten((args, keywords))
         leaves = self.arguments.with_inputs(structure, leaves, entry.static)
+        if self._leaves_to_numpy(entry, failed):
+            return self._run(entry, structure, leaves, args, keywords)
         return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True)
+
+    def _leaves_to_numpy(self, entry: Entry, failed: int) -> bool:
+        """Build the program anew where a small matrix at a line was near a singular one; whether that was it."""
+        if entry.program is None or failed not in entry.program.regular:
+            return False
+        entry.irregular |= {failed}
+        entry.program = None
+        entry.checked, entry.is_direct = not self.check, False
+        self.directs = [way for way in self.directs if way.entry is not entry]
+        return True
 
     def _again(
         self, entry: Entry, structure: Structure, leaves: list[Any], reason: str, args: Any, keywords: Any,

@@ -63,11 +63,13 @@ class Run:
             room.take_back(self.arrays)
 
 
-def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) -> CompiledProgram:
+def compiled_program(
+    graph: Graph, wanted: Sequence[int], executor: Executor, irregular: frozenset[int] = frozenset()
+) -> CompiledProgram:
     """The program of a graph; by Python where the executor cannot compile its source.
 
     Arguments:
-        graph, wanted, executor: see `CompiledProgram`.
+        graph, wanted, executor, irregular: see `CompiledProgram`.
 
     Raises:
         NotCompiledError: for a graph that cannot be compiled.
@@ -75,9 +77,9 @@ def compiled_program(graph: Graph, wanted: Sequence[int], executor: Executor) ->
     try:
         try:
             with rare_collections():
-                return CompiledProgram(graph, wanted, executor)
+                return CompiledProgram(graph, wanted, executor, irregular=irregular)
         except KernelError as error:
-            program = CompiledProgram(graph, wanted, chosen_executor("python"))
+            program = CompiledProgram(graph, wanted, chosen_executor("python"), irregular=irregular)
             program.remark = error.message
             return program
     except (NotCompiledError, MemoryError):
@@ -97,15 +99,21 @@ class CompiledProgram:
         wanted: the numbers of the inputs with respect to which it is to be differentiated.
         executor: what runs it.
         limit: how many terms may be left when all loops are found.
+        irregular: the lines with small matrices that are left to NumPy, since they may be near singular ones.
 
     Raises:
         NotCompiledError: for a program that cannot be compiled.
     """
 
-    def __init__(self, graph: Graph, wanted: Sequence[int], executor: Executor, limit: int = 3000) -> None:
+    def __init__(
+        self, graph: Graph, wanted: Sequence[int], executor: Executor, limit: int = 3000,
+        irregular: frozenset[int] = frozenset(),
+    ) -> None:
         self.executor = executor
-        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, executor.name == "numba"))
+        native = executor.name == "numba"
+        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, native, irregular))
         self.recorded = stream.roller.taken
+        self.regular = stream.regular  # the lines where a run ends if a small matrix is near a singular one
         without_rereads(self.program, Executions(self.program))
         carry_in_variables(self.program)
         executions = Executions(self.program)

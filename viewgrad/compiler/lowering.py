@@ -55,7 +55,10 @@ class Number(NamedTuple):
 Lowered = Named | Memory | Number
 
 
-def lowered(graph: Graph, limit: int, spilled: Mapping[Any, int] = EMPTY, native: bool = False) -> Stream:
+def lowered(
+    graph: Graph, limit: int, spilled: Mapping[Any, int] = EMPTY, native: bool = False,
+    irregular: frozenset[int] = frozenset(),
+) -> Stream:
     """The stream of a graph.
 
     Arguments:
@@ -63,25 +66,28 @@ def lowered(graph: Graph, limit: int, spilled: Mapping[Any, int] = EMPTY, native
         limit: how many terms may be left when all loops are found.
         spilled: the keys of the places whose values go through memory; see `Stream`.
         native: whether it is compiled to machine code, where loops over single elements are fast.
+        irregular: the lines with small matrices that may be near singular ones.
 
     Raises:
         NotCompiledError: for what cannot be compiled, with the file and line.
     """
-    first = Lowering(graph, limit, spilled, native, {})
+    first = Lowering(graph, limit, spilled, native, irregular, {})
     stream = first.run()
     if not first.differing:
         return stream
     reserves = {key: first.reserves[key] for key in first.differing}
-    return Lowering(graph, limit, spilled, native, reserves).run()
+    return Lowering(graph, limit, spilled, native, irregular, reserves).run()
 
 
 class Lowering:
     """Lowers a graph; `run` gives the stream."""
 
     def __init__(
-        self, graph: Graph, limit: int, spilled: Mapping[Any, int], native: bool, reserves: dict[Any, int]
+        self, graph: Graph, limit: int, spilled: Mapping[Any, int], native: bool, irregular: frozenset[int],
+        reserves: dict[Any, int],
     ) -> None:
         self.graph = graph
+        self.irregular = irregular
         self.native = native  # whether loops over single elements are fast
         self.stream = Stream(graph.locations, limit, spilled)
         self.values: dict[Value, Lowered] = {}

@@ -118,7 +118,7 @@ SMALL_MATRICES: Final[dict[str, Callable[[Any, Node], bool]]] = {
 def _rows(of: Lowering, node: Node) -> Rows | None:
     """The elements of the matrix that a node takes; None where it is no small one."""
     value: Value | None = node.inputs[0]
-    if value is None or of.type_of(value).dtype != FLOAT:
+    if value is None or of.type_of(value).dtype != FLOAT or node.location in of.irregular:
         return None
     shape = of.type_of(value).shape
     if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= LARGEST:
@@ -160,4 +160,5 @@ def _regular(of: Lowering, node: Node, rows: Rows) -> Named:
     least = of.emit("mul", [(_determinant(of, sizes, signed=False), ()), (LEAST, ())], (), ())
     is_regular = of.emit("greater", [(size, ()), (least, ())], (), (), "?")
     of.stream.check(is_regular, True, node.location)
+    of.stream.regular.add(node.location)
     return determinant

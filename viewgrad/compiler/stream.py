@@ -56,6 +56,7 @@ class Stream:
         self.roller = Roller(max(limit, ROLLED))
         self._structure = self.roller.structures.number_of
         self.limit = limit
+        self.regular: set[int] = set()  # the lines where it is checked that a small matrix is far from a singular one
         self.bases: list[Base] = []
         self.results: list[Result] = []
         self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
