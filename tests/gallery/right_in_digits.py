@@ -428,3 +428,53 @@ def root_by_newton(x):
     for _ in range(30):
         y = 0.5 * (y + x / y)
     return y
+
+
+# --- naive compositions, which lose digits or overflow where others do not ------------------------------------------
+
+
+@right(Q)
+def root_of_one_and_less_one(x):
+    return vg.sqrt(1 + x) - 1
+
+
+@right(V)
+def naive_arsinh(x):
+    return vg.log(x + vg.sqrt(x * x + 1))
+
+
+@right(M)
+def free_energy(x):
+    return vg.log(vg.exp(x).sum(-1))
+
+
+@right(Q)
+def log_one_less_exp(x):
+    """log(1 - exp(-x)): nothing is left of the small ones."""
+    return vg.log(1 - vg.exp(-x))
+
+
+@right(V)
+def cosh_over_sinh_less_one_over(x):
+    """Langevin's function: no digit near 0, overflow far out."""
+    return vg.cosh(x) / vg.sinh(x) - 1 / x
+
+
+@right(V)
+def sinh_by_exponentials(x):
+    return (vg.exp(x) - vg.exp(-x)) / 2
+
+
+@right(V)
+def log_of_cosh_naively(x):
+    return vg.log(vg.cosh(x))
+
+
+@right(M)
+def shares_of_exponentials(x):
+    return vg.exp(x) / vg.exp(x).sum()
+
+
+@right(V, reference=lambda x: np.exp(x) - 1.0)
+def make_expm1_with_a_naive_reference():
+    return define_op("expm1_with_a_naive_reference(x)", forward=np.expm1, derivatives={"x": "grad * (result + 1)"})

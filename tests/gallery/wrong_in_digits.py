@@ -21,12 +21,12 @@ def raw(tensor):
 # --- formulas that lose digits -----------------------------------------------------------------------------------
 
 
-@wrong(V, by="values")
+@wrong(V, by="values", reference=np.expm1)
 def make_exp_less_one():
     return define_op("exp_less_one(self)", forward=lambda x: np.exp(x) - 1, derivatives={"self": "grad * (result + 1)"})
 
 
-@wrong(Q, by="values")
+@wrong(Q, by="values", reference=np.log1p)
 def make_log_of_one_and():
     return define_op(
         "log_of_one_and(self)",
@@ -34,16 +34,6 @@ def make_log_of_one_and():
         derivatives={"self": "grad / (1 + self)"},
         domain=(-0.9, 3),
     )
-
-
-@wrong(Q, by="values")
-def root_of_one_and_less_one(x):
-    return vg.sqrt(1 + x) - 1
-
-
-@wrong(V, by="values")
-def naive_arsinh(x):
-    return vg.log(x + vg.sqrt(x * x + 1))
 
 
 @wrong(V, by=("values", "special points"))
@@ -79,11 +69,6 @@ class SoftmaxWithoutMax(Function):
         return y * (grad - (grad * y).sum(-1, keepdims=True))
 
 
-@wrong(M, by=("values", "special points"))
-def free_energy(x):
-    return vg.log(vg.exp(x).sum(-1))
-
-
 @wrong(V, MORE, by=("values", "special points"))
 def make_plain_hypotenuse():
     def forward(a, b):
@@ -95,18 +80,6 @@ def make_plain_hypotenuse():
         forward=forward,
         derivatives={"a": "grad * a / result", "b": "grad * b / result"},
     )
-
-
-@wrong(Q, by=("values", "special points"))
-def log_one_less_exp(x):
-    """log(1 - exp(-x)): nothing is left of the small ones."""
-    return vg.log(1 - vg.exp(-x))
-
-
-@wrong(V, by=("values", "special points"))
-def cosh_over_sinh_less_one_over(x):
-    """Langevin's function: no digit near 0, overflow far out."""
-    return vg.cosh(x) / vg.sinh(x) - 1 / x
 
 
 # --- constants and terms that are small --------------------------------------------------------------------------

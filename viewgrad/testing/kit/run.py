@@ -22,6 +22,7 @@ from .properties.forms import ITSELF, against_reference, inplace_form
 from .properties.gradients import REFUSALS, check_gradients
 from .properties.higher import Absent, forward_mode, second_order
 from .properties.needless import NEEDLESS, computed_in_vain
+from .rationing import some, within
 from .report import Report
 from .script import Script
 from .shapes import of_other_shapes, with_other_lists
@@ -149,7 +150,7 @@ class Check:
         self._elsewhere(pointed)
         self._in_place_at(pointed)
         for variant in accepted[:3]:
-            self._family("special points", _some(at_special_points(self.subject, variant), 7))
+            self._family("special points", some(at_special_points(self.subject, variant), 7))
         self._family("indices", with_other_indices(self.base))
         self._family("options", with_numbers_for_tensors(self.base))
         self._family("options", by_keyword(self.subject, self.base))
@@ -163,7 +164,7 @@ class Check:
         single = not self.subject.composed and self.wanted("dtypes")
         points = at_special_points(self.subject, self.base) if (second or single) and not self.short else ()
         at_zero = [x for x in points if x.label.startswith(("0 in ", "0 everywhere"))]
-        for example in at_zero[: 2 + int(AFFORDABLE / max(self.cost, 1e-9))]:
+        for example in within(2 * AFFORDABLE, at_zero[: 2 + int(AFFORDABLE / max(self.cost, 1e-9))]):
             plain = self._plain(attrs.evolve(example, lenient=True), SECOND)
             if plain is None or not plain.outputs:
                 continue
@@ -178,7 +179,7 @@ class Check:
         by_dimensions = {tuple(array.ndim for array in x.arrays): x for x in reversed(small)}
         chosen = [*by_dimensions.values(), *small[:: max(1, len(small) // most)]]
         affordable = 1 + int(AFFORDABLE / max(self.cost, 1e-9))
-        for example in chosen[: min(affordable, max(most, min(len(by_dimensions), 2 * most)))]:
+        for example in within(AFFORDABLE, chosen[: min(affordable, max(most, min(len(by_dimensions), 2 * most)))]):
             plain = self._plain(attrs.evolve(example, lenient=True), example.family)
             if plain is None or not plain.outputs or not plain.finite or not sum(value.size for value in plain.values):
                 continue
@@ -367,7 +368,7 @@ class Check:
 
     def _family(self, name: str, examples: Iterator[Example]) -> list[Example]:
         accepted = []
-        for example in examples:
+        for example in within(2 * AFFORDABLE if self.subject.composed else 4 * AFFORDABLE, examples):
             if not self.wanted(example.family):
                 continue
             if self._first(example):
@@ -403,7 +404,7 @@ class Check:
             more = (
                 attrs.evolve(example, label=f"{variant.label}, {example.label}") for example in of_other_shapes(variant)
             )
-            self._family("shapes", _some(more, 3))
+            self._family("shapes", some(more, 3))
         for example in shaped:
             if "another dimension in front" in example.label or "no dimensions" in example.label:
                 for varied in with_other_options(self.subject, example, most=16):
@@ -443,8 +444,3 @@ def _lost(found: Any, expected: Any) -> bool:
     if not isinstance(found, float | complex) or not isinstance(expected, float | complex):
         return False
     return not np.isfinite(found) or abs(found - expected) <= 1e-5 * abs(expected)
-
-
-def _some(examples: Iterator[Example], step: int) -> Iterator[Example]:
-    """Every few of them."""
-    return (example for number, example in enumerate(examples) if number % step == 0)
