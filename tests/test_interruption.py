@@ -3,6 +3,7 @@
 The programs are interrupted at lines all over what the library does for them; those marked slow, at every bytecode.
 """
 
+import contextlib
 import signal
 import sys
 import threading
@@ -15,8 +16,10 @@ from interruptions import Interrupter, interruptions, modes
 import viewgrad as vg
 import viewgrad.tensor.node
 import viewgrad.views.indexing
-from viewgrad.autograd import Function, forward_ad, grad
+from viewgrad.autograd import Function, forward_ad, grad, gradcheck
 from viewgrad.errors import AutogradError, InterruptedWriteError
+from viewgrad.scipy import integrate, optimize
+from viewgrad.symbolic import function_of, trace
 
 WEIGHTS = np.array([1.0, -2.0, 3.0, 0.5])
 MASK = np.array([True, False, True, False])
@@ -462,6 +465,50 @@ def test_blocks(switch):
             vg.Tensor([1.0])
 
     assert copy_context().run(places) > 5
+
+
+class AtExit(Interrupter):
+    """Interrupts only what puts a mode back at the end of a block, from its very start."""
+
+    def __call__(self, frame, event, argument):
+        return super().__call__(frame, event, argument) if frame.f_code.co_name == "__exit__" else None
+
+
+def squares(x):
+    y = x * 1.0
+    y[0] = y[1] * x[0]
+    return (y * y).sum()
+
+
+BLOCKS = {
+    "isclose": lambda x: np.isclose(x, x * 2.0),
+    "array_equal": lambda x: np.array_equal(x, x * 2.0),
+    "batch_norm": lambda x: vg.batch_norm(x.reshape(3, 1), vg.zeros(1), vg.ones(1), training=True),
+    "quad": lambda x: integrate.quad(lambda t: np.sin(t * x[0]), 0.0, 1.0),
+    "solve_ivp": lambda x: integrate.solve_ivp(lambda t, y: -y * x[0], (0.0, 0.3), [1.0]),
+    "root": lambda x: optimize.root(lambda p: p * p - x, np.ones(3)),
+    "minimize": lambda x: optimize.minimize(lambda p: ((p - x) ** 2).sum(), np.ones(3)),
+    "fmin_bfgs": lambda x: optimize.fmin_bfgs(lambda p: ((p - x) ** 2).sum(), np.ones(3), disp=False),
+    "trace": lambda x: trace(squares, x),
+    "graph": lambda x: function_of(squares, x)(x),
+    "compiled": lambda x: vg.compile(squares, executor="python")(x),
+    "hessian": lambda x: vg.func.hessian(squares)(x),
+    "gradcheck": lambda x: gradcheck(squares, x),
+}
+
+
+@pytest.mark.parametrize("act", BLOCKS.values(), ids=BLOCKS)
+def test_blocks_of_our_own(act):
+    """What the library does in a mode of its own leaves none behind, not even from the very start of `__exit__`."""
+    leaf = vg.Tensor([0.5, 1.5, 2.0], requires_grad=True)
+    counting = AtExit(None, bytecodes=False)
+    counting.run(lambda: act(leaf))
+    before = modes()
+    for place in range(min(counting.passed, 40)):
+        interrupter = AtExit(place, bytecodes=False)
+        with contextlib.suppress(AutogradError):  # of a block around the one that was interrupted
+            interrupter.run(lambda: act(leaf))
+        assert modes() == before, f"interrupted at {interrupter.where}"
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")

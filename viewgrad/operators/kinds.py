@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import DeclarationError, UnsupportedKindError
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.node import node_of
 from ..tensor.tensor import Tensor
@@ -43,6 +44,7 @@ def refuse_kinds(operator: Operator, *arrays: Any) -> None:
                     )
 
 
+@in_own_context
 def confirm_kinds(operator: Operator, *arguments: Any) -> None:
     """Find out whether a user's operator, which does not say so, is right for complex numbers: by these.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import creation
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.observers import array_of
 from ..tensor.printing import tensor_repr
@@ -90,6 +91,7 @@ def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 @composite(np.array_equal, method=False)
+@in_own_context
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """Whether two tensors have the same shape and elements."""
     a, b = as_operand(a1), as_operand(a2)
@@ -106,6 +108,7 @@ def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 
 
 @composite(np.isclose)
+@in_own_context
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether elements are nearly equal."""
     a, b = as_operand(self), as_operand(other)

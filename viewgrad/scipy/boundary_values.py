@@ -10,6 +10,7 @@ import scipy.integrate  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from .implicit import root_of_many, samples
 from .pieces import CubicHermiteSpline
@@ -27,6 +28,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@in_own_context
 def solve_bvp(
     fun: Callable[..., Any], bc: Callable[..., Any], x: Any, y: Any, p: Any = None, S: Any = None,
     fun_jac: Any = None, bc_jac: Any = None, **options: Any,

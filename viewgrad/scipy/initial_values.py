@@ -17,6 +17,7 @@ from ..autograd.api import grad
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor
 from .implicit import samples
@@ -48,6 +49,7 @@ class Solution(dict[str, Any]):
             raise AttributeError(name) from None
 
 
+@in_own_context
 def solve_ivp(
     fun: Callable[..., Any],
     t_span: Any,
@@ -196,6 +198,7 @@ def _moment(event: Callable[..., Any], path: Trajectory, found: float, given: tu
     return pinned(moment, found)
 
 
+@in_own_context
 def odeint(
     func: Callable[..., Any],
     y0: Any,

@@ -17,6 +17,7 @@ from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
@@ -150,6 +151,7 @@ def _over_nothing(function: Callable[..., Any], args: Any, a: Any, b: Any) -> An
 
 
 @registered
+@in_own_context
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: Any = 0, **options: Any) -> Any:
     """The integral of a function between two bounds; gradients flow to the bounds and to what the function refers to.
 
@@ -237,6 +239,7 @@ def _narrow_enough(
 
 
 @registered
+@in_own_context
 def quad_vec(
     f: Callable[..., Any], a: Any, b: Any, *, args: Any = (), full_output: bool = False, **options: Any
 ) -> Any:
@@ -273,6 +276,7 @@ def quad_vec(
 
 
 @registered
+@in_own_context
 def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
     """The integral of a function of several variables; gradients flow as those of `quad` do."""
     given = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -302,6 +306,7 @@ def nquad(func: Callable[..., Any], ranges: Any, args: Any = None, opts: Any = N
 
 
 @registered
+@in_own_context
 def dblquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
@@ -316,6 +321,7 @@ def dblquad(
 
 
 @registered
+@in_own_context
 def tplquad(
     func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, qfun: Any, rfun: Any, args: Any = (),
     epsabs: float = 1.49e-8, epsrel: float = 1.49e-8,
@@ -349,6 +355,7 @@ def _at(func: Callable[..., Any], args: Any, place: float, a: Any, b: Any, low: 
 
 
 @registered
+@in_own_context
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     """The integral of a function by Gauss's rule of a fixed order."""
     nodes, weights = np.polynomial.legendre.leggauss(n)

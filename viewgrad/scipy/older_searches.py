@@ -15,6 +15,7 @@ import scipy.optimize as theirs  # type: ignore[import-untyped]
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .implicit import least_place
@@ -130,7 +131,7 @@ def _search(name: str) -> None:
 
     search.__name__ = search.__qualname__ = name
     search.__doc__ = f"`scipy.optimize.{name}` of a function of a tensor; the place has a history."
-    OLDER[name] = search
+    OLDER[name] = in_own_context(search)
 
 
 def _pair(function: Any, given: tuple[Any, ...]) -> Any:
@@ -151,6 +152,7 @@ for _name in (
     _search(_name)
 
 
+@in_own_context
 def leastsq(
     func: Callable[..., Any], x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
 ) -> Any:
@@ -162,6 +164,7 @@ def leastsq(
     return _with_place(lambda x: (as_operand(as_argument(func(x, *given))) ** 2).sum(), found, ())
 
 
+@in_own_context
 def nnls(A: Any, b: Any, **options: Any) -> Any:
     """The solution by least squares that is nowhere negative, and how far it is from the right-hand side."""
     plain, rest = theirs.nnls(_plain(A), _plain(b), **options)
@@ -177,6 +180,7 @@ def nnls(A: Any, b: Any, **options: Any) -> Any:
     return x, np.sqrt((away * away).sum())
 
 
+@in_own_context
 def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
     """The slopes of a function, by differences."""
     x = np.atleast_1d(as_operand(as_argument(xk)) * 1.0)

@@ -19,6 +19,7 @@ from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit import least_place, root_by_elements, root_place
@@ -99,6 +100,7 @@ WITHOUT_GRADIENT = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
 
 
 @registered
+@in_own_context
 def minimize(
     fun: Callable[..., Any],
     x0: Any,
@@ -184,6 +186,7 @@ def _constraint(item: dict[str, Any]) -> dict[str, Any]:
 
 
 @registered
+@in_own_context
 def minimize_scalar(
     fun: Callable[..., Any], bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, **options: Any
 ) -> Any:
@@ -204,6 +207,7 @@ def minimize_scalar(
 
 
 @registered
+@in_own_context
 def root(
     fun: Callable[..., Any],
     x0: Any,
@@ -238,6 +242,7 @@ def root(
 
 
 @registered
+@in_own_context
 def fsolve(
     func: Callable[..., Any], x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, **options: Any
 ) -> Any:
@@ -252,6 +257,7 @@ def fsolve(
 
 
 @registered
+@in_own_context
 def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """The place that a function of a tensor leaves where it is, with a history."""
     given = tuple(args)
@@ -262,6 +268,7 @@ def fixed_point(func: Callable[..., Any], x0: Any, args: Any = (), *others: Any,
 
 
 @registered
+@in_own_context
 def least_squares(
     fun: Callable[..., Any],
     x0: Any,
@@ -295,6 +302,7 @@ def least_squares(
 
 
 @registered
+@in_own_context
 def curve_fit(
     f: Callable[..., Any],
     xdata: Any,
@@ -372,6 +380,7 @@ for _name in ("brentq", "brenth", "ridder", "bisect"):
 
 
 @registered
+@in_own_context
 def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any, **options: Any) -> Any:
     """`scipy.optimize.toms748` of a function of a tensor; the place has a history."""
     given = _given(args)
@@ -380,6 +389,7 @@ def toms748(f: Callable[..., Any], a: Any, b: Any, args: Any = (), *others: Any,
 
 
 @registered
+@in_own_context
 def newton(
     func: Callable[..., Any],
     x0: Any,
@@ -406,6 +416,7 @@ def newton(
 
 
 @registered
+@in_own_context
 def root_scalar(f: Callable[..., Any], args: Any = (), *others: Any, **options: Any) -> Any:
     """The place where a function of a number vanishes; the place has a history."""
     given = _given(args)

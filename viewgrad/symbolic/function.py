@@ -11,6 +11,7 @@ from ..autograd.function.api import Function
 from ..errors import ForwardModeError, GraphError
 from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
 from ..tensor.creation import from_numpy
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent, is_scalar
 from ..tensor.windows import address_of
@@ -192,6 +193,7 @@ class TracedFunction:
         )
         self.function = GraphFunction(graph, "graph", self.signature.layouts, requiring)
 
+    @in_own_context
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """The result for other arguments of the same kind; what the function writes to is written to.
 

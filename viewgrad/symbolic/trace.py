@@ -13,6 +13,7 @@ from ..errors import TraceError
 from ..func.containers import Containers
 from ..func.tree import Structure, flatten, paths
 from ..tensor.creation import from_numpy
+from ..tensor.interruption import in_own_context
 from ..tensor.modes import TRACE, ModeSwitch
 from ..tensor.observers import OBSERVER
 from ..tensor.tensor import Tensor, is_scalar
@@ -89,6 +90,7 @@ def trace(
     return record(f, example_inputs, keywords, escapes=escapes, numbers=numbers).graph
 
 
+@in_own_context
 def record(
     f: Callable[..., Any],
     args: Sequence[Any],

@@ -15,6 +15,7 @@ from ...symbolic.graph import Graph, Node, Value
 from ...symbolic.trace import Binder, argument_names, check_containers, observing
 from ...symbolic.tracing.tracer import Tracer
 from ...symbolic.types import TensorType
+from ...tensor.interruption import in_own_context
 from ...tensor.tensor import Tensor
 from ..collecting import rare_collections
 from .extrema import extrema_by_value
@@ -41,6 +42,7 @@ class Recording:
     refusal: TraceError | None
 
 
+@in_own_context
 def recorded(
     f: Callable[..., Any], arguments: Any, structure: Structure, leaves: list[Any], limit: int
 ) -> Recording:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....tensor.interruption import in_own_context
 from ....tensor.modes import no_grad
 from ...codegen.compile import formula_function
 from ...composites import composite
@@ -175,6 +176,7 @@ batch_norm_training = row(
 
 
 @composite(method=False)
+@in_own_context
 def batch_norm(
     self: Any,
     running_mean: Any = None,
