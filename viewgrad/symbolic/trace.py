@@ -51,7 +51,8 @@ def trace(
     The function runs as ever: what it writes to is written to. The graph is that of this run. It holds for arguments of
     the same shapes and dtypes, of which the same require grad and share memory. Python's control flow is unrolled; the
     values that steered it are guards, which each run of the graph checks. Tensors that the function finds elsewhere are
-    inputs, after those for its arguments. NumPy arrays and numbers found elsewhere are constants, as they were.
+    inputs, after those for its arguments. NumPy arrays and numbers found elsewhere are constants, as they were. What
+    the function does besides, such as to print or to append to a list that it finds, is done in this run alone.
 
     Arguments:
         f: any function of tensors, in trees of any nesting.
