@@ -75,3 +75,19 @@ def test_indices_by_arrays(f, executor, monkeypatch):
         for _ in range(6):  # in another order
             agrees(rng.normal(size=(3, 3)))
         agrees(first)
+
+
+def test_arrays_of_places_among_the_arguments_have_a_program_each():
+    def picked(x, places):
+        total = 0.0
+        for _ in range(50):
+            total = total + (x[places] * x[places]).sum()
+        return total
+
+    compiled = vg.compile(picked, executor="python")
+    x = vg.Tensor(np.arange(4.0), requires_grad=True)
+    for turn in range(12):
+        places = np.array([0, 2]) + turn % 2
+        found, wanted = compiled(x, places), picked(x, places)
+        assert found.detach().tolist() == pytest.approx(wanted.detach().tolist())
+    assert sum(entry.program is not None for entry in compiled.entries) == 2, compiled.explain()

@@ -395,7 +395,8 @@ class Compiled:
         if failed >= 0:
             if self._leaves_to_numpy(entry, failed):
                 return self._run(entry, structure, leaves, args, keywords)
-            return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True)
+            by_index = failed in program.indices
+            return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True, by_index)
         entry.calls += 1
         if not entry.checked:
             return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
@@ -418,7 +419,8 @@ class Compiled:
         leaves = self.arguments.with_inputs(structure, leaves, entry.static)
         if self._leaves_to_numpy(entry, failed):
             return self._run(entry, structure, leaves, args, keywords)
-        return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True)
+        by_index = entry.program is not None and failed in entry.program.indices
+        return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True, by_index)
 
     def _leaves_to_numpy(self, entry: Entry, failed: int) -> bool:
         """Build the program anew where a small matrix at a line was near a singular one; whether that was it."""
@@ -432,11 +434,15 @@ class Compiled:
 
     def _again(
         self, entry: Entry, structure: Structure, leaves: list[Any], reason: str, args: Any, keywords: Any,
-        is_by_value: bool = False,
+        is_by_value: bool = False, by_index: bool = False,
     ) -> Any:
         """Run the function as ever where its program does not fit, and record it anew where that is worth it."""
         entry.reasons[reason] += 1
         misses = entry.misses
+        if by_index and self.arguments.make_static(structure, leaves):
+            self.entries = [each for each in self.entries if each is not entry]
+            self.directs = [way for way in self.directs if way.entry is not entry]
+            return self(*args, **keywords)
         if misses.is_worth_a_record(entry.calls, entry.records, is_by_value):
             if entry.records < RECORDS:
                 return self._record(entry, structure, leaves, args, keywords)

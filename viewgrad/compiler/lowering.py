@@ -284,6 +284,8 @@ class Lowering:
             expected = expected.array
         if isinstance(expected, np.ndarray) and expected.dtype.kind in "bi":
             self._guard_array(operand, expected)
+            if how == "an index":
+                self.stream.indices.add(node.location)
             return
         if isinstance(expected, np.ndarray) or self._size(value) != 1:
             raise self._refused(f"{how} of an array is not compiled")
