@@ -197,9 +197,10 @@ def test_results_share_memory_that_is_laid_out_in_another_way():
 
 def test_what_cannot_be_written_to_comes_back_as_such():
     def f(x):
-        return np.broadcast_to(x * 2, (3, 2)), np.broadcast_to(x.sum(), (2,))
+        windows = np.lib.stride_tricks.sliding_window_view(x * 3, 2)
+        return np.broadcast_to(x * 2, (3, 3)), np.broadcast_to(x.sum(), (2,)), windows
 
-    for each in function_of(f, vg.ones(2))(vg.ones(2)):
+    for each in function_of(f, vg.ones(3))(vg.ones(3)):
         with pytest.raises(RuntimeError, match="overlap"):
             each.mul_(2.0)
 

@@ -18,6 +18,7 @@ from ..tensor.modes import TRACE, ModeSwitch
 from ..tensor.observers import OBSERVER
 from ..tensor.tensor import Tensor, is_scalar
 from ..tensor.windows import address_of
+from ..views.geometry import overlaps_itself
 from .graph import Graph, Value
 from .numbers import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
@@ -341,7 +342,7 @@ def root_of(tensor: Tensor) -> Tensor:
 
 def is_spread(tensor: Tensor) -> bool:
     """Whether a tensor has one place for several elements, as what `np.broadcast_to` gives: it cannot be written to."""
-    return any(not step and extent > 1 for step, extent in zip(tensor._array.strides, tensor.shape, strict=True))
+    return overlaps_itself(tensor._array)
 
 
 def input_name(path: str, names: list[str]) -> str | None:
