@@ -17,7 +17,7 @@ from ..tensor.creation import as_assigned
 from ..tensor.features import run_with_features
 from ..tensor.indices import composed, is_plain, settled_slice, window_at
 from ..tensor.modes import GRAD, PROFILE, current_mode
-from ..tensor.node import UNFINISHED, AccumulateGrad, new, next_sequence_nr
+from ..tensor.node import UNFINISHED, AccumulateGrad, OptionalEdge, new, next_sequence_nr
 from ..tensor.storage import Storage, prepare_write, storage_of
 from ..tensor.tensor import Tensor, current_edge, method
 from .copy_slices import CopyBackwards, CopySlicesOfCopy
@@ -127,8 +127,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
         self = view.base  # which is written to just as well
         index = of_base
-    # A window of a tensor that is no view: no tensor is made for it.
-    window: Any = self._array[index]
+    window: Any = self._array[index]  # of a tensor that is no view: no tensor is made for it
     if type(window) is float64:
         kind = type(value)
         if kind is Tensor:
@@ -403,8 +402,12 @@ def _write(self: Tensor, src: Any, writer: str) -> None:
 def _copy(self: Tensor, src: Tensor, writer: str) -> None:
     array = self._array
     edge = current_edge(src)
-    view = self._view
-    own = current_edge(self) if view is None or not view.is_before_end else view.base._edge
+    view, storage = self._view, self._storage
+    own: OptionalEdge
+    if view is not None and storage is not None and storage.cuts is not None and view.is_before_end:
+        own = view.base._edge
+    else:
+        own = current_edge(self)
     recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
     behind = check_write(self, recorded, overwritten=True)
     if src is self:

@@ -47,6 +47,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
                 "of the write; take the view in grad mode, or write under no_grad"
             )
     storage = tensor._storage
+    ended = storage is not None and storage.cuts is not None
     if storage is not None and storage.shared:
         array = tensor._array if window is None else window
         if recorded:  # then the gradient of the whole is laid out as its memory is
@@ -56,7 +57,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
             raise OverlappingWriteError(_overlapping(tensor, why))
     if recorded:
         base_edge = tensor._edge if view is None else view.base._edge
-        old = view is not None and view.is_before_end
+        old = ended and view is not None and view.is_before_end
         # Any other view that has a history where its base has none is a leaf, or a view of such.
         if type(base_edge) is AccumulateGrad or (base_edge is None and tensor._edge is not None and not old):
             what = "a leaf" if view is None else "a view of a leaf"
@@ -70,7 +71,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
                 "requires_grad_(False) since: what is written depends on the view's own history, which its base no "
                 "longer has; assign to the view (v[...] = v * 2), or take it again"
             )
-    return not recorded and storage is not None and storage.cuts is not None and begin_constant(tensor, window)
+    return ended and not recorded and begin_constant(tensor, window)
 
 
 def _overlapping(tensor: Tensor, why: str) -> str:

@@ -29,7 +29,7 @@ from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import keep_number, prepare_write, save
 from ...tensor.tensor import Tensor, current_edge, tensor_like
 from ...views.copy_slices import CopyBackwards
-from ...views.ends import constant_written, has_ended
+from ...views.ends import constant_written
 from ...views.rebasing import abandon_write, begin_write, finish_write
 from ...views.scalar_nodes import ScalarOfOne, ScalarOfTwo, ScalarRule
 from ...views.specs import match_spec
@@ -117,7 +117,6 @@ INTERNAL: Final[dict[str, Any]] = {
     "begin_write": begin_write,
     "check_write": check_write,
     "constant_written": constant_written,
-    "has_ended": has_ended,
     "copyto": np.copyto,
     "checked_gradient": checked_gradient,
     "confirm_kinds": confirm_kinds,

@@ -103,10 +103,11 @@ class FunctionWriter:
         some = " or ".join(f"e{i} is not None" for i in numbers)
         lines += [
             f"    recorded = mode_bits and ({some}) and a0.dtype.kind in 'fc'",
-            f"    if recorded or {target}._view is not None or a0.base is not None or has_ended({target}):",
+            f"    if recorded or {target}._view is not None or a0.base is not None:",
             f"        behind = check_write({target}, recorded)",
             "    else:",
-            "        behind = False",
+            f"        storage = {target}._storage",
+            f"        behind = storage is not None and storage.cuts is not None and check_write({target}, False)",
         ]
         arguments = self.signature.call(self._array_name)
         if isinstance(declared.forward, np.ufunc):
