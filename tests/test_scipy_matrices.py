@@ -94,3 +94,17 @@ def test_bands():
     values, vectors = ours.eigh_tridiagonal(vg.Tensor([1.0, 2.0, 4.0], requires_grad=True), np.array([0.3, 0.2]))
     np.testing.assert_allclose(values.detach().numpy(), theirs.eigh_tridiagonal([1.0, 2.0, 4.0], [0.3, 0.2])[0])
     assert vectors.requires_grad
+
+
+def test_vectors_have_the_signs_of_scipys():
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        bands = np.abs(rng.normal(size=(2, 6))) + np.array([[4.0], [0.0]])
+        found = ours.eig_banded(vg.Tensor(bands, requires_grad=True), lower=True)[1]
+        np.testing.assert_allclose(found.detach().numpy(), theirs.eig_banded(bands, lower=True)[1], atol=1e-9)
+        a, b = rng.normal(size=(2, 4, 4))
+        a, b = a @ a.T + np.eye(4), b @ b.T + np.eye(4)  # whose eigenvalues are real
+        values, vectors = ours.eig(vg.Tensor(a, requires_grad=True), b)
+        right = theirs.eig(a, b)
+        np.testing.assert_allclose(values.detach().numpy(), right[0], atol=1e-9)
+        np.testing.assert_allclose(vectors.detach().numpy(), right[1], atol=1e-9)

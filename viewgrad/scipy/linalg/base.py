@@ -16,8 +16,9 @@ from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
 from ..implicit import STEPS
 from ..making import maker, numbers, vector
+from .signs import in_order_of_scipy, signs_between
 
-__all__ = ["MADE", "signs_between", "without_pivots"]
+__all__ = ["MADE", "without_pivots"]
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.linalg, MADE)
@@ -298,13 +299,6 @@ def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, 
     return values, vectors * signs_between(vectors, wanted)
 
 
-def signs_between(vectors: Any, wanted: Any) -> Any:
-    """The factors, of absolute value 1, by which columns differ: another routine may choose others."""
-    ours = np.asarray(plain_values(vectors))
-    along = (ours.conj() * wanted).sum(-2, keepdims=True)
-    return along / np.where(along == 0, 1, np.abs(along))
-
-
 @made
 def eigvalsh(a: Any, b: Any = None, lower: bool = True, **options: Any) -> Any:
     """The eigenvalues of a symmetric matrix."""
@@ -316,9 +310,12 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
     """The eigenvalues and eigenvectors of a matrix."""
     if left or options:
         raise TypeError("eig of tensors gives the right eigenvectors, in the usual form")
-    a = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
-    a = a.astype(np.result_type(a.dtype, np.complex64))
-    return tuple(np.linalg.eig(a)) if right else np.linalg.eigvals(a)
+    product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
+    product = product.astype(np.result_type(product.dtype, np.complex64))
+    if not right:
+        return np.linalg.eigvals(product)
+    values, vectors = np.linalg.eig(product)
+    return (values, vectors) if b is None else in_order_of_scipy(values, vectors, numbers(a), numbers(b))
 
 
 @made

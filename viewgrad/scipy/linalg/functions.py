@@ -13,7 +13,8 @@ from ...numpy.values import as_tensors, plain_values
 from ..implicit import STEPS
 from ..making import floating, maker, vector
 from .base import MADE as BASE
-from .base import signs_between, without_pivots
+from .base import without_pivots
+from .signs import signs_between
 
 __all__ = ["MADE"]
 
@@ -250,7 +251,11 @@ def cho_solve_banded(cb_and_lower: Any, b: Any) -> Any:
 @made
 def eig_banded(a_band: Any, lower: bool = False, eigvals_only: bool = False) -> Any:
     """The eigenvalues and eigenvectors of a symmetric banded matrix."""
-    return BASE["eigh"](_symmetric(a_band, lower), eigvals_only=eigvals_only)
+    found = BASE["eigh"](_symmetric(a_band, lower), eigvals_only=eigvals_only)
+    if eigvals_only:
+        return found
+    values, vectors = found
+    return values, vectors * signs_between(vectors, scipy.linalg.eig_banded(plain_values(floating(a_band)), lower)[1])
 
 
 @made

@@ -1,0 +1,30 @@
+"""The signs and the order of eigenvectors, which are SciPy's also where another routine finds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg  # type: ignore[import-untyped]
+
+from ...numpy.values import plain_values
+
+__all__ = ["in_order_of_scipy", "signs_between"]
+
+
+def signs_between(vectors: Any, wanted: Any) -> Any:
+    """The factors, of absolute value 1, by which columns differ: another routine may choose others."""
+    ours = np.asarray(plain_values(vectors))
+    along = (ours.conj() * wanted).sum(-2, keepdims=True)
+    return along / np.where(along == 0, 1, np.abs(along))
+
+
+def in_order_of_scipy(values: Any, vectors: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Eigenvalues and eigenvectors of a generalized problem in SciPy's order, and real vectors with its signs."""
+    wanted = scipy.linalg.eig(plain_values(a), plain_values(b))
+    order = np.abs(plain_values(values)[:, None] - wanted[0]).argmin(0)
+    if not np.array_equal(np.sort(order), np.arange(order.size)):  # some are equal
+        return values, vectors
+    values, vectors = values[order], vectors[:, order]
+    signs = signs_between(vectors, wanted[1])
+    return values, vectors * np.where(np.isclose(signs.imag, 0, atol=1e-9), signs.real, 1)
