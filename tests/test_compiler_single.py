@@ -113,3 +113,16 @@ def test_batches_and_transforms_in_single_precision(executor):
         expected = vg.func.value_and_grad(loss)(np.float32(0.4) * np.ones((), np.float32), sales[0])
         assert (value.dtype, gradient.dtype) == (expected[0].dtype, expected[1].dtype)
         np.testing.assert_allclose(gradient, expected[1], rtol=1e-4)
+
+
+def test_reductions_of_single_numbers_along_an_axis(monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+    def f(x):
+        y = x.sum()
+        return np.sum(y, axis=0) + np.min(y, axis=0) * np.max(y, axis=0)
+
+    compiled = vg.compile(f, executor="python")
+    for seed in range(3):
+        compared(compiled, f, (np.random.default_rng(seed).normal(size=3),), 1e-12)
+    assert compiled.entries[0].program is not None, compiled.explain()

@@ -340,4 +340,6 @@ def reduced_dims(axis: Any, ndim: int) -> set[int]:
     """The dimensions over which a reduction goes."""
     if axis is None:
         return set(range(ndim))
+    if not ndim:  # NumPy takes 0 there
+        return set()
     return {dim % ndim for dim in (axis if isinstance(axis, tuple) else (axis,))}
