@@ -5,8 +5,8 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import EscapeError, GuardError, TraceError
-from viewgrad.symbolic import function_of, run, trace, verify
+from viewgrad.errors import EscapeError, GraphError, GuardError, TraceError
+from viewgrad.symbolic import function_of, program_of, run, trace, verify
 
 OUTSIDE = vg.Tensor(np.arange(12.0) + 1)
 PROGRAMS = {}
@@ -249,6 +249,29 @@ def test_shapes_that_values_decide_are_guards(name):
     for other in ([1.5, 2.0, 3.0], [2, 0, 3]), ([0.25] * 3, [0, 0, 0]):
         with pytest.raises(GuardError, match=r"a shape at .*test_symbolic_aliasing\.py:\d+ gave"):
             run(graph, [np.array(other[0]), np.array(other[1])])
+
+
+class Chosen(vg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        array = x.detach().numpy()
+        return vg.Tensor(array[array > 1.0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        result = vg.zeros(x.shape)
+        result[x.detach().numpy() > 1.0] = grad
+        return result
+
+
+def test_results_of_a_custom_function_have_the_shape_that_they_had():
+    graph = trace(lambda x: Chosen.apply(x) * x.sum(), vg.Tensor([0.5, 2.0], requires_grad=True))
+    assert run(graph, [np.array([3.0, 0.25])])[0].tolist() == [9.75]
+    for run_graph in (run, lambda graph, inputs: program_of(graph)(inputs)):
+        with pytest.raises(GraphError, match="results of Chosen have the shapes"):
+            run_graph(graph, [np.array([3.0, 2.0])])
 
 
 def test_a_hook_inside_is_refused():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.function.api import FunctionCall
+from ...errors import GraphError
 from ...operators.features import OperatorCall
 from ...operators.operands import frozen_copy
 from ...tensor.features import feature
@@ -114,10 +115,12 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
     self = tracer()
     tensors = [arg for arg in call.args if isinstance(arg, Tensor)]
     inputs = [self.value_of(tensor) for tensor in tensors]
-    step = FunctionStep(Applied(call.function, call.args), call.function.__name__)
+    applied = Applied(call.function, call.args)
+    step = FunctionStep(applied, call.function.__name__)
     location = self.locations.here()
     result = run()
     outputs = result if isinstance(result, tuple) else (result,)
+    applied.kinds = kinds_of(outputs)
     flows = leads_to_an_input(inputs)
     types = [
         TensorType.of(output.dtype, output.shape, flows and output.requires_grad)
@@ -149,7 +152,12 @@ class Applied:
     Arguments:
         function: the subclass of `Function`.
         args: the arguments of a call; what stands for the tensors among them is given at each call.
+
+    Attributes:
+        kinds: the shapes and dtypes that its results had, and have in each call.
     """
+
+    kinds: list[Any]
 
     def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
         self.function = function
@@ -160,7 +168,19 @@ class Applied:
         args = [thawed(arg) for arg in self.args]
         for place, tensor in zip(self.places, tensors, strict=True):
             args[place] = tensor.clone()  # which forward may write to
-        return self.function.apply(*args)
+        result = self.function.apply(*args)
+        kinds = kinds_of(result if isinstance(result, tuple) else (result,))
+        if kinds != self.kinds:
+            raise GraphError(
+                f"results of {self.function.__name__} have the shapes and dtypes {kinds}; they had {self.kinds} when "
+                "the program was traced"
+            )
+        return result
+
+
+def kinds_of(results: tuple[Any, ...]) -> list[Any]:
+    """The shapes and dtypes of the tensors among some results."""
+    return [(each.shape, each.dtype.name) if isinstance(each, Tensor) else None for each in results]
 
 
 def result_type(kind: str, operator: Any, target: Tensor, inputs: list[Any], recorded: bool) -> TensorType:
