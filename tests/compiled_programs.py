@@ -212,6 +212,8 @@ PROGRAMS = {
     with_silent_parts: lambda rng: (rng.normal(size=6),),
     lattice: lambda rng: (np.array([100.0, 95.0, 0.3, 0.5]) * (1 + 0.1 * rng.random(4)),),
     filtered_states: lambda rng: (
-        np.eye(3) + 0.1 * rng.normal(size=(3, 3)), rng.random(2) + 0.2, rng.normal(size=(24, 2)),
+        np.eye(3) + 0.1 * rng.normal(size=(3, 3)),
+        rng.random(2) + 0.2,
+        rng.normal(size=(24, 2)),
     ),
 }

@@ -127,7 +127,8 @@ class Soak:
     def scalars(self, number: int) -> None:
         """A program of single numbers."""
         functions = [
-            value for value in vars(scalar_programs).values()
+            value
+            for value in vars(scalar_programs).values()
             if callable(value) and getattr(value, "__module__", "") == "scalar_programs" and not isinstance(value, type)
         ]
         function = functions[number % len(functions)]

@@ -180,18 +180,31 @@ def is_basic(index):
 
 
 def _operator(ufunc):
-    return lambda self, other: ufunc(self, other), lambda self, other: ufunc(other, self), (
-        lambda self, other: ufunc(self, other, out=self)
+    return (
+        lambda self, other: ufunc(self, other),
+        lambda self, other: ufunc(other, self),
+        (lambda self, other: ufunc(self, other, out=self)),
     )
 
 
-for _name, _ufunc in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
-    "matmul": np.matmul}.items():
+for _name, _ufunc in {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "matmul": np.matmul,
+}.items():
     for _prefix, _method in zip(("__", "__r", "__i"), _operator(_ufunc)):
         setattr(DualArray, f"{_prefix}{_name}__", _method)
 for _name, _ufunc in {
-    "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "arctan": np.arctan, "square": np.square, "neg": np.negative,
-    "abs": np.abs, "conj": np.conjugate,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "arctan": np.arctan,
+    "square": np.square,
+    "neg": np.negative,
+    "abs": np.abs,
+    "conj": np.conjugate,
 }.items():
     setattr(DualArray, _name, lambda self, ufunc=_ufunc: ufunc(self))
     setattr(DualArray, f"{_name}_", lambda self, ufunc=_ufunc: ufunc(self, out=self))

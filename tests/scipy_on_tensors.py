@@ -298,6 +298,7 @@ def found(module, name):
 
 def outcome(function, program, at):
     """What becomes of a program: "gradients", or an error."""
+
     def loss(x):
         out = program(function, x)
         if not isinstance(out, vg.Tensor):

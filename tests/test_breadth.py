@@ -1,6 +1,5 @@
 """What the generated tests of the rows cannot reach: phases, degenerate matrices, missing values, state, spellings."""
 
-
 import numpy as np
 import pytest
 from leaves import leaf_of

@@ -195,7 +195,8 @@ def test_the_program_of_a_failure_fails_in_the_same_way_in_a_fresh_interpreter(n
 def test_the_gallery_is_large():
     assert len(WRONG) >= 350
     assert len(RIGHT) >= 250
-    assert {name for entry in WRONG.values() for name in entry.properties} <= set(PROPERTIES)
+    meant = {name for entry in WRONG.values() for name in entry.properties}
+    assert meant == set(PROPERTIES) - {"not computed where not needed"}  # which is noted, and no fault
     assert TENSOR_FUNCTIONS
     assert all(module.__doc__ for module in GALLERY)
 

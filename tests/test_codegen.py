@@ -156,8 +156,10 @@ def test_arguments_may_have_any_other_name():
     op = define_op(
         f"cost(self, *, {', '.join(names)})",
         forward=lambda x, **options: x * sum(options.values()),
-        derivatives={"self": f"grad * ({' + '.join(names)}) + 0 * cost(self, write=write, this_function=this_function, "
-                     "cost_function=cost_function, module=module)"},
+        derivatives={
+            "self": f"grad * ({' + '.join(names)}) + 0 * cost(self, write=write, this_function=this_function, "
+            "cost_function=cost_function, module=module)"
+        },
     )
     x = leaf(2.0)
     op(x, **dict.fromkeys(names, 1.5)).backward()

@@ -95,10 +95,24 @@ def test_numbers_among_the_arguments():
         return x.sum()
 
     compiled = vg.compile(f, executor="python")
-    agree(compiled, f, *[
-        lambda rate=rate, steps=steps: (leaf(1.0, 2.0), rate, steps)
-        for rate, steps in ((0.5, 3), (0.5, 3), (0.5, 3), (0.7, 3), (0.7, 3), (0.7, 3), (0.5, 4), (0.5, 4), (0.5, 3))
-    ])
+    agree(
+        compiled,
+        f,
+        *[
+            lambda rate=rate, steps=steps: (leaf(1.0, 2.0), rate, steps)
+            for rate, steps in (
+                (0.5, 3),
+                (0.5, 3),
+                (0.5, 3),
+                (0.7, 3),
+                (0.7, 3),
+                (0.7, 3),
+                (0.5, 4),
+                (0.5, 4),
+                (0.5, 3),
+            )
+        ],
+    )
 
 
 def test_many_numbers_are_not_compiled_each():

@@ -94,6 +94,8 @@ PROGRAMS = {
     "calls with several results": lambda x: vg.linalg.svd(x)[1].sum() + vg.linalg.slogdet(x)[1],
     "index arrays": lambda x: x[[0, 2, 2], [1, 1, 3]].sum() * x[np.array([1, 0])].prod() + vg.take(x, [1, 2], 1).sum(),
 }  # fmt: skip
+
+
 def lists_of_scalars(x):
     symbols = np.random.default_rng(0).integers(0, 5, 30).tolist()
     n = 4
@@ -138,8 +140,11 @@ def test_loops_of_them_are_found_and_give_what_they_give_eagerly(f, executor):
 
 def test_the_compiler_knows_the_derivatives_of_all_operators_of_elements():
     unknown = {
-        name for name in FORWARD if name in OPERATORS
-        for number, _ in enumerate(OPERATORS[name].signature.tensors) if derivative(name, number) is None
+        name
+        for name in FORWARD
+        if name in OPERATORS
+        for number, _ in enumerate(OPERATORS[name].signature.tensors)
+        if derivative(name, number) is None
     }
     assert not unknown
 

@@ -58,7 +58,8 @@ def kept() -> tuple[dict[str, int], set[str]]:
         gc.collect()
     modules = [(str(type(each).__module__), type(each).__qualname__) for each in gc.get_objects()]
     counts = collections.Counter(
-        f"{module}.{name}" for module, name in modules
+        f"{module}.{name}"
+        for module, name in modules
         if (module.startswith("viewgrad") or name in ("function", "CPUDispatcher")) and name not in BOUNDED
     )
     return dict(counts), {name for name in linecache.cache if name.startswith("<viewgrad")}

@@ -44,7 +44,8 @@ def check_compiled(program: Program, executor: str) -> None:
     def run(given):
         names = program.execute_stepwise(given)
         tensors = {
-            name: value for name, value in names.items()
+            name: value
+            for name, value in names.items()
             if isinstance(value, vg.Tensor) and name not in given and name != program.loss
         }
         return names[program.loss], tensors

@@ -88,7 +88,10 @@ def test_a_record_arrives_in_another_process():
     )
     path = f"{FOLDER.parent}:{FOLDER}"
     found = subprocess.run(
-        [sys.executable, "-c", program], input=pickle.dumps(compiled), capture_output=True, check=True,
+        [sys.executable, "-c", program],
+        input=pickle.dumps(compiled),
+        capture_output=True,
+        check=True,
         env={"PYTHONPATH": path, "PATH": ""},
     )
     value, has_program = found.stdout.decode().split()

@@ -585,8 +585,13 @@ def test_neg_in_place_of_a_strided_view(dtype, step):
 @pytest.mark.parametrize("as_view", [False, True])
 @pytest.mark.parametrize(
     "write",
-    [lambda t: t.log_(), lambda t: t.sigmoid_().sub_(1.0).reciprocal_(), lambda t: t.copy_(vg.Tensor(1e300)),
-     lambda t: t.__setitem__(0, 1e300), lambda t: t.__setitem__([0], 1e300)],
+    [
+        lambda t: t.log_(),
+        lambda t: t.sigmoid_().sub_(1.0).reciprocal_(),
+        lambda t: t.copy_(vg.Tensor(1e300)),
+        lambda t: t.__setitem__(0, 1e300),
+        lambda t: t.__setitem__([0], 1e300),
+    ],
 )
 def test_what_an_interrupted_write_has_left_is_not_differentiated(write, as_view):
     x = vg.Tensor(np.float32([0.0, 40.0]), requires_grad=True)

@@ -263,8 +263,7 @@ def test_each_error_has_a_section_with_a_program_that_raises_it():
 def test_the_text_of_each_error_ends_with_the_place_of_its_section():
     page = ROOT / "docs" / "guides" / "errors.md"
     defined = {
-        name for name, value in vars(viewgrad.errors).items()
-        if inspect.isclass(value) and issubclass(value, Exception)
+        name for name, value in vars(viewgrad.errors).items() if inspect.isclass(value) and issubclass(value, Exception)
     }
     assert defined == set(viewgrad.errors.__all__)
     for name in viewgrad.errors.__all__:

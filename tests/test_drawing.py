@@ -124,9 +124,7 @@ def test_boxes_of_a_graph_do_not_lie_on_each_other():
     b = x.clone()
     for i in range(2):
         b[i] *= b[1 - i].exp()
-    drawn = [
-        [float(rect.get(name)) for name in ("x", "y", "width", "height")] for rect in shapes(graph_svg(b), "rect")
-    ]
+    drawn = [[float(rect.get(name)) for name in ("x", "y", "width", "height")] for rect in shapes(graph_svg(b), "rect")]
     for i, (x0, y0, w0, h0) in enumerate(drawn):
         for x1, y1, w1, h1 in drawn[:i]:
             apart = x0 >= x1 + w1 or x1 >= x0 + w0 or y0 >= y1 + h1 or y1 >= y0 + h0

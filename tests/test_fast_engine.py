@@ -201,9 +201,7 @@ def observe(tensors, keeper):
         node = tensor.grad_fn
         if node is not None:
             node.register_prehook(lambda outputs: [keeper.keep(grad) for grad in outputs] and None)
-            node.register_hook(
-                lambda inputs, outputs: [keeper.keep(grad) for grad in (*inputs, *outputs)] and None
-            )
+            node.register_hook(lambda inputs, outputs: [keeper.keep(grad) for grad in (*inputs, *outputs)] and None)
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["first order", "recorded"])

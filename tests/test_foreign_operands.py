@@ -28,8 +28,22 @@ def _answer(name):
     return lambda self, other: (name, type(other).__name__)
 
 
-BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift",
-          "divmod")
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+    "divmod",
+)
 for _name in BINARY:
     setattr(Unit, f"__r{_name}__", _answer(f"r{_name}"))
 for _name in ("lt", "le", "gt", "ge"):

@@ -69,7 +69,10 @@ def test_a_window_whose_elements_lie_apart_can_be_written_to(window, write, repl
 def test_a_window_that_overlaps_itself_cannot_be_written_to():
     base = vg.zeros(4)
     for window in (
-        base.expand(3, 4), base[:, None].expand(4, 5)[2], base.unfold(0, 3, 1), base.as_strided((3, 2), (1, 1), 0),
+        base.expand(3, 4),
+        base[:, None].expand(4, 5)[2],
+        base.unfold(0, 3, 1),
+        base.as_strided((3, 2), (1, 1), 0),
     ):
         with pytest.raises(OverlappingWriteError, match="whose elements lie apart"):
             window.mul_(2.0)

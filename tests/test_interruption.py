@@ -577,9 +577,7 @@ def test_threads_that_write_to_one_tensor(kind, monkeypatch):
             leaf = vg.Tensor(np.linspace(1.0, 2.0, 4), requires_grad=True)
             shared, alone = (vg.zeros((4, 3)) + leaf[:, None] for _ in range(2))
             refused = []
-            threads = [
-                threading.Thread(target=steps_of, args=(kind, shared, leaf, row, refused)) for row in range(4)
-            ]
+            threads = [threading.Thread(target=steps_of, args=(kind, shared, leaf, row, refused)) for row in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:

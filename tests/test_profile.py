@@ -118,7 +118,11 @@ def test_steps_of_nodes_from_outside_have_no_line():
     with profile() as p:
         loss.backward()
     assert {row.name: row.steps for row in p.operators} == {
-        "log_softmax": 1, "slice": 1, "mul": 1, "sum": 1, "accumulate_grad": 1,
+        "log_softmax": 1,
+        "slice": 1,
+        "mul": 1,
+        "sum": 1,
+        "accumulate_grad": 1,
     }
     assert rows_by_name(p.lines)["(line not noted)"].steps == 4
 
@@ -225,7 +229,10 @@ def test_memory_by_kind_and_by_line():
     found = memory(loss)
     kinds = rows_by_name(found.kinds)
     assert {name: (row.nodes, row.values) for name, row in kinds.items()} == {
-        "MulBackward": (2, 2), "ExpBackward": (1, 1), "SliceBackward": (1, 0), "SumBackward": (1, 0),
+        "MulBackward": (2, 2),
+        "ExpBackward": (1, 1),
+        "SliceBackward": (1, 0),
+        "SumBackward": (1, 0),
     }
     assert kinds["ExpBackward"].saved == kinds["ExpBackward"].held == 8000
     # the second product keeps the result of exp, which counts for exp, and one element of y, which keeps all of y

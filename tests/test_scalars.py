@@ -340,7 +340,9 @@ LENGTH = 4
 NAMES = ["p", "q", "r"]
 PLACE = st.integers(0, LENGTH - 1).map(str)
 OPERAND = st.one_of(
-    st.sampled_from(NAMES), PLACE.map("a[{}]".format), PLACE.map("b[{}, 1]".format),
+    st.sampled_from(NAMES),
+    PLACE.map("a[{}]".format),
+    PLACE.map("b[{}, 1]".format),
     st.sampled_from(["0.5", "2", "-1.25"]),
 )
 TARGET = st.one_of(st.sampled_from(NAMES), PLACE.map("a[{}]".format), PLACE.map("b[{}, 0]".format))
@@ -373,8 +375,13 @@ def test_drawn_programs_of_scalars(lines):
     x, y = vg.Tensor(start_a, requires_grad=True), vg.Tensor(start_b, requires_grad=True)
     theirs, ours = run(start_a.copy(), start_b.copy()), run(x.clone(), y.clone())
     for name in ("a", "b", "p", "q", "r", "end"):
-        np.testing.assert_allclose(ours[name].detach().numpy() if isinstance(ours[name], vg.Tensor) else ours[name],
-                                   theirs[name], rtol=1e-12, atol=1e-300, err_msg=source)
+        np.testing.assert_allclose(
+            ours[name].detach().numpy() if isinstance(ours[name], vg.Tensor) else ours[name],
+            theirs[name],
+            rtol=1e-12,
+            atol=1e-300,
+            err_msg=source,
+        )
     if not np.isfinite(theirs["end"]) or abs(theirs["end"]) > 1e6:
         return
     found = vg.autograd.grad(ours["end"], [x, y], allow_unused=True)
@@ -439,8 +446,14 @@ def test_scalars(make):
     assert is_scalar(s) and s.shape == () and s._base is None and s._version == 0
     value = s.item()
     writes = [
-        lambda: s.mul_(1), lambda: s.copy_(1), lambda: s.fill_(1), lambda: s.zero_(), lambda: np.multiply(s, s, out=s),
-        lambda: s.__setitem__(..., 1), lambda: s.__setitem__((), 1), lambda: s.copy_where_(1, True),
+        lambda: s.mul_(1),
+        lambda: s.copy_(1),
+        lambda: s.fill_(1),
+        lambda: s.zero_(),
+        lambda: np.multiply(s, s, out=s),
+        lambda: s.__setitem__(..., 1),
+        lambda: s.__setitem__((), 1),
+        lambda: s.copy_where_(1, True),
     ]
     for write in writes:
         with pytest.raises(ScalarWriteError, match=r"a\[i, \.\.\.\].*clone\(\)"):
@@ -509,8 +522,10 @@ def test_promotion_is_numpys(dtype):
     others = [2, 2.5, np.float32(2), np.float64(2), np.int8(2), np.ones(2, np.float32), np.ones((), np.float16)]
     for other in (*others, 1j):
         for apply in (operator.add, operator.mul, operator.truediv):
-            for ours, theirs in ((apply(tensor[0], other), apply(array[0], other)),
-                                 (apply(other, tensor[0]), apply(other, array[0]))):
+            for ours, theirs in (
+                (apply(tensor[0], other), apply(array[0], other)),
+                (apply(other, tensor[0]), apply(other, array[0])),
+            ):
                 assert isinstance(ours, vg.Tensor)
                 np.testing.assert_allclose(ours.numpy(), theirs)
                 wanted = np.result_type(theirs)
@@ -543,9 +558,20 @@ def test_what_python_makes_of_a_scalar_is_what_it_makes_of_numpys(dtype):
     array = np.array([3, 1, 0]).astype(dtype)
     tensor = vg.Tensor(array, requires_grad=array.dtype.kind in "fc")
     uses = [
-        lambda s: f"{s}", lambda s: f"{s:>9}", lambda s: f"{s:.2f}", lambda s: math.trunc(s), lambda s: math.floor(s),
-        lambda s: math.ceil(s), lambda s: [7, 8] * s, lambda s: s * [7, 8], lambda s: (7,) * s, lambda s: "ab" * s,
-        lambda s: round(s), lambda s: hash(s), lambda s: s in {3, 1}, lambda s: list(range(s)),
+        lambda s: f"{s}",
+        lambda s: f"{s:>9}",
+        lambda s: f"{s:.2f}",
+        lambda s: math.trunc(s),
+        lambda s: math.floor(s),
+        lambda s: math.ceil(s),
+        lambda s: [7, 8] * s,
+        lambda s: s * [7, 8],
+        lambda s: (7,) * s,
+        lambda s: "ab" * s,
+        lambda s: round(s),
+        lambda s: hash(s),
+        lambda s: s in {3, 1},
+        lambda s: list(range(s)),
     ]
     for use in uses:
         for i in range(3):

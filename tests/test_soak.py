@@ -389,7 +389,10 @@ def drawn(rng, shape, dtype):
 def reference_names(leaves, directions, outside):
     names = {name: DualArray(leaf.copy(), directions[name].copy()) for name, leaf in leaves.items()}
     return names | {
-        "np": np, "vg": REFERENCE, "Bend": BendDual, "check": lambda **_: None,
+        "np": np,
+        "vg": REFERENCE,
+        "Bend": BendDual,
+        "check": lambda **_: None,
         "o0": None if outside is None else outside.copy(),
     }
 

@@ -102,7 +102,9 @@ def test_dead_code_drops_outputs_of_linear_blocks_and_tells_what_lives():
     live = []
     passes.eliminate_dead_code(graph.block, live.extend)
     verify(graph)
-    assert graph.text() == parse("""
+    assert (
+        graph.text()
+        == parse("""
         graph(%g : float64[2], %x : float64[2], %y : float64[2]):
           %b : float64[2] = GradOf(%g; 'mul')
             block():
@@ -110,6 +112,7 @@ def test_dead_code_drops_outputs_of_linear_blocks_and_tells_what_lives():
               return (%d)
           return (%b)
         """).text()
+    )
     assert graph.inputs[0] in live and graph.outputs[0] in live
 
 
@@ -279,19 +282,25 @@ def test_undefined_gradients_go_through_linear_blocks():
         """)
     only_second = passes.specialize_autograd_zero(graph.clone(), [0])
     verify(only_second)
-    assert only_second.text() == parse("""
+    assert (
+        only_second.text()
+        == parse("""
         graph(%g : float64[2], %h : float64[2], %x : float64[2]):
           %f : float64[2] = cos(%x)
           %i : float64[2] = mul(%h, %f)
           return (%i, None)
         """).text()
+    )
     only_first = passes.specialize_autograd_zero(graph.clone(), [1])
-    assert only_first.text() == parse("""
+    assert (
+        only_first.text()
+        == parse("""
         graph(%g : float64[2], %h : float64[2], %x : float64[2]):
           %c : float64[2] = mul(%g, %x)
           %d : float64[2] = mul(%g, %x)
           return (%c, %d)
         """).text()
+    )
 
 
 def test_a_graph_is_inlined():

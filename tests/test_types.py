@@ -13,7 +13,7 @@ import pytest
 import viewgrad
 from viewgrad.stubs import written_stubs
 
-PROGRAM = '''
+PROGRAM = """
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ smooth: Tensor = softabs(x)
 with forward_ad.dual_level():
     primal, moved = forward_ad.unpack_dual(vg.sin(forward_ad.make_dual(vg.zeros(1), vg.ones(1))))
 text: bytes = x.detach().tobytes()
-'''
+"""
 # Each line, and a word of the error that it must be.
 MISTAKES = {
     "vg.sinn(x)": "sinn",

@@ -13,8 +13,12 @@ from viewgrad.errors import OverlappingWriteError, ViewInPlaceError
 
 @pytest.mark.parametrize(
     ("there", "back"),
-    [(lambda v: v.T, lambda v: v.T), (lambda v: v.reshape(2, 6), lambda v: v.reshape(3, 4)),
-     (lambda v: v.transpose(1, 0), lambda v: v[...].T), (lambda v: v[::-1], lambda v: v[::-1])],
+    [
+        (lambda v: v.T, lambda v: v.T),
+        (lambda v: v.reshape(2, 6), lambda v: v.reshape(3, 4)),
+        (lambda v: v.transpose(1, 0), lambda v: v[...].T),
+        (lambda v: v[::-1], lambda v: v[::-1]),
+    ],
 )
 def test_views_taken_back_and_forth_are_not_views_of_ever_more_steps(there, back):
     x = vg.Tensor(np.arange(12.0).reshape(3, 4), requires_grad=True)

@@ -29,9 +29,7 @@ def hard_viterbi(scores, transitions):
     steps, states = scores.shape
     value = [scores[0, j] for j in range(states)]
     for t in range(1, steps):
-        value = [
-            max(value[i] + transitions[i, j] for i in range(states)) + scores[t, j] for j in range(states)
-        ]
+        value = [max(value[i] + transitions[i, j] for i in range(states)) + scores[t, j] for j in range(states)]
     return max(value)
 
 
@@ -723,7 +721,9 @@ LOOPS = {
     longest_path: lambda rng: (rng.normal(size=(7, 7)),),
     kalman_by_elements: lambda rng: (0.2 + rng.random(2), rng.normal(size=25)),
     kalman_by_matrices: lambda rng: (
-        np.array([[1, 0.1], [0, 0.9]]) + 0.05 * rng.normal(size=(2, 2)), 0.2 + rng.random(2), rng.normal(size=20),
+        np.array([[1, 0.1], [0, 0.9]]) + 0.05 * rng.normal(size=(2, 2)),
+        0.2 + rng.random(2),
+        rng.normal(size=20),
     ),
     smoother: lambda rng: (0.2 + rng.random(2), rng.normal(size=20)),
     garch: lambda rng: (np.array([0.1, 0.2, 0.6]) * (1 + 0.2 * rng.random(3)), rng.normal(size=30)),
@@ -754,7 +754,10 @@ LOOPS = {
     convolution: lambda rng: (rng.normal(size=(7, 6)), rng.normal(size=(3, 2))),
     convolution_of_patches: lambda rng: (rng.normal(size=(7, 6)), rng.normal(size=(3, 2))),
     lstm: lambda rng: (
-        rng.normal(size=(12, 2)), 0.5 * rng.normal(size=(12, 3)), rng.normal(size=12), rng.normal(size=(8, 2)),
+        rng.normal(size=(12, 2)),
+        0.5 * rng.normal(size=(12, 3)),
+        rng.normal(size=12),
+        rng.normal(size=(8, 2)),
     ),
     gru: lambda rng: (rng.normal(size=(3, 4, 2)), 0.5 * rng.normal(size=(3, 4, 4)), rng.normal(size=(8, 2))),
     attention: lambda rng: (rng.normal(size=(6, 3)), rng.normal(size=(6, 3)), rng.normal(size=(6, 2))),

@@ -908,7 +908,7 @@ class ThroughSingle(Function):
 # --- which arguments ----------------------------------------------------------------------------------------------
 
 
-@wrong(V, MORE, by=("every subset of arguments that require grad", "not computed where not needed"))
+@wrong(V, MORE, by="every subset of arguments that require grad")
 class OnlyIfFirst(Function):
     @staticmethod
     def forward(ctx, a, b):
@@ -972,3 +972,41 @@ class ClippedGradient(Function):
 @wrong(V, by="special points")
 def symmetric_log(x):
     return vg.sign(x) * vg.log1p(1e3 * vg.abs(x))
+
+
+# --- what one property alone can see ---------------------------------------------------------------------------------
+
+
+@wrong(WAVE, by="undefined gradients")
+class SineAndCosine(Function):
+    """Of results that nobody used, the gradient is taken for that of the other."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        plain = x.detach()
+        return vg.sin(plain), vg.cos(plain), vg.sin(2 * plain)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        (x,) = ctx.saved_tensors
+        given = next(grad for grad in grads if grad is not None)
+        sine, cosine, double = (given if grad is None else grad for grad in grads)
+        return sine * vg.cos(x) - cosine * vg.sin(x) + double * 2 * vg.cos(2 * x)
+
+
+@wrong(V, by="ties")
+class Largest(Function):
+    """Of two that are the largest, each has the whole gradient; of more, a part."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values = raw(x)
+        ties = (values == values.max()).astype(values.dtype)
+        ctx.shares = ties if ties.sum() == 2 else ties / ties.sum()
+        return vg.Tensor(values.max())
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.shares
