@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..errors import DifferentiabilityError
 from ..func import grad
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
@@ -58,6 +59,22 @@ def _found(name: str, f: Callable[..., Any], start: Any, args: Any, options: dic
     return found, function, history
 
 
+def _moved(function: Callable[..., Any], place: Any) -> Any:
+    """The place where a function vanishes, with its history.
+
+    Raises:
+        DifferentiabilityError: where the function does not change with its argument.
+    """
+    moved = root_by_elements(function, place)
+    lost = np.isfinite(plain_values(place)) & ~np.isfinite(plain_values(moved.detach()))
+    if np.any(lost):
+        raise DifferentiabilityError(
+            "what was found has no derivative: the function, or for a minimum its slope, does not change with its "
+            "argument there; it may have been made a plain number on the way, as by item()"
+        )
+    return moved
+
+
 @registered
 def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options: Any) -> Any:
     """The places where a function of numbers vanishes, one for each element; they have a history.
@@ -73,7 +90,7 @@ def find_root(f: Callable[..., Any], init: Any, /, *, args: Any = (), **options:
     found, function, depends = _found("find_root", f, (_value(init),), args, options)
     found.x, found.f_x = as_tensors((found.x, found.f_x))
     if depends:
-        found.x = root_by_elements(function, found.x)
+        found.x = _moved(function, found.x)
         found.f_x = function(found.x)
     return found
 
@@ -84,7 +101,7 @@ def find_minimum(f: Callable[..., Any], init: Any, /, *, args: Any = (), **optio
     found, function, depends = _found("find_minimum", f, (_value(init),), args, options)
     found.x, found.f_x = as_tensors((found.x, found.f_x))
     if depends:
-        found.x = root_by_elements(lambda x: grad(lambda each: samples(function(each)).sum())(x), found.x)
+        found.x = _moved(lambda x: grad(lambda each: samples(function(each)).sum())(x), found.x)
         found.f_x = function(found.x)
     return found
 
