@@ -267,6 +267,10 @@ def test_quantiles_of_nothing(shape, q):
 @pytest.mark.parametrize("q", [0.3, [0.2, 0.9], [[0.2], [0.9]]])
 def test_quantiles_of_single_values(function, q):
     check(lambda a: function(a, q, axis=()), MATRIX)
+    truths = MATRIX > 0
+    for method in ("lower", "nearest"):
+        found, expected = (function(values, q, axis=(), method=method) for values in (vg.Tensor(truths), truths))
+        assert found.dtype == expected.dtype == np.bool and np.array_equal(found, expected)
 
 
 def test_norms_of_nothing_have_a_gradient():

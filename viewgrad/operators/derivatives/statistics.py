@@ -283,7 +283,7 @@ def _of_single_values(function: Any, a: Any, q: Any, keepdims: bool, method: str
     places = function(np.arange(float(a.size)).reshape(a.shape), q, **options)
     values = np.asarray(function(plain(a), q, **options))
     found = a.reshape(-1)[np.rint(places).astype(int)].astype(values.dtype, copy=False)
-    if found.dtype.kind in "iu":
+    if found.dtype.kind in "biu":
         return found
     return found.masked_fill(np.isnan(values), math.nan)  # between two infinite ones, NumPy says
 
