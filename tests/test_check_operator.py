@@ -27,6 +27,7 @@ import numpy as np
 import pytest
 from gallery import RIGHT, WRONG
 from hypothesis import given
+from hypothesis import strategies as st
 from products import Product
 
 import viewgrad as vg
@@ -114,6 +115,12 @@ def test_correct_operators_pass_whatever_is_drawn(seeded, number):
         arguments, keywords = copy.deepcopy((entry.args, entry.kwargs))
         keywords.setdefault("only", SHORT)  # what is looked at in each call drawn
         assert check_operator(entry.make(), arguments=arguments, **keywords, max_examples=5)
+
+
+def test_a_kink_of_a_part_is_no_fault_of_the_whole_in_drawn_calls_either():
+    entry = RIGHT["softplus_of_kinks"]
+    report = check_operator(entry.make(), st.sampled_from([entry.args[0], entry.args[0] * 0.0]), max_examples=4)
+    assert report.examples["second derivatives"] > 1
 
 
 def test_calls_that_nobody_asked_for_may_be_refused_and_not_be_wrong():

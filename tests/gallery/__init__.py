@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-__all__ = ["RIGHT", "WRONG", "Entry", "right", "wrong"]
+__all__ = ["AS_OBJECTS_LIE", "RIGHT", "WRONG", "Entry", "right", "wrong"]
 
 
 @attrs.frozen
@@ -29,6 +29,17 @@ class Entry:
     kwargs: dict[str, Any]
     properties: tuple[str, ...] = ()
 
+
+# What may find an operator that knows an object by its place, which another one has later.
+AS_OBJECTS_LIE = (
+    "linear in the incoming gradient",
+    "state between calls",
+    "gradients",
+    "a graph run twice",
+    "layouts of arguments",
+    "overwritten afterwards",
+    "second derivatives",
+)
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
