@@ -113,7 +113,7 @@ class CompiledProgram:
         native = executor.name == "numba"
         stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, native, irregular))
         self.recorded = stream.roller.taken
-        self.indices = stream.indices  # the lines where a run ends if an index is another
+        self.indices = stream.indices  # the lines where a run ends if an index, or an array given, is another
         self.regular = stream.regular  # the lines where a run ends if a small matrix is near a singular one
         without_rereads(self.program, Executions(self.program))
         carry_in_variables(self.program)

@@ -284,7 +284,7 @@ class Lowering:
             expected = expected.array
         if isinstance(expected, np.ndarray) and expected.dtype.kind in "bi":
             self._guard_array(operand, expected)
-            if how == "an index":
+            if how == "an index" or value in self.graph.inputs:
                 self.stream.indices.add(node.location)
             return
         if isinstance(expected, np.ndarray) or self._size(value) != 1:

@@ -57,7 +57,7 @@ class Stream:
         self._structure = self.roller.structures.number_of
         self.limit = limit
         self.regular: set[int] = set()  # the lines where it is checked that a small matrix is far from a singular one
-        self.indices: set[int] = set()  # the lines where it is checked that an index is the same
+        self.indices: set[int] = set()  # the lines where it is checked that an index, or an array given, is the same
         self.bases: list[Base] = []
         self.results: list[Result] = []
         self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
