@@ -665,3 +665,40 @@ def test_parts_of_complex_memory_from_outside_can_be_written_to():
     vg.from_numpy(outside).view_as_real()[:, 1] = 5.0
     vg.from_numpy(outside).real[0] = 4.0
     np.testing.assert_array_equal(outside, [4.0 + 5.0j, 3.0 + 5.0j])
+
+
+# Views that there are of one memory layout only: pairs as numbers, numbers as pairs, and parts of what is reshaped.
+BOUND_TO_A_LAYOUT = [
+    (lambda x: vg.sin(x.reshape(3, 4).T), lambda y: y.T.reshape(6, 2).view_as_complex()),
+    (lambda x: vg.sin(x.reshape(2, 3, 2).swapaxes(1, 2)), lambda y: y.swapaxes(1, 2).view_as_complex()),
+    (lambda x: vg.sin(x.reshape(2, 3, 2).swapaxes(1, 2)), lambda y: y.swapaxes(1, 2).reshape(12)[2:8]),
+    (lambda x: vg.exp((x[:6] + 1j * x[6:]).reshape(2, 3).T), lambda y: y.T.reshape(6).view_as_real()),
+    (
+        lambda x: vg.exp((x[:6] + 1j * x[6:]).reshape(1, 3, 2).swapaxes(1, 2)),
+        lambda y: y.swapaxes(1, 2).reshape(6).imag,
+    ),
+]
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize(("make", "view"), BOUND_TO_A_LAYOUT)
+def test_gradients_are_laid_out_as_views_need_them(make, view, written):
+    weights = np.cos(np.arange(12.0))
+
+    def function(x):
+        y = make(x)
+        v = view(y)
+        if written:
+            v *= v
+        parts = [y.real, y.imag, v.real, v.imag] if y.dtype.kind == "c" or v.dtype.kind == "c" else [y, v]
+        return sum((np.ravel(part) ** 2 * weights[: part.size]).sum() for part in parts)
+
+    x = vg.Tensor(np.sin(np.arange(12.0) + 1), requires_grad=True)
+    check(function, x)
+    again, direction = (vg.Tensor(np.cos(np.arange(12.0) * k)) for k in (2.0, 3.0))
+    first = vg.func.grad(function)
+    second = vg.func.grad(lambda x: (first(x) * again).sum())
+    third = vg.func.grad(lambda x: (second(x) * direction).sum())(x.detach())
+    above, below = (second(x.detach() + step * direction) for step in (1e-4, -1e-4))
+    difference = (above - below) / 2e-4
+    np.testing.assert_allclose((third * again).sum(), (difference * again).sum(), rtol=1e-5)

@@ -273,6 +273,19 @@ def test_quantiles_of_single_values(function, q):
         assert found.dtype == expected.dtype == np.bool and np.array_equal(found, expected)
 
 
+def test_taking_of_nothing_can_be_differentiated_twice():
+    x = leaf(np.zeros((0, 0)))
+    (gradient,) = grad((np.take(x * x, [0, -1, 0], axis=-1) ** 2).sum(), x, create_graph=True)
+    assert grad(gradient.sum(), x)[0].shape == (0, 0)
+
+
+def test_nothing_is_copied_by_the_masks_that_numpy_takes():
+    y = leaf(np.zeros((0, 3))) * 2.0
+    np.copyto(y, y, where=np.array([], bool))
+    with pytest.raises(ValueError, match="broadcast"):
+        np.copyto(y, 1.0, where=np.ones((5, 3), bool))
+
+
 def test_norms_of_nothing_have_a_gradient():
     x = leaf(np.zeros((2, 0)))
     assert grad(np.linalg.vector_norm(x, ord=np.inf), x)[0].shape == (2, 0)

@@ -124,7 +124,8 @@ class TinyProgram:
             view = choose(options)
             self.attempt(new, f"{new} = {name}{view}", f"d{new} = d{name}{view}")
         elif kind < 0.36 and np.zeros_like(array).strides == array.strides:  # so that the same views are copies
-            self.attempt(new, f"{new} = {name}.detach()", f"{new} = {name}; d{new} = np.zeros_like({name})")
+            zeros = f"np.zeros_like({name})" + "[()]" * (not isinstance(array, np.ndarray))  # a number stays one
+            self.attempt(new, f"{new} = {name}.detach()", f"{new} = {name}; d{new} = {zeros}")
         else:
             table = WRITTEN if kind < 0.72 else MADE
             text, change = choose(table)

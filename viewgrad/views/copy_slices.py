@@ -12,8 +12,8 @@ import numpy as np
 
 from ..tensor.node import ONE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge, new
 from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
-from ..tensor.tensor import Tensor, with_memory
-from .nodes import Layout, places_of, take_window
+from ..tensor.tensor import Tensor, from_array, with_memory
+from .nodes import Layout, take_window, zeros_for
 from .specs import match_spec
 from .view_functions import ViewFunction
 
@@ -83,11 +83,14 @@ class CopySlices(Node):
         if self.view_fn is None:
             window = grad[self.index]
             if type(window) is not ndarray:  # a number, of a single element
-                return self._overwrite_places(grad, edges, run, self.index)
+                return self._overwrite_number(grad, edges, run)
         else:
             window = take_window(np.asarray(grad), None, self.view_fn)
-            if window is None:  # the gradient is laid out so that the view is none: the long way round, by the places
-                return self._overwrite_places(grad, edges, run, places_of(self.view_fn, self.layout[0]))
+            if window is None:  # the gradient is laid out so that the view is none
+                whole = zeros_for(self.view_fn, self.layout)
+                whole[...] = grad
+                grad = whole
+                window = self.view_fn(grad)
         kind = self.fn.kind
         grads = run(window, edges)
         if kind == OVERWRITE:
@@ -102,19 +105,15 @@ class CopySlices(Node):
             window[...] = 0 if old is None else old
         return (grad, *others)
 
-    def _overwrite_places(
-        self, grad: Any, edges: tuple[OptionalEdge, ...], run: Callable[..., Any], places: Any
-    ) -> tuple[Any, ...]:
-        """Rewrite the part by an index that gives a copy, or a number, and no window."""
-        part = grad[places]
+    def _overwrite_number(self, grad: Any, edges: tuple[OptionalEdge, ...], run: Callable[..., Any]) -> tuple[Any, ...]:
+        """Rewrite a single element, of which NumPy gives a number, and no window."""
+        part = grad[self.index]
         kind = self.fn.kind
-        if kind == OVERWRITE and not isinstance(part, (np.ndarray, Tensor)):
-            part = np.asarray(part)
-        grads = run(part, edges)
+        grads = run(np.asarray(part) if kind == OVERWRITE else part, edges)
         if kind == ONE:
             grads = (grads,)
         if edges[0] is not None:
-            grad[places] = 0 if grads[0] is None else grads[0]
+            grad[self.index] = 0 if grads[0] is None else grads[0]
         return (grad, *grads[1:])
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
@@ -122,7 +121,10 @@ class CopySlices(Node):
         grad = with_memory(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
-            return self._overwrite_places(grad, edges, self.fn.apply_recorded, places_of(self.view_fn, self.layout[0]))
+            whole = from_array(zeros_for(self.view_fn, self.layout))
+            whole.copy_(grad)
+            grad = whole
+            window = take_window(grad, None, self.view_fn)
         grads = self.fn.apply_recorded(window, edges)
         if self.fn.kind == ONE:
             grads = (grads,)

@@ -213,9 +213,12 @@ def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
     """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
     if isinstance(mask, Tensor):
         mask = array_of(mask, "a mask")
+    src = as_operand(src)
+    if not self.size:  # where NumPy takes more masks
+        np.copyto(self._array, src._array, where=np.asarray(mask, dtype=bool))
+        return self
     mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
     index = (mask.copy(),)
-    src = as_operand(src)
     if src.shape != self.shape:
         src = src.broadcast_to(self.shape)
     put(self, index, src[index])

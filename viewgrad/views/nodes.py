@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, ClassVar, Final
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..tensor.indices import window_at
 from ..tensor.node import ONE_EDGE, SCATTER, Node, OptionalEdge, named_node, numbered
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, from_array
 from .specs import sum_to
 from .view_functions import ViewFunction
 
@@ -27,6 +28,7 @@ __all__ = [
     "places_of",
     "take_window",
     "view_node",
+    "zeros_for",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -76,8 +78,12 @@ class ViewBackward(Node):
             np_add(window, grad, window)
         elif self.sums:
             np_add(accumulator, sum_to(grad, self.layout[0]), accumulator)
+        elif self.overlaps:
+            np.add.at(accumulator, places_of(view_fn, self.layout[0]), grad)
         else:
-            np.add.at(accumulator, places_of(self.view_fn, self.layout[0]), grad)
+            whole = zeros_for(view_fn, self.layout)
+            view_fn(whole)[...] = grad
+            np_add(accumulator, whole, accumulator)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
         """`add_to` with tensors, recorded."""
@@ -86,8 +92,12 @@ class ViewBackward(Node):
             window.add_(grad)
         elif self.sums:
             accumulator.add_(sum_to(grad, self.layout[0]))
-        else:
+        elif self.overlaps:
             accumulator.index_accumulate_(places_of(self.view_fn, self.layout[0]), grad)
+        else:
+            whole = from_array(zeros_for(self.view_fn, self.layout))
+            self.window(whole).copy_(grad)
+            accumulator.add_(whole)
 
     @property
     def sums(self) -> bool:
@@ -119,6 +129,16 @@ def _is_window(window: Any, buffer: Any) -> bool:
         return window.size == 0 or np.may_share_memory(window, buffer)
     view = window._view
     return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
+
+
+def zeros_for(view_fn: Any, layout: Layout) -> Array:
+    """Zeros laid out so that what `view_fn` takes of them is a window, as it was of what the view was taken from."""
+    shape, dtype, _ = layout
+    for order in itertools.permutations(range(len(shape))):
+        zeros = np.zeros([shape[dim] for dim in order], dtype).transpose(np.argsort(order))
+        if take_window(zeros, None, view_fn) is not None:
+            return zeros
+    raise AssertionError(f"no layout of {shape} has a window for {view_fn}")
 
 
 def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:

@@ -214,15 +214,23 @@ class AsReal(ViewFunction):
 
 @attrs.frozen
 class AsComplex(ViewFunction):
-    """Pairs as complex numbers."""
+    """Pairs as complex numbers; a copy where the two parts do not lie next to each other."""
+
+    exact = False
 
     def __call__(self, base: Any) -> Any:
         if not isinstance(base, np.ndarray):
-            return base.view_as_complex()
+            array = base._array
+            return (base if not array.size or lies_in_pairs(array) else base.contiguous_copy()).view_as_complex()
         dtype = np.result_type(base.dtype, np.complex64)
         if not base.size:  # NumPy gives empty arrays strides that allow no view
             return np.ndarray(base.shape[:-1], dtype, base.reshape(-1))
-        return base.view(dtype)[..., 0]
+        return (base if lies_in_pairs(base) else np.ascontiguousarray(base)).view(dtype)[..., 0]
+
+
+def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
+    """Whether neighbours in the last dimension lie next to each other."""
+    return array.strides[-1] == array.itemsize
 
 
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:

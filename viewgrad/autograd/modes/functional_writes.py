@@ -29,7 +29,7 @@ from ...tensor.tangents import at_level, write_tangents
 from ...tensor.tensor import Tensor, current_edge, from_array, with_memory
 from ...views.gather import Accumulate, Write
 from ...views.meta import set_history
-from ...views.nodes import places_of, take_window
+from ...views.nodes import take_window, zeros_for
 from ...views.view_functions import Permuted, ViewFunction
 from ...views.write_checks import check_write
 
@@ -73,13 +73,11 @@ class Place:
         """A copy of `array` with `values` at this place."""
         copied: Array = np.array(array, order="K")
         window = take_window(copied, self.index, self.view_fn)
-        if window is not None:
-            self.write(window, values)
-            return copied
-        places = places_of(self.view_fn, self.shape)  # in the layout of the copy, the window is none
-        part = copied[places]
-        self.write(part, values)
-        copied[places] = part
+        if window is None:  # in the layout of the copy
+            copied = zeros_for(self.view_fn, (array.shape, array.dtype, "C"))
+            copied[...] = array
+            window = take_window(copied, None, self.view_fn)
+        self.write(window, values)
         return copied
 
     def write(self, window: Array, values: Any) -> None:

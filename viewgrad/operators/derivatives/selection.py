@@ -150,8 +150,15 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
     return out
 
 
+@formula_function
+def values_at(grad: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """What stands at the places of a gradient: nothing where they are of nothing, and may not be there."""
+    return grad.reshape(-1)[:0].reshape(shape) if 0 in shape else grad[index]
+
+
 row(
-    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward, {"self": "sum_to(grad[index], self.shape)"},
+    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward,
+    {"self": "sum_to(values_at(grad, index, self.shape), self.shape)"},
     forward_derivative=LINEAR, method=False, kinds="fc",
     doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
 )
