@@ -55,4 +55,4 @@ class Failure(Mismatch):
         found, expected = self.found, self.expected
         if not isinstance(found, float | complex) or not isinstance(expected, float | complex):
             return False
-        return not np.isfinite(found) or abs(found - expected) <= 1e-4 * abs(expected)
+        return not np.isfinite(found) or abs(found - expected) <= 1e-3 * abs(expected)
