@@ -35,7 +35,8 @@ def in_steps(a, b):
 
 
 @pytest.mark.parametrize(
-    ("size", "executor"), [*((size, "python") for size in (0, 1, 2, 3, 4)), (0, "numba"), (3, "numba")]
+    ("size", "executor"),
+    [*((size, "python") for size in (0, 1, 2, 3, 4)), (0, "numba"), pytest.param(3, "numba", marks=pytest.mark.slow)],
 )
 def test_small_matrices_are_those_of_eager_runs(size, executor):
     if executor == "numba":
