@@ -316,8 +316,7 @@ class Compiled:
         entry.irregular = frozenset()
         entry.program = None
         entry.checked = not self.check
-        entry.is_direct = False
-        self.directs = [way for way in self.directs if way.entry is not entry]
+        self._forget_direct(entry)
         if made.graph is None:
             assert made.refusal is not None
             if self.arguments.make_static(structure, leaves):
@@ -364,11 +363,11 @@ class Compiled:
         assert surroundings is not None and entry.graph is not None
         if not surroundings.unchanged():
             reason = "what the function sees besides its arguments has changed"
-            return self._again(entry, structure, leaves, reason, args, keywords)
+            return self._again(entry, structure, leaves, args, keywords, reason)
         graph = entry.graph
         tensors = self.inputs(entry, leaves)
         if isinstance(tensors, str):
-            return self._again(entry, structure, leaves, tensors, args, keywords)
+            return self._again(entry, structure, leaves, args, keywords, tensors)
         if entry.closures and sharing(tensors):
             return self.function(*args, **keywords)
         recording = bool(current_mode() & GRAD)
@@ -393,10 +392,7 @@ class Compiled:
                 return self.function(*args, **keywords)
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
-            if self._leaves_to_numpy(entry, failed):
-                return self._run(entry, structure, leaves, args, keywords)
-            by_index = failed in program.indices
-            return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True, by_index)
+            return self._again(entry, structure, leaves, args, keywords, failed=failed)
         entry.calls += 1
         if not entry.checked:
             return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
@@ -417,10 +413,7 @@ class Compiled:
         """
         leaves, structure = flatten((args, keywords))
         leaves = self.arguments.with_inputs(structure, leaves, entry.static)
-        if self._leaves_to_numpy(entry, failed):
-            return self._run(entry, structure, leaves, args, keywords)
-        by_index = entry.program is not None and failed in entry.program.indices
-        return self._again(entry, structure, leaves, _steering(entry, failed), args, keywords, True, by_index)
+        return self._again(entry, structure, leaves, args, keywords, failed=failed)
 
     def _leaves_to_numpy(self, entry: Entry, failed: int) -> bool:
         """Build the program anew where a small matrix at a line was near a singular one; whether that was it."""
@@ -428,20 +421,37 @@ class Compiled:
             return False
         entry.irregular |= {failed}
         entry.program = None
-        entry.checked, entry.is_direct = not self.check, False
-        self.directs = [way for way in self.directs if way.entry is not entry]
+        entry.checked = not self.check
+        self._forget_direct(entry)
         return True
 
+    def _forget_direct(self, entry: Entry) -> None:
+        """Let calls of a kind go the long way again."""
+        entry.is_direct = False
+        self.directs = [way for way in self.directs if way.entry is not entry]
+
     def _again(
-        self, entry: Entry, structure: Structure, leaves: list[Any], reason: str, args: Any, keywords: Any,
-        is_by_value: bool = False, by_index: bool = False,
+        self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any, reason: str = "",
+        failed: int = -1,
     ) -> Any:
-        """Run the function as ever where its program does not fit, and record it anew where that is worth it."""
+        """Run the function as ever where its program does not fit, and record it anew where that is worth it.
+
+        Arguments:
+            entry, structure, leaves, args, keywords: as of `_run`.
+            reason: why the program does not fit, where no run of it has shown that.
+            failed: else the number of the line where a run did.
+        """
+        is_by_value = failed >= 0
+        if is_by_value:
+            if self._leaves_to_numpy(entry, failed):
+                return self._run(entry, structure, leaves, args, keywords)
+            reason = _steering(entry, failed)
         entry.reasons[reason] += 1
         misses = entry.misses
+        by_index = is_by_value and entry.program is not None and failed in entry.program.indices
         if by_index and self.arguments.make_static(structure, leaves):
             self.entries = [each for each in self.entries if each is not entry]
-            self.directs = [way for way in self.directs if way.entry is not entry]
+            self._forget_direct(entry)
             return self(*args, **keywords)
         if misses.is_worth_a_record(entry.calls, entry.records, is_by_value):
             if entry.records < RECORDS:
@@ -451,8 +461,7 @@ class Compiled:
             self._warn(entry.refusal)
             entry.graph = entry.program = None
         elif misses.rest:
-            self.directs = [way for way in self.directs if way.entry is not entry]
-            entry.is_direct = False
+            self._forget_direct(entry)
             if entry.records == 1:
                 self._warn(f"{reason}, twice in a row", f"for {misses.rest} calls")
         return self.function(*args, **keywords)
