@@ -87,10 +87,9 @@ class CopySlices(Node):
         else:
             window = take_window(np.asarray(grad), None, self.view_fn)
             if window is None:  # the gradient is laid out so that the view is none
-                whole = zeros_for(self.view_fn, self.layout)
+                whole, window = zeros_for(self.view_fn, self.layout)
                 whole[...] = grad
                 grad = whole
-                window = self.view_fn(grad)
         kind = self.fn.kind
         grads = run(window, edges)
         if kind == OVERWRITE:
@@ -121,7 +120,7 @@ class CopySlices(Node):
         grad = with_memory(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
-            whole = from_array(zeros_for(self.view_fn, self.layout))
+            whole = from_array(zeros_for(self.view_fn, self.layout)[0])
             whole.copy_(grad)
             grad = whole
             window = take_window(grad, None, self.view_fn)

@@ -81,8 +81,8 @@ class ViewBackward(Node):
         elif self.overlaps:
             np.add.at(accumulator, places_of(view_fn, self.layout[0]), grad)
         else:
-            whole = zeros_for(view_fn, self.layout)
-            view_fn(whole)[...] = grad
+            whole, window = zeros_for(view_fn, self.layout)
+            window[...] = grad
             np_add(accumulator, whole, accumulator)
 
     def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
@@ -95,7 +95,7 @@ class ViewBackward(Node):
         elif self.overlaps:
             accumulator.index_accumulate_(places_of(self.view_fn, self.layout[0]), grad)
         else:
-            whole = from_array(zeros_for(self.view_fn, self.layout))
+            whole = from_array(zeros_for(self.view_fn, self.layout)[0])
             self.window(whole).copy_(grad)
             accumulator.add_(whole)
 
@@ -131,13 +131,14 @@ def _is_window(window: Any, buffer: Any) -> bool:
     return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
 
 
-def zeros_for(view_fn: Any, layout: Layout) -> Array:
-    """Zeros laid out so that what `view_fn` takes of them is a window, as it was of what the view was taken from."""
+def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
+    """Zeros of which `view_fn` takes a window, as it did of what the view was taken from; and that window."""
     shape, dtype, _ = layout
     for order in itertools.permutations(range(len(shape))):
         zeros = np.zeros([shape[dim] for dim in order], dtype).transpose(np.argsort(order))
-        if take_window(zeros, None, view_fn) is not None:
-            return zeros
+        window = take_window(zeros, None, view_fn)
+        if window is not None:
+            return zeros, window
     raise AssertionError(f"no layout of {shape} has a window for {view_fn}")
 
 

@@ -432,7 +432,7 @@ def view_as_complex(self: Tensor) -> Tensor:
         raise TypeError(
             f"view_as_complex takes float32 or float64 with a last dimension of 2, not {array.dtype} {array.shape}"
         )
-    if array.size and not lies_in_pairs(array):
+    if not lies_in_pairs(array):
         raise ValueError("view_as_complex needs the two parts of a number next to each other in memory")
     return _view(self, AsComplex(), ViewAsComplexBackward, strided=False)
 

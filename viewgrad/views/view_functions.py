@@ -220,8 +220,7 @@ class AsComplex(ViewFunction):
 
     def __call__(self, base: Any) -> Any:
         if not isinstance(base, np.ndarray):
-            array = base._array
-            return (base if not array.size or lies_in_pairs(array) else base.contiguous_copy()).view_as_complex()
+            return (base if lies_in_pairs(base._array) else base.contiguous_copy()).view_as_complex()
         dtype = np.result_type(base.dtype, np.complex64)
         if not base.size:  # NumPy gives empty arrays strides that allow no view
             return np.ndarray(base.shape[:-1], dtype, base.reshape(-1))
@@ -229,8 +228,8 @@ class AsComplex(ViewFunction):
 
 
 def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
-    """Whether neighbours in the last dimension lie next to each other."""
-    return array.strides[-1] == array.itemsize
+    """Whether neighbours in the last dimension, if there are any, lie next to each other."""
+    return not array.size or array.strides[-1] == array.itemsize
 
 
 def chained(steps: tuple[ViewFunction, ...], step: ViewFunction, base: np.ndarray[Any, Any]) -> ViewFunction:

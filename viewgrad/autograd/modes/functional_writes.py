@@ -74,9 +74,8 @@ class Place:
         copied: Array = np.array(array, order="K")
         window = take_window(copied, self.index, self.view_fn)
         if window is None:  # in the layout of the copy
-            copied = zeros_for(self.view_fn, (array.shape, array.dtype, "C"))
+            copied, window = zeros_for(self.view_fn, (array.shape, array.dtype, "C"))
             copied[...] = array
-            window = take_window(copied, None, self.view_fn)
         self.write(window, values)
         return copied
 
