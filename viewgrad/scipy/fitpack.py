@@ -14,6 +14,8 @@ from .pieces import BSpline, Pieces, as_array, operand, spline_basis
 
 __all__ = ["FITPACK", "bisplev"]
 
+EXTENSIONS: Final = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}  # what there is beyond the ends
+
 
 def splrep(
     x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
@@ -109,7 +111,7 @@ class UnivariateSpline:
         self, x: Any, y: Any, w: Any = None, bbox: Any = (None, None), k: int = 3, s: Any = None, ext: Any = 0,
         check_finite: bool = False,
     ) -> None:  # fmt: skip
-        self.ext = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}.get(ext, ext)
+        self.ext = EXTENSIONS.get(ext, ext)
         weights = None if w is None else as_array(w)
         self._plain = theirs.UnivariateSpline(as_array(x), as_array(y), weights, list(bbox), k, s, ext, check_finite)
         t, c, degree = self._plain._eval_args
@@ -120,8 +122,7 @@ class UnivariateSpline:
         self._eval_args = (t, c, degree)
 
     def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
-        names = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
-        return splev(operand(x), self._eval_args, nu, self.ext if ext is None else names.get(ext, ext))
+        return splev(operand(x), self._eval_args, nu, self.ext if ext is None else EXTENSIONS.get(ext, ext))
 
     def _spline(self) -> BSpline:
         return BSpline(*self._eval_args)
@@ -140,8 +141,7 @@ class UnivariateSpline:
 
     def integral(self, a: Any, b: Any) -> Any:
         """The integral between two places; the spline is 0 beyond its ends."""
-        t, _, k = self._eval_args
-        return self._spline().integrate(np.clip(operand(a), t[k], t[-k - 1]), np.clip(operand(b), t[k], t[-k - 1]))
+        return splint(a, b, self._eval_args)
 
     def get_coeffs(self) -> Any:
         """The coefficients."""
