@@ -1,5 +1,6 @@
 """`viewgrad.numpy` has every public name of the installed NumPy, and each is of one of four kinds."""
 
+import importlib
 import pickle
 import types
 
@@ -204,3 +205,67 @@ def test_archives_hold_tensors(tmp_path):
     numpy.savez(tmp_path / "a.npz", x=numpy.ones(2))
     with np.load(tmp_path / "a.npz") as archive:
         assert type(archive["x"]) is vg.Tensor and type(archive.f.x) is vg.Tensor and archive.files == ["x"]
+
+
+NOTHING, ONE, TWO, SIZES = np.array([0])[0], np.array([1])[0], np.array([2])[0], np.array([3, 2])
+TABLE = numpy.arange(6.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "right"),
+    {
+        "reshape": (lambda: np.reshape(TABLE, SIZES), TABLE.reshape(3, 2)),
+        "reshape by one size": (lambda: np.reshape(TABLE, (np.array([3])[0], 2)), TABLE.reshape(3, 2)),
+        "broadcast_to": (lambda: np.broadcast_to(numpy.ones(2), SIZES), numpy.ones((3, 2))),
+        "transpose": (lambda: np.transpose(TABLE, np.array([1, 0])), TABLE.T),
+        "swapaxes": (lambda: np.swapaxes(TABLE, NOTHING, ONE), TABLE.T),
+        "moveaxis": (lambda: np.moveaxis(TABLE, NOTHING, ONE), TABLE.T),
+        "rollaxis": (lambda: np.rollaxis(TABLE, ONE), TABLE.T),
+        "squeeze": (lambda: np.squeeze(TABLE[None], NOTHING), TABLE),
+        "diagonal": (lambda: np.diagonal(TABLE, ONE), [1.0, 5.0]),
+        "split": (lambda: np.split(TABLE, TWO)[1], TABLE[1:]),
+        "windows": (lambda: np.lib.stride_tricks.sliding_window_view([1.0, 2, 3], TWO), [[1, 2], [2, 3]]),
+        "a list": (lambda: np.reshape([1.0, 2, 3, 4, 5, 6], SIZES), [[1, 2], [3, 4], [5, 6]]),
+    }.values(),
+)
+def test_tensors_say_how_plain_arrays_are_viewed(found, right):
+    assert numpy.array_equal(found().numpy(), right)
+
+
+def test_a_range_of_one_number_takes_an_infinite_step():
+    x = vg.Tensor([0.5, 0.0], requires_grad=True)
+    with numpy.errstate(divide="ignore"):
+        made = np.arange(x[0], 2.0, 1.0 / np.abs(x[1]))
+    assert made.tolist() == [0.5] and grad(made.sum(), x)[0].tolist() == [1.0, 0.0]
+
+
+def test_types_can_be_compared():
+    x = vg.Tensor([1.0])
+    for value in (x, numpy.ones(1)):
+        assert type(value) == np.ndarray and np.ndarray == type(value)  # noqa: E721
+        assert type(value) in (list, np.ndarray) and type(value) in [np.ndarray]
+    assert {np.ndarray: "array"}[type(x)] == "array"
+    assert np.ndarray not in (float, np.matrix) and list not in (np.ndarray, tuple)
+
+
+def test_numbers_have_no_length_and_arrays_have():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert hasattr(x, "__len__") and not hasattr(x[0], "__len__") and not hasattr(x.sum(), "__len__")
+    assert len(x) == 2 and x.__len__() == 2
+    with pytest.raises(TypeError, match=r"len\(\) of a 0-d tensor"):
+        len(x[0])
+
+
+def test_tensors_have_no_mask():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    assert np.ma.getmask(x) is np.ma.nomask and not np.any(np.ma.getmaskarray(x)) and not np.ma.is_masked(x)
+    assert np.ma.getdata(x) is x and np.ma.filled(x, 0.0) is x and not np.ma.isMaskedArray(x)
+    masked = np.ma.array([1.0, 2.0], mask=[True, False])
+    assert np.ma.getmask(masked).tolist() == [True, False] and np.ma.filled(masked, 5.0).tolist() == [5.0, 2.0]
+
+
+def test_inner_modules_of_numpy_can_be_imported():
+    for name in ("array_utils", "format", "mixins", "npyio", "recfunctions", "scimath", "stride_tricks"):
+        importlib.import_module(f"viewgrad.numpy.lib.{name}")
+    pairs = importlib.import_module("viewgrad.numpy.lib.recfunctions").unstructured_to_structured(numpy.ones((2, 2)))
+    assert pairs.dtype.names == ("f0", "f1")

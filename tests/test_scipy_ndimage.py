@@ -61,3 +61,10 @@ def test_places_are_plain():
     x = vg.Tensor(IMAGE, requires_grad=True)
     np.testing.assert_array_equal(ndimage.label(x > 0)[0].numpy(), scipy.ndimage.label(IMAGE > 0)[0])
     assert ndimage.maximum_position(x) == scipy.ndimage.maximum_position(IMAGE)
+
+
+def test_labels_can_have_more_dimensions_than_the_image():
+    x = vg.Tensor(2.0, requires_grad=True)
+    found = ndimage.sum_labels(x * 1.0, LABELS)
+    assert float(found.detach()) == scipy.ndimage.sum_labels(2.0, LABELS)
+    assert vg.autograd.grad(found, x)[0] == np.count_nonzero(LABELS)

@@ -140,3 +140,24 @@ def test_a_minimum_whose_slope_was_lost_is_an_error():
     a = leaf(0.7, 0.9)
     with pytest.raises(DifferentiabilityError, match="item"):
         elementwise.find_minimum(lambda x, b: vnp.asarray(((x - b) ** 2).item()) + b, (-1.0, 0.0, 2.0), args=(a[0],))
+
+
+@pytest.mark.parametrize(
+    "function",
+    {
+        "a norm that vanishes": lambda x, a: vnp.linalg.norm(x**3 - a),
+        "absolute values": lambda x, a: vnp.sum(vnp.abs(x - a) + 0.1 * (x - 3.0) ** 2),
+        "a flat valley": lambda x, a: vnp.sum((x - a) ** 4),
+    }.values(),
+)
+def test_a_minimum_at_a_kink_is_an_error(function):
+    """Newton's method does not end there: the gradient was noise, or a part of the right one."""
+    a = leaf(1.0, 2.0)
+    with pytest.raises(DifferentiabilityError, match="smaller tolerance"):
+        optimize.minimize(lambda x: function(x, a), [0.5, 0.5], method="Nelder-Mead")
+
+
+def test_a_search_that_ends_a_little_early_is_none():
+    a = leaf(1.0, 2.0)
+    found = optimize.fmin(lambda x: vnp.sum((x**3 - a) ** 2), [0.5, 0.5], disp=False, xtol=1e-2, ftol=1e-2)
+    assert grad(found.sum(), a)[0].tolist() == pytest.approx([1 / 3, 2 ** (-2 / 3) / 3], rel=1e-3)

@@ -108,6 +108,13 @@ class ArrayType(type):
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, (Tensor, np.ndarray))
 
+    def __eq__(cls, other: object) -> bool:
+        """Whether a class is that of arrays, also in `type(x) in (list, np.ndarray)`."""
+        return other is cls or other is Tensor or other is np.ndarray
+
+    def __hash__(cls) -> int:
+        return hash(Tensor)
+
     def __getattr__(cls, name: str) -> Any:
         return getattr(Tensor, name)
 

@@ -214,6 +214,8 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     plain = np.arange(values.get("start", 0), values["stop"], values.get("step", 1), dtype)  # type: ignore[call-overload]
     if plain.dtype.kind not in "fc" or not (holds_tensor(start) or holds_tensor(step)):
         return as_tensors(plain)
+    if plain.size < 2:  # the step can be infinite then
+        return (start + as_operand(np.zeros(plain.size, plain.dtype))).astype(plain.dtype)
     return (start + step * as_operand(np.arange(plain.size, dtype=plain.dtype))).astype(plain.dtype)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import UnknownFunctionError
-from ..tensor.creation import holds_tensor
+from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.observers import composed
 from ..tensor.tensor import FUNCTIONS, Tensor
 from .values import NESTED, as_argument, as_tensors, carries_history, plain_values
@@ -31,6 +31,15 @@ LISTS: Final[dict[Any, tuple[int, ...]]] = {
     np.piecewise: (1, 2),
     np.select: (0, 1),
 }  # fmt: skip
+# Views of the first argument, which can be an array although a size or an axis is a tensor.
+VIEWING: Final = frozenset(
+    getattr(np, name)
+    for name in (
+        "array_split", "broadcast_to", "diagonal", "moveaxis", "permute_dims", "reshape", "rollaxis", "split",
+        "squeeze", "swapaxes", "transpose", "unstack",
+    )
+    if hasattr(np, name)
+) | {np.lib.stride_tricks.sliding_window_view}  # fmt: skip
 # Functions that look into nested lists by themselves.
 LOOKING: Final = frozenset({np.block, np.einsum})
 
@@ -46,7 +55,7 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
         name: what it is called in messages.
         way_out: what to use in its place where tensors have a history.
     """
-    lists, looks = LISTS.get(function, ()), function in LOOKING
+    lists, looks, views = LISTS.get(function, ()), function in LOOKING, function in VIEWING
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -57,6 +66,8 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
             given: Any = args
             if lists:
                 given = [_each(arg) if place in lists else as_argument(arg) for place, arg in enumerate(args)]
+            elif views and args:
+                given = as_operand(as_argument(args[0])), *map(as_argument, args[1:])
             elif not looks:
                 given = map(as_argument, args)
             options = {key: as_argument(value) for key, value in kwargs.items()}

@@ -10,6 +10,8 @@ import importlib
 import importlib.util
 import sys
 
+from scipy import LowLevelCallable, __version__, show_config  # type: ignore[import-untyped]
+
 from . import (
     elementwise,
     fft,
@@ -46,6 +48,8 @@ for _name, _value in {
     sys.modules[f"{__name__}.{_name}"] = _value
 
 __all__ = [
+    "LowLevelCallable",
+    "__version__",
     "fft",
     "fftpack",
     "integrate",
@@ -53,6 +57,7 @@ __all__ = [
     "linalg",
     "ndimage",
     "optimize",
+    "show_config",
     "signal",
     "spatial",
     "special",

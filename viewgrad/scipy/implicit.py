@@ -22,6 +22,7 @@ from ..tensor.creation import as_operand
 __all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place", "samples"]
 
 STEPS: Final = 3
+LOOSE: Final = 1e-6  # how far a search may end from where Newton's method does, if that converges no longer
 Function = Callable[[Any], Any]
 
 
@@ -39,6 +40,18 @@ def _at(place: Any, step: Function) -> Any:
     return moved + (start - moved.detach())
 
 
+def _settled(moves: list[Any], place: Any) -> None:
+    """Refuse a place from which Newton's method goes on and on: no parameter moves it as the theorem says."""
+    sizes = [float(np.max(np.abs(plain_values(move.detach())), initial=0.0)) for move in moves]
+    least = LOOSE * (1.0 + float(np.max(np.abs(plain_values(place)), initial=0.0)))
+    if not max(sizes[1:]) <= max(0.5 * sizes[0], least):
+        raise DifferentiabilityError(
+            "what was found has no derivative with respect to what the function refers to: it has a kink there, as a "
+            "norm has where it is 0, or the search has ended too early; let a smooth function be least (the square of "
+            "the norm), search on with a smaller tolerance, or pass detach() of what the function refers to"
+        )
+
+
 def root_place(function: Function, place: Any) -> Any:
     """The place where a function of a tensor vanishes, with its history.
 
@@ -50,18 +63,23 @@ def root_place(function: Function, place: Any) -> Any:
     def residual(x: Any) -> Any:
         return samples(function(x)).reshape(-1)
 
+    moves = []
+
     def step(x: Any) -> Any:
         slopes = jacrev(residual)(x).reshape(x.size, x.size)
         try:
-            return np.linalg.solve(slopes, residual(x)).reshape(x.shape)
+            moves.append(np.linalg.solve(slopes, residual(x)).reshape(x.shape))
         except np.linalg.LinAlgError as error:
             raise DifferentiabilityError(
                 "what was found has no derivative with respect to what the function refers to: others beside it do as "
                 "well, since the matrix of second derivatives (of a root: of first ones) is singular there; add a term "
                 "that makes it unique, or pass detach() of what the function refers to"
             ) from error
+        return moves[-1]
 
-    return _at(place, step)
+    found = _at(place, step)
+    _settled(moves, place)
+    return found
 
 
 def root_of_many(function: Function, place: Any) -> Any:

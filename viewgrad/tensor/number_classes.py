@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["TensorType", "number_class"]
+__all__ = ["NoLength", "TensorType", "number_class"]
 
 _MADE: Final[dict[type, Any]] = {}  # by NumPy's type
+
+
+class NoLength(TypeError, AttributeError):
+    """What `len(x)` raises, and what makes `hasattr(x, "__len__")` false, of a tensor without dimensions."""
 
 
 class TensorType(type):

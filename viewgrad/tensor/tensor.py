@@ -25,7 +25,7 @@ from .known import share
 from .lost_history import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
-from .number_classes import TensorType, number_class
+from .number_classes import NoLength, TensorType, number_class
 from .observers import OBSERVER
 from .ownership import ALONE_AS_STORAGE, getrefcount
 from .printing import tensor_repr
@@ -427,10 +427,18 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     # -- Python's protocols --------------------------------------------------------------------------------------------
 
-    def __len__(self) -> int:
-        if not self._array.ndim:
-            raise TypeError("len() of a 0-d tensor")
-        return len(self._array)
+    if TYPE_CHECKING:
+
+        def __len__(self) -> int: ...
+
+    else:
+
+        @property
+        def __len__(self) -> Any:
+            """A property, so that `hasattr(x, "__len__")` tells numbers from arrays, as programs for NumPy do."""
+            if not self._array.ndim:
+                raise NoLength("len() of a 0-d tensor")
+            return self._array.__len__
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:

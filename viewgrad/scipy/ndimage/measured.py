@@ -21,7 +21,9 @@ def _by_label(input: Any, labels: Any, index: Any, measure: Callable[..., Any]) 
     image = image if image.dtype.kind in "fc" else image.astype(float)
     if labels is None:
         return measure(image.reshape(-1), np.indices(image.shape).reshape(image.ndim, -1))
-    names = np.broadcast_to(np.asarray(plain_values(labels)), image.shape)
+    names = np.asarray(plain_values(labels))
+    shape = np.broadcast_shapes(names.shape, image.shape)
+    names, image = np.broadcast_to(names, shape), np.broadcast_to(image, shape)
 
     def of(inside: Any) -> Any:
         return measure(image[inside], np.stack(np.nonzero(inside)))
