@@ -105,9 +105,15 @@ class Lowering:
             kind = self.type_of(value)
             base = self._base(math.prod(kind.shape), kind.dtype, "input", number)
             self.remember(value, Memory(base, 0))
-        for node in self.graph.block:
+        first = rearranged_inputs(self.graph)
+        for node in first:
             self.node = node
             self._lower(node)
+            self.memory(node.output)
+        for node in self.graph.block:
+            if node not in first:
+                self.node = node
+                self._lower(node)
         self.node = None
         for output in self.graph.outputs:
             assert output is not None
@@ -583,6 +589,28 @@ _COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING
 
 def _is_single(value: Value) -> bool:
     return getattr(value.type, "dtype", None) == SINGLE
+
+
+def rearranged_inputs(graph: Graph) -> dict[Node, None]:
+    """The reads that bring the elements of an input into the order in which it lies in memory.
+
+    They stand where the first window of it is taken, which may be the first iteration of a loop. So that this one does
+    as all others do, they come before it.
+    """
+    reads: dict[Value | None, list[Node]] = {value: [] for value in graph.inputs}
+    windowed = set()
+    for node in graph.block:
+        if node.inputs and node.inputs[0] in reads:
+            reads[node.inputs[0]].append(node)
+        if node.kind == "read":
+            windowed.add(node.inputs[0])
+    found: dict[Node, None] = {}
+    for value, nodes in reads.items():
+        if value is not None and len(nodes) == 1 and nodes[0].kind == "read" and nodes[0].output in windowed:
+            kind, window = value.type, nodes[0].attributes
+            if window.dtype is None and math.prod(window.sizes) == math.prod(kind.shape):  # type: ignore[attr-defined]
+                found[nodes[0]] = None
+    return found
 
 
 def strides_of(places: np.ndarray[Any, Any]) -> Shape | None:
