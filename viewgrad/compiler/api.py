@@ -326,25 +326,31 @@ class Compiled:
         if random_state(generators) != before:
             entry.refusal = "it draws random numbers; draw them outside, and pass them as an argument"
             return made.result
+        replaced = surroundings.has_new_tensors()
         seen = Surroundings(self.function, arguments)
         places = [seen.path_of(tensor) for tensor in made.closures]
         if None in places:
             entry.refusal = "it uses a tensor that is neither an argument nor a variable that it sees"
         elif seen.has_iterators:
             entry.refusal = "it sees an iterator, which gives other values each time"
+        elif seen.hidden is not None:
+            entry.refusal = seen.hidden
         elif seen.too_many:
             entry.refusal = "it sees too much besides its arguments"
-        elif not surroundings.unchanged():
+        elif replaced or not surroundings.unchanged():
             if entry.records < 2:  # what a first run alone makes: caches, imports
                 return made.result
             entry.refusal = "it changes what it sees besides its arguments"
         else:
-            entry.surroundings = seen
-            entry.closures = [place for place in places if place is not None]
-            entry.layouts = [layout_key(tensor._array) for tensor in made.closures]
             entry.refusal = _unfit_results(made.graph, made.result, given)
         if entry.refusal is None:
-            entry.graph = made.graph
+            with self.lock:  # all of one record, as another thread may record at the same time
+                entry.program = None
+                self._forget_direct(entry)
+                entry.surroundings = seen
+                entry.closures = [place for place in places if place is not None]
+                entry.layouts = [layout_key(tensor._array) for tensor in made.closures]
+                entry.graph = made.graph
         return made.result
 
     def _unfit(self, leaves: list[Any], given: list[Any]) -> str | None:
@@ -360,18 +366,19 @@ class Compiled:
 
     def _run(self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
         surroundings = entry.surroundings
-        assert surroundings is not None and entry.graph is not None
+        assert surroundings is not None
         if not surroundings.unchanged():
             reason = "what the function sees besides its arguments has changed"
             return self._again(entry, structure, leaves, args, keywords, reason)
-        graph = entry.graph
+        graph, program = entry.graph, entry.program
         tensors = self.inputs(entry, leaves)
+        if graph is None or entry.surroundings is not surroundings:  # another thread records anew
+            return self.function(*args, **keywords)
         if isinstance(tensors, str):
             return self._again(entry, structure, leaves, args, keywords, tensors)
         if entry.closures and sharing(tensors):
             return self.function(*args, **keywords)
         recording = bool(current_mode() & GRAD)
-        program = entry.program
         if program is None:
             try:
                 with self.lock:
@@ -380,6 +387,8 @@ class Compiled:
                     ]
                     program = compiled_program(graph, wanted, self.executor, entry.irregular)
                     program.differentiable = differentiable_outputs(graph)
+                    if entry.graph is not graph:
+                        return self.function(*args, **keywords)
                     entry.program = program
             except NotCompiledError as error:
                 entry.graph = None
@@ -394,13 +403,17 @@ class Compiled:
         if failed >= 0:
             return self._again(entry, structure, leaves, args, keywords, failed=failed)
         entry.calls += 1
+        if entry.program is not program:
+            return self.function(*args, **keywords)
         if not entry.checked:
             return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
         if entry.calls >= DIRECT_FROM and not entry.is_direct and len(self.directs) < RECORDS:
-            entry.is_direct = True
-            way = direct(self, entry, current_mode(), args, keywords, leaves)
-            if way is not None:
-                self.directs.append(way)
+            with self.lock:
+                fits = entry.program is program and entry.surroundings is surroundings
+                way = direct(self, entry, current_mode(), args, keywords, leaves) if fits else None
+                entry.is_direct = fits
+                if way is not None:
+                    self.directs.append(way)
         return self.results(graph, tensors, called(program, graph, outputs, run, tensors))
 
     def missed(self, entry: Entry, failed: int, args: Any, keywords: Any) -> Any:

@@ -49,6 +49,9 @@ class Observer(Protocol):
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """`array`, a copy of the elements of `tensor`, is used for an index."""
 
+    def asked(self, tensor: Tensor, what: str) -> None:
+        """The program asks `tensor` for something that it may be told besides its elements: its text, its gradient."""
+
     def preserved(self, window: Array, copy: Array) -> None:
         """`copy` was made of a window of memory that is about to be written to, or that others may write to unseen."""
 

@@ -220,6 +220,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
         Warns where none ever will: of a tensor that was computed, and for which `retain_grad()` was not called.
         """
+        if current_mode() & TRACE:
+            OBSERVER.get().asked(self, "the gradient")
         try:
             return self._grad
         except AttributeError:
@@ -501,9 +503,15 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return value
 
     def __format__(self, spec: str) -> str:
-        return format(str(self), spec) if self._array.ndim else format(self._array.item(), spec)
+        if self._array.ndim:
+            return format(str(self), spec)
+        if current_mode() & TRACE:
+            OBSERVER.get().asked(self, "the text")
+        return format(self._array.item(), spec)
 
     def __repr__(self) -> str:
+        if current_mode() & TRACE:
+            OBSERVER.get().asked(self, "the text")
         return tensor_repr(self)
 
     def __hash__(self) -> int:

@@ -63,6 +63,9 @@ class Direct:
         self.compiled = compiled
         self.entry = entry
         self.program: CompiledProgram = entry.program
+        self.surroundings = entry.surroundings  # as of now: another thread may record anew at any time
+        assert entry.graph is not None
+        self.graph = entry.graph
         self.mode = mode
         self.like = like
         self.plain = plain
@@ -78,7 +81,7 @@ class Direct:
             return MISSED
         arrays = self._arrays(args, plain.kinds)
         entry = self.entry
-        surroundings = entry.surroundings
+        surroundings = self.surroundings
         if arrays is None or entry.program is not self.program or surroundings is None or not surroundings.unchanged():
             return MISSED
         program = self.program
@@ -87,15 +90,13 @@ class Direct:
             return self.compiled.missed(entry, failed, args, keywords)
         entry.calls += 1
         tensors = [arg if type(arg) is Tensor else from_numpy(arg) for arg in args]
-        assert entry.graph is not None
-        made = called(program, entry.graph, outputs, run, tensors)
+        made = called(program, self.graph, outputs, run, tensors)
         results = [as_scalar(made[number]) if scalar else made[number] for scalar, number in plain.scalars]
         return results[0] if plain.single else tuple(results)
 
     def _any_call(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         leaves = self.like.leaves(args, keywords)
-        entry, program = self.entry, self.program
-        surroundings = entry.surroundings
+        entry, program, surroundings = self.entry, self.program, self.surroundings
         if leaves is None or entry.program is not program or surroundings is None or not surroundings.unchanged():
             return MISSED
         tensors = self.compiled.inputs(entry, leaves)
@@ -105,8 +106,7 @@ class Direct:
         if failed >= 0:
             return self.compiled.missed(entry, failed, args, keywords)
         entry.calls += 1
-        assert entry.graph is not None
-        return self.compiled.results(entry.graph, tensors, called(program, entry.graph, outputs, run, tensors))
+        return self.compiled.results(self.graph, tensors, called(program, self.graph, outputs, run, tensors))
 
     def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Array, list[Array]] | None:
         """The only result, and the gradients with respect to some arguments; None where it does not fit.
@@ -138,7 +138,7 @@ class Direct:
             if array.shape != shape or array.dtype != dtype or array.strides != strides:
                 return None
             arrays.append(array)
-        program, surroundings = self.program, entry.surroundings
+        program, surroundings = self.program, self.surroundings
         if entry.program is not program or surroundings is None or not surroundings.unchanged():
             return None
         failed, outputs, run = program.run(arrays)

@@ -7,22 +7,18 @@ Python compares, and takes one of the values: another one for other arguments, s
 from __future__ import annotations
 
 import builtins
-import contextlib
 import functools
 import operator
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from ...symbolic.tracing.replacing import Replaced
 from ...tensor.modes import TRACE, current_mode
 from ...tensor.tensor import Tensor
 
 __all__ = ["extrema_by_value"]
-
-_lock: Final = threading.Lock()
-_runs = [0]  # how many runs are being recorded
 
 
 def _by_value(original: Callable[..., Any], is_before: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -55,29 +51,8 @@ def _are_numbers(items: Any) -> bool:
     return has_floats
 
 
-PYTHONS: Final = {"min": builtins.min, "max": builtins.max}
-OURS: Final = {
-    "min": _by_value(builtins.min, operator.lt),
-    "max": _by_value(builtins.max, operator.gt),
-}
-
-
-@contextlib.contextmanager
-def extrema_by_value() -> Iterator[None]:
-    """A block in which `min` and `max` of numbers that are recorded are recorded as choices.
-
-    They are put in Python's place for all threads, and are Python's own in those where nothing is recorded.
-    """
-    with _lock:
-        _runs[0] += 1
-        for name, ours in OURS.items():
-            if getattr(builtins, name) is PYTHONS[name]:
-                setattr(builtins, name, ours)
-    try:
-        yield
-    finally:
-        with _lock:
-            _runs[0] -= 1
-            for name, ours in OURS.items():
-                if not _runs[0] and getattr(builtins, name) is ours:
-                    setattr(builtins, name, PYTHONS[name])
+# A block in which `min` and `max` of numbers that are recorded are recorded as choices.
+extrema_by_value: Final = Replaced([
+    (builtins, "min", builtins.min, _by_value(builtins.min, operator.lt)),
+    (builtins, "max", builtins.max, _by_value(builtins.max, operator.gt)),
+])  # fmt: skip

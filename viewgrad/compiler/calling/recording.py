@@ -19,6 +19,7 @@ from ...tensor.interruption import in_own_context
 from ...tensor.tensor import Tensor
 from ..collecting import rare_collections
 from .extrema import extrema_by_value
+from .outside import outside_refused
 
 __all__ = ["Recording", "recorded"]
 
@@ -67,7 +68,7 @@ def recorded(
         containers.give_back()
         return Recording(result, None, [], tracer.refusal)
     with observing(tracer):
-        with extrema_by_value(), rare_collections():
+        with extrema_by_value(), outside_refused(), rare_collections():
             result = f(*args, **keywords)
         if tracer.refusal is None:
             try:
@@ -124,6 +125,11 @@ class QuietTracer(Tracer):
     def indexed(self, tensor: Tensor, array: Any) -> None:
         """A copy of the elements of a tensor is used for an index; they are looked at in each run."""
         self.left(tensor, "an index", array if array.ndim else array.item())
+
+    @quietly
+    def asked(self, tensor: Tensor, what: str) -> None:
+        """Something is told that a compiled run would not tell again."""
+        self.refuse(f"asking a tensor for {what}, which is another in each run,")
 
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
         """Write down one node."""

@@ -5,11 +5,16 @@ Of modules and classes, only what the code that was met names is looked at; of a
 
 from __future__ import annotations
 
+import contextvars
 import dis
 import functools
 import importlib.util
+import logging
 import operator
+import os
+import re
 import sys
+import threading
 import types
 import weakref
 from collections import deque
@@ -19,8 +24,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ...tensor.tensor import Tensor
+from .outside import DATES, MOMENTS, OUTSIDE
 
-__all__ = ["MOST", "SIMPLE", "Seen", "things_seen"]
+__all__ = ["MOST", "SIMPLE", "Hidden", "Seen", "things_seen"]
 
 SIMPLE: Final = (int, float, complex, str, bytes, type(None), np.generic, range, slice)
 MOST: Final = 20_000  # things that are looked at
@@ -28,11 +34,31 @@ PACKAGES: Final = ("viewgrad", "numpy", "scipy")
 CLOSED: Final = frozenset({"builtins", "viewgrad", "logging", "threading", "_thread", "io", "_io"})  # of such objects
 FUNCTIONS: Final = (types.FunctionType, types.MethodType, functools.partial)
 WRAPPERS: Final = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
+EXACT: Final = (
+    bool, int, float, complex, str, bytes, type(None), range, slice, list, tuple, dict, deque, set, frozenset,
+    bytearray, memoryview, np.ndarray, types.MappingProxyType,
+)  # fmt: skip  # which have no attributes of their own
+# Of objects without attributes, those of these packages hold what is compared, or nothing that counts.
+PLAIN: Final = frozenset({
+    "builtins", "numpy", "viewgrad", "scipy", "numba", "llvmlite", "functools", "_functools", "operator", "_operator",
+    "re", "types", "collections", "_collections", "_collections_abc", "datetime", "decimal", "fractions", "itertools",
+    "typing", "enum", "random", "_random", "abc", "_abc", "threading", "_thread", "logging", "io", "_io", "attr",
+    "array", "string", "_struct", "struct", "zoneinfo", "uuid", "copy", "contextlib", "_contextvars", "contextvars",
+    "dataclasses", "numbers", "math", "inspect", "weakref", "_weakrefset",
+})  # fmt: skip
+LOOKING_UP: Final = frozenset({"globals", "eval", "exec"})
+TEXTS: Final = frozenset({"eval", "exec"})  # after which strings may name variables
+ASKING: Final = frozenset({"is_leaf", "grad_fn", "_version", "retains_grad", "output_nr", "is_inference"})
 OF_MODULES: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")  # instructions that look names up there
 
 
 # How a thing is looked up again: in a dict, in a cell, in a sequence, as an attribute, or not at all.
-ITEM, CELL, PLACE, ATTRIBUTE, FIXED = range(5)
+# Or it is what a call gives.
+ITEM, CELL, PLACE, ATTRIBUTE, FIXED, CALLED = range(6)
+
+
+class Hidden(str):
+    """Why a function cannot be compiled: it sees what may be another in each run, and does not show it."""
 
 
 class Seen(NamedTuple):
@@ -61,6 +87,8 @@ class Seen(NamedTuple):
                 return None
         if self.how == PLACE:
             return self.owner[self.key] if self.key < len(self.owner) else None
+        if self.how == CALLED:
+            return self.owner(self.key)
         return getattr(self.owner, self.key, None) if self.how == ATTRIBUTE else self.value
 
 
@@ -76,6 +104,11 @@ class Named(NamedTuple):
     variables: tuple[str, ...]
     names: tuple[str, ...]
     imports: tuple[tuple[int, str], ...]
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether names of variables may be put together, or stand in a text."""
+        return not LOOKING_UP.isdisjoint(self.names)
 
 
 _named: Final = weakref.WeakKeyDictionary[types.CodeType, Named]()
@@ -121,10 +154,18 @@ class Walk:
             if not self.waiting:
                 self._look_up_names()
                 if not self.waiting:
+                    yield from self._asked()
                     return
             seen = self.waiting.popleft()
             yield seen
             self._open(seen.path, seen.value)
+
+    def _asked(self) -> Iterator[Seen]:
+        """What the names say that would be another in each run."""
+        for name in sorted(ASKING & self.names.keys()):
+            yield Seen(f"?{name}", Hidden(f"it asks a tensor for {name}, which compiled calls need not have"))
+        if MOMENTS & self.names.keys() and any(id(each) in self.opened for each in DATES):
+            yield Seen("?now", Hidden("it reads the clock"))
 
     def _look_up_names(self) -> None:
         """Look up in modules and classes what was named since the last time."""
@@ -137,6 +178,8 @@ class Walk:
             for name in names[done:]:
                 if name in content:
                     value = content[name]
+                    if value is os.getenv:
+                        self.add(Seen(f"{path}.environ", os.environ))
                     if not (is_foreign and (callable(value) or isinstance(value, types.ModuleType))):
                         self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
 
@@ -145,7 +188,10 @@ class Walk:
             if value.isidentifier():
                 self.names[value] = None
             return
-        if isinstance(value, (Tensor, types.CodeType, *SIMPLE)) or id(value) in self.opened:
+        if id(value) in OUTSIDE:
+            self.add(Seen(path + "?", Hidden(f"it sees a function for {OUTSIDE[id(value)]}")))
+            return
+        if isinstance(value, (Tensor, types.CodeType)) or type(value) in SIMPLE or id(value) in self.opened:
             return
         self.opened[id(value)] = value
         if isinstance(value, FUNCTIONS):
@@ -155,15 +201,33 @@ class Walk:
                 self.holders.append([path, value, 0])
         elif isinstance(value, type):
             self._class(path, value)
-        elif isinstance(value, (dict, types.MappingProxyType)):
-            self.add(*(Seen(f"{path}[{key!r}]", inner, ITEM, value, key) for key, inner in list(value.items())))
+        else:
+            if not self._container(path, value) or (type(value) not in EXACT and not isinstance(value, np.generic)):
+                self._object(path, value)
+
+    def _container(self, path: str, value: Any) -> bool:
+        """Look at what is in a container; whether that is what a thing is."""
+        if isinstance(value, (dict, types.MappingProxyType)):
+            items = list(value.items())
+            self.add(*(Seen(f"{path}[{key!r}]", inner, ITEM, value, key) for key, inner in items))
+            self._elements(path, [key for key, _ in items])
         elif isinstance(value, (list, tuple, deque)):
             self.add(*(Seen(f"{path}[{number}]", inner, PLACE, value, number) for number, inner in enumerate(value)))
+        elif isinstance(value, (set, frozenset)):
+            self._elements(path, list(value))
         elif isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 self.add(*(Seen(f"{path}[{number}]", inner) for number, inner in enumerate(value.ravel().tolist())))
+        elif isinstance(value, memoryview):
+            self.add(Seen(path + ".obj", value.obj))
         else:
-            self._object(path, value)
+            return isinstance(value, SIMPLE)
+        return True
+
+    def _elements(self, path: str, elements: list[Any]) -> None:
+        """Look at what is not replaced by others without notice: keys, and elements of sets."""
+        found = [each for each in elements if type(each) not in SIMPLE]
+        self.add(*(Seen(f"{path}{{{number}}}", each) for number, each in enumerate(found)))
 
     def _function(self, path: str, function: Any) -> None:
         if isinstance(function, types.MethodType):
@@ -182,6 +246,8 @@ class Walk:
         if function.__dict__:
             self.add(Seen(path + ".__dict__", function.__dict__))
         package = _package(function.__module__)
+        if function is os.getenv:
+            self.add(Seen(path + ".environ", os.environ))
         if package in PACKAGES or package in sys.stdlib_module_names:
             return
         for key in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -189,7 +255,7 @@ class Walk:
                 self.add(Seen(path + "." + key, getattr(function, key), ATTRIBUTE, function, key))
         named = _named_by(code)
         self.names.update(dict.fromkeys(named.names))
-        looked_up = (*named.variables, *named.names) if "globals" in named.variables else named.variables
+        looked_up = (*named.variables, *named.names) if named.looks_up else named.variables
         for name in looked_up:
             if name in variables:
                 self.add(Seen(f"{path}[{name}]", variables[name], ITEM, variables, name))
@@ -208,6 +274,8 @@ class Walk:
         for name, value in content.items():  # what Python looks up by itself
             if name[:2] == "__" and isinstance(value, (types.FunctionType, staticmethod, classmethod)):
                 self.add(Seen(f"{path}.{name}", value, ITEM, content, name))
+        if type(kind) is not type:
+            self.add(Seen(path + ".__class__", type(kind)))
         self.holders.append([path, kind, 0])
 
     def _object(self, path: str, value: Any) -> None:
@@ -217,6 +285,8 @@ class Walk:
         for wrapper, keys in WRAPPERS.items():
             if isinstance(value, wrapper):
                 self.add(*(Seen(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in keys))
+        if self._hides(path, value, kind):
+            return
         attributes = getattr(value, "__dict__", None)
         if _package(kind.__module__) in CLOSED:
             if isinstance(attributes, dict) and "__wrapped__" in attributes:
@@ -230,6 +300,40 @@ class Walk:
                 if name not in ("__weakref__", "__dict__") and hasattr(value, name):
                     self.add(Seen(f"{path}.{name}", getattr(value, name), ATTRIBUTE, value, name))
         self.add(Seen(path + ".__class__", kind, ATTRIBUTE, value, "__class__"))
+
+
+    def _hides(self, path: str, value: Any, kind: type) -> bool:
+        """Look at what shows its content in ways of its own; whether there is nothing else to be looked at."""
+        if isinstance(value, contextvars.ContextVar):
+            self.add(Seen(path + ".get()", value.get(None), CALLED, value.get))
+        elif isinstance(value, threading.local):
+            self.add(Seen(path + ".__dict__", value.__dict__, ATTRIBUTE, value, "__dict__"))
+        elif isinstance(value, threading.Event):
+            self.add(Seen(path + ".is_set()", value.is_set(), ATTRIBUTE, value, "_flag"))
+        elif isinstance(value, logging.Logger):
+            given = ("level", "disabled", "parent")
+            self.add(*(Seen(f"{path}.{key}", getattr(value, key), ATTRIBUTE, value, key) for key in given))
+        elif isinstance(value, weakref.ref):
+            target = value()
+            if isinstance(target, type):
+                self.add(Seen(path + "()", target))
+            elif target is not None:
+                self.add(Seen(path + "()", Hidden("it sees a weak reference, of which nobody knows how long it holds")))
+        elif not isinstance(value, np.memmap) and _is_opaque(value, kind):
+            self.add(Seen(path + "?", Hidden(f"it sees a {kind.__qualname__}, whose content cannot be looked at")))
+        else:
+            return isinstance(value, np.memmap)  # which is compared as an array
+        return True
+
+
+def _is_opaque(value: Any, kind: type) -> bool:
+    """Whether an object holds what Python does not show."""
+    packages = [_package(each.__module__) for each in kind.__mro__]
+    if not {"_ctypes", "mmap"}.isdisjoint(packages):
+        return True
+    if packages[0] in PLAIN or hasattr(value, "__dict__"):
+        return False
+    return not any("__slots__" in vars(each) for each in kind.__mro__)
 
 
 def _package(module: str | None) -> str:
@@ -259,5 +363,7 @@ def _named_by(code: types.CodeType) -> Named:
                 imports.update(dict.fromkeys(inner.imports))
             elif isinstance(constant, str) and constant.isidentifier():
                 names[constant] = None
+            elif isinstance(constant, str) and not TEXTS.isdisjoint(names):
+                names.update(dict.fromkeys(re.findall(r"[^\W\d]\w*", constant)))
         found = _named[code] = Named(tuple(variables), tuple(names), tuple(imports))
     return found

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import array
 import copy
+import operator
 import random
+import types
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -17,12 +19,13 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from .sight import CELL, FIXED, ITEM, MOST, SIMPLE, Seen, things_seen
+from .sight import CELL, FIXED, ITEM, MOST, SIMPLE, Hidden, Seen, things_seen
 
 __all__ = ["Surroundings", "random_state"]
 
 COPIED: Final = (set, deque, bytearray, array.array)  # which are compared with a copy
-COUNTED: Final = (list, dict, type)  # of which the length is compared
+COUNTED: Final = (list, type)  # of which the length is compared
+KEYED: Final = (dict, types.MappingProxyType)  # of which the keys are compared
 
 
 class Surroundings:
@@ -43,7 +46,7 @@ class Surroundings:
         self.kept = [_kept(each.value) for each in seen]
         self.contents = [
             (kept, each.value) for kept, each in zip(self.kept, seen)
-            if isinstance(each.value, (np.ndarray, *COUNTED, *COPIED)) and type(kept) is tuple
+            if isinstance(each.value, (np.ndarray, *COUNTED, *KEYED, *COPIED)) and type(kept) is tuple
         ]
         self.items = [(each.owner.get, each.key, each.value) for each in seen if each.how == ITEM]
         self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
@@ -58,6 +61,15 @@ class Surroundings:
     def has_iterators(self) -> bool:
         """Whether there is something that gives other values each time, and does not show it."""
         return any(hasattr(type(each.value), "__next__") for each in self.seen)
+
+    @property
+    def hidden(self) -> str | None:
+        """Why a record could not tell whether it still holds, where there is a reason."""
+        return next((str(each.value) for each in self.seen if type(each.value) is Hidden), None)
+
+    def has_new_tensors(self) -> bool:
+        """Whether other tensors are where some were."""
+        return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.seen)
 
     def unchanged(self) -> bool:
         """Whether everything is as it was; tensors aside."""
@@ -132,6 +144,8 @@ def _kept(value: Any) -> Any:
     """What is compared later."""
     if isinstance(value, np.ndarray):
         return value, value.copy()
+    if isinstance(value, KEYED):
+        return value, list(value)
     if isinstance(value, COUNTED):
         return value, _length(value)
     if isinstance(value, COPIED):
@@ -151,12 +165,28 @@ def _same(before: Any, now: Any) -> bool:
             return False
         kept = before[1]
         return bool(kept.shape == now.shape and kept.dtype == now.dtype and kept.tobytes() == now.tobytes())
+    if isinstance(now, KEYED):
+        return type(before) is tuple and len(before) == 2 and before[0] is now and _same_keys(before[1], now)
     if isinstance(now, COUNTED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and before[1] == _length(now)
     if isinstance(now, COPIED):
         return type(before) is tuple and len(before) == 2 and before[0] is now and bool(before[1] == now)
     if isinstance(now, SIMPLE):
-        return type(before) is type(now) and bool(before == now or (before != before and now != now))
+        if type(before) is not type(now):
+            return False
+        if isinstance(now, (float, complex, np.inexact)):
+            return repr(before) == repr(now)  # 0.0 is not -0.0, and nan is nan
+        return bool(before == now)
     if isinstance(now, tuple):
         return type(before) is type(now) and len(before) == len(now)
     return before is now
+
+
+def _same_keys(before: list[Any], now: Any) -> bool:
+    """Whether a dict has the keys that it had, in their order."""
+    if len(before) != len(now):
+        return False
+    return all(map(operator.is_, before, now)) or all(
+        one is other or (type(one) is type(other) and isinstance(one, (*SIMPLE, tuple)) and one == other)
+        for one, other in zip(before, now)
+    )

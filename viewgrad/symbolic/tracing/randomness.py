@@ -6,8 +6,7 @@ import contextlib
 import os
 import random
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Final
@@ -16,11 +15,10 @@ import numpy as np
 from numpy.random import bit_generator as seeds
 
 from ...tensor.observers import observed
+from .replacing import Place, Replaced
 
-__all__ = ["Generators", "seeds_refused"]
+__all__ = ["Generators", "is_importing", "seeds_refused"]
 
-_lock: Final = threading.Lock()
-_runs: Final = [0]  # how many programs are being traced, in any thread
 _imports: Final = ContextVar("imports", default=0)  # how many steps of imports there were when this trace began
 IMPORTING: Final = "<frozen importlib._bootstrap>"
 
@@ -28,8 +26,13 @@ IMPORTING: Final = "<frozen importlib._bootstrap>"
 def _refuse(what: str) -> None:
     """Refuse numbers from the system to a program that is traced: they would be others in each run."""
     observer = observed()
-    if observer is not None and imports() <= _imports.get():
+    if observer is not None and not is_importing():
         observer.refuse(what)
+
+
+def is_importing() -> bool:
+    """Whether a module is being imported by the program that is traced: what that does is none of the program's."""
+    return imports() > _imports.get()
 
 
 def imports() -> int:
@@ -64,8 +67,8 @@ def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     PLACES[1][2](self, a, version)
 
 
-# The functions that seeds come from: where they are, what they are called, the given one, and ours.
-PLACES: Final[list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]] = [
+# The functions that seeds come from.
+PLACES: Final[list[Place]] = [
     (seeds, "randbits", getattr(seeds, "randbits", _randbits), _randbits),
     (random.Random, "seed", random.Random.seed, _seed),
     (os, "urandom", os.urandom, _urandom),
@@ -73,28 +76,22 @@ PLACES: Final[list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]] = [
 ]
 
 
+_replaced: Final = Replaced(PLACES)
+
+
 @contextlib.contextmanager
 def seeds_refused() -> Iterator[None]:
     """A block in which a program that is traced makes no generator of random numbers without a seed.
 
     What such a generator draws would be fixed in the graph, and it is gone when the program ends, so that its state
-    tells nothing. The functions that seeds come from are replaced for all threads, and refuse where one is traced.
+    tells nothing. The functions that seeds come from refuse where a program is traced.
     """
-    with _lock:
-        _runs[0] += 1
-        for owner, name, given, ours in PLACES:
-            if getattr(owner, name, None) is given:
-                setattr(owner, name, ours)
     token = _imports.set(imports())
     try:
-        yield
+        with _replaced():
+            yield
     finally:
         _imports.reset(token)
-        with _lock:
-            _runs[0] -= 1
-            for owner, name, given, ours in PLACES:
-                if not _runs[0] and getattr(owner, name, None) is ours:
-                    setattr(owner, name, given)
 
 
 class Generators:

@@ -385,8 +385,7 @@ class Tracer:
         read = self._read(tensor)
         if read.node.kind in CONSTANTS:
             return  # always the same
-        steering = how in STEERING
-        if self.lenient or (not steering and self.escapes != "guard"):  # the values of a formula are examples only
+        if self.lenient or (how not in STEERING and self.escapes != "guard"):  # a formula has examples only
             raise EscapeError(
                 f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
                 "fixed; compute with tensors instead, or trace with escapes='guard', which checks in each run that it "
@@ -394,6 +393,9 @@ class Tracer:
             )
         expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
         self.node("guard", (read,), (how, expected), ())
+
+    def asked(self, tensor: Tensor, what: str) -> None:
+        """Something is told that the graph does not hold: texts and gradients of a run that is traced are its own."""
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """A copy of the elements of a tensor is used for an index."""
