@@ -161,3 +161,45 @@ def test_a_search_that_ends_a_little_early_is_none():
     a = leaf(1.0, 2.0)
     found = optimize.fmin(lambda x: vnp.sum((x**3 - a) ** 2), [0.5, 0.5], disp=False, xtol=1e-2, ftol=1e-2)
     assert grad(found.sum(), a)[0].tolist() == pytest.approx([1 / 3, 2 ** (-2 / 3) / 3], rel=1e-3)
+
+
+def own_loss(z):
+    return vnp.array([vnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2])
+
+
+PLACES, HEIGHTS = np.array([0.5, 1.0, 2.0, 3.0, 4.0, 5.0]), np.array([1.0, 2.1, 2.9, 4.5, 9.0, 5.1])
+CLOSE = {"ftol": 1e-14, "xtol": 1e-14, "gtol": 1e-14}
+
+
+@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy", "arctan", own_loss])
+def test_fits_follow_their_loss(loss):
+    """What is least is the loss, not the sum of squares; the scale of the loss has a gradient too."""
+
+    def fitted(heights, scale):
+        place, covariances = optimize.curve_fit(
+            lambda x, a, b: a * x + b, PLACES, heights, p0=[1.0, 1.0], method="trf", loss=loss, f_scale=scale, **CLOSE
+        )
+        found = optimize.least_squares(
+            lambda p: p[0] * PLACES + p[1] - heights, [1.0, 1.0], loss=loss, f_scale=scale, **CLOSE
+        )
+        return vnp.array([place[0], covariances[0, 1], found.x[1], found.cost])
+
+    heights, scale = leaf_of(HEIGHTS), leaf_of(0.6)
+    values = fitted(heights, scale)
+    plain = scipy.optimize.curve_fit(
+        lambda x, a, b: a * x + b, PLACES, HEIGHTS, p0=[1.0, 1.0], method="trf", f_scale=0.6, **CLOSE,
+        loss=loss if isinstance(loss, str) else lambda z: np.array(loss(vg.from_numpy(z)).numpy()),
+    )  # fmt: skip
+    np.testing.assert_allclose(values.detach().numpy()[:2], [plain[0][0], plain[1][0, 1]], rtol=1e-6)
+    rows = vg.func.jacrev(fitted, (0, 1))(heights, scale)
+    for place, part in ((0, HEIGHTS), (1, np.array(0.6))):
+        for index in np.ndindex(part.shape):
+            given = [vg.Tensor(HEIGHTS), vg.Tensor(0.6)]
+            ends = []
+            for step in (1e-4, -1e-4):
+                moved = part.copy()
+                moved[index] += step
+                given[place] = vg.Tensor(moved)
+                ends.append(fitted(*given).numpy())
+            slopes = (ends[0] - ends[1]) / 2e-4
+            np.testing.assert_allclose(rows[place].detach().numpy()[(slice(None), *index)], slopes, rtol=2e-3, atol=2e-4)

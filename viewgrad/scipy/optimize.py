@@ -23,6 +23,7 @@ from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit import least_place, root_by_elements, root_place
+from .losses import scaled_slopes, squares
 from .making import registrar
 from .older_searches import OLDER
 
@@ -285,20 +286,27 @@ def least_squares(
     def with_names(x: Any, *rest: Any) -> Any:
         return fun(x, *rest, **named)
 
-    depends = _depends(with_names, start, given)
-    if depends and options.get("loss", "linear") != "linear":
-        raise lost("scipy.optimize.least_squares", "with a loss nothing flows; write it into the function")
+    depends = carries_history((options.get("f_scale"),)) or _depends(with_names, start, given)
     slope = _with_jacobian(with_names, given) if jac is None else _plain(jac, given) if callable(jac) else jac
     limits = plain_values(as_argument(bounds))
     found = _without_history(
-        scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **options)
+        scipy.optimize.least_squares(_plain(with_names, given), start, slope, limits, method, **_settings(options))
     )
     if depends:
         pairs = limits if isinstance(limits, scipy.optimize.Bounds) else scipy.optimize.Bounds(*limits)
-        found.x = least_place(lambda x: (_tensor(with_names(x, *given)) ** 2).sum(), found.x, _inside(found.x, pairs))
-        found.fun = _tensor(with_names(found.x, *given))
-        found.cost = 0.5 * (found.fun**2).sum()
+
+        def cost(x: Any) -> Any:
+            return 0.5 * squares(_tensor(with_names(x, *given)), options).sum()
+
+        found.x = least_place(cost, found.x, _inside(found.x, pairs))
+        found.fun, found.cost = _tensor(with_names(found.x, *given)), cost(found.x)
     return found
+
+
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with values for tensors; a loss stays a function of arrays."""
+    plain = {"loss": _plain(options["loss"], ())} if callable(options.get("loss")) else {}
+    return {name: value if callable(value) else _value(value) for name, value in options.items()} | plain
 
 
 @registered
@@ -321,10 +329,10 @@ def curve_fit(
         *map(_value, (xdata, ydata, p0, sigma)),
         absolute_sigma,
         *args,
-        **options,
+        **_settings(options),
     )
     x, y = as_argument(xdata), _tensor(ydata)
-    if not carries_history((x, y, sigma)) and not carries_history(f(x, *fitted[0])):
+    if not carries_history((x, y, sigma, options.get("f_scale"))) and not carries_history(f(x, *fitted[0])):
         return as_tensors(fitted)
     if len(fitted) > 2 or np.ndim(_value(1.0 if sigma is None else sigma)) > 1:
         raise lost("scipy.optimize.curve_fit", "leave full_output away, and give sigma by its square roots")
@@ -333,11 +341,14 @@ def curve_fit(
     def residual(p: Any) -> Any:
         return (_tensor(f(x, *p)) - y) / errors
 
-    place = least_place(lambda p: (residual(p) ** 2).sum(), fitted[0], _inside(fitted[0], _limits(options)))
-    slopes = jacrev(residual)(place)
+    def cost(p: Any) -> Any:
+        return squares(residual(p), options).sum()
+
+    place = least_place(cost, fitted[0], _inside(fitted[0], _limits(options)))
+    slopes = scaled_slopes(jacrev(residual)(place), residual(place), options)
     covariances = np.linalg.inv(slopes.mT @ slopes)
     if not absolute_sigma:
-        covariances = covariances * ((residual(place) ** 2).sum() / (y.size - place.size))
+        covariances = covariances * (cost(place) / (y.size - place.size))
     return place, covariances
 
 

@@ -1,0 +1,60 @@
+"""Losses of residuals, as `scipy.optimize.least_squares` takes them: what is least in place of a sum of squares.
+
+Source: B. Triggs et al., "Bundle Adjustment: A Modern Synthesis" (2000), for the slopes of a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..func import grad
+from ..tensor.creation import as_operand
+
+__all__ = ["scaled_slopes", "squares"]
+
+# Each is a function of the square of a residual, in units of the square of the scale.
+BY_NAME: Final[dict[str, Callable[[Any], Any]]] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2 * (np.sqrt(1 + z) - 1),
+    "huber": lambda z: np.where(z <= 1, z, 2 * np.sqrt(np.maximum(z, 1)) - 1),
+    "cauchy": np.log1p,
+    "arctan": np.arctan,
+}
+
+
+def _loss(options: dict[str, Any]) -> tuple[Callable[[Any], Any], Any]:
+    """The function of squares, and the scale."""
+    loss = options.get("loss", "linear")
+    scale = as_operand(options.get("f_scale", 1.0))
+    return (lambda z: as_operand(loss(z)[0])) if callable(loss) else BY_NAME[loss], scale
+
+
+def squares(residuals: Any, options: dict[str, Any]) -> Any:
+    """The squares of residuals as far as a loss counts them.
+
+    Arguments:
+        residuals: a tensor.
+        options: those of `least_squares`, of which the loss and its scale matter.
+    """
+    function, scale = _loss(options)
+    return scale**2 * function((residuals / scale) ** 2)
+
+
+def scaled_slopes(slopes: Any, residuals: Any, options: dict[str, Any]) -> Any:
+    """The slopes of residuals, such that their products are the second derivatives of the loss, nearly.
+
+    Arguments:
+        slopes: a row per residual.
+        residuals, options: as of `squares`.
+    """
+    if options.get("loss", "linear") == "linear":
+        return slopes
+    function, scale = _loss(options)
+    ratios = (residuals / scale) ** 2
+    first = grad(lambda z: function(z).sum())
+    second = grad(lambda z: first(z).sum())
+    factors = np.maximum(first(ratios) + 2 * ratios * second(ratios), np.finfo(float).eps)
+    return slopes * np.sqrt(factors)[:, None]
