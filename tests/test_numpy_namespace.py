@@ -11,7 +11,7 @@ import viewgrad as vg
 import viewgrad.numpy as np
 from viewgrad import math
 from viewgrad.autograd import grad
-from viewgrad.errors import UnknownFunctionError
+from viewgrad.errors import AutogradError, UnknownFunctionError
 from viewgrad.numpy import fft, linalg, names
 from viewgrad.numpy.namespace import classified, public_names
 
@@ -269,3 +269,29 @@ def test_inner_modules_of_numpy_can_be_imported():
         importlib.import_module(f"viewgrad.numpy.lib.{name}")
     pairs = importlib.import_module("viewgrad.numpy.lib.recfunctions").unstructured_to_structured(numpy.ones((2, 2)))
     assert pairs.dtype.names == ("f0", "f1")
+
+
+class Derived(numpy.ndarray):
+    def __array_wrap__(self, made, context=None, return_scalar=False):
+        return np.ndarray.__array_wrap__(self, made, context, return_scalar)
+
+
+def test_derived_classes_find_what_only_arrays_have():
+    assert type(numpy.ones(2).view(Derived) + 1) is Derived
+    assert np.ndarray.__array_wrap__ is numpy.ndarray.__array_wrap__
+
+
+def test_rows_are_told_apart_by_their_bytes():
+    rows = np.array([[1, 2], [1, 2], [3, 4]])
+    _, places = np.unique(rows.view(np.dtype((np.void, 2 * rows.itemsize))).ravel(), return_index=True)
+    assert places.tolist() == [0, 2]
+
+
+def test_a_shape_is_set_that_is_the_same_or_has_no_elements():
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    x.shape = (-1,)
+    empty = np.array([]).reshape(1, 0)
+    empty.shape = (0, 0)
+    assert x.shape == (2,) and empty.shape == (0, 0)
+    with pytest.raises(AutogradError, match="reshape"):
+        x.shape = (1, 2)

@@ -202,4 +202,5 @@ def test_fits_follow_their_loss(loss):
                 given[place] = vg.Tensor(moved)
                 ends.append(fitted(*given).numpy())
             slopes = (ends[0] - ends[1]) / 2e-4
-            np.testing.assert_allclose(rows[place].detach().numpy()[(slice(None), *index)], slopes, rtol=2e-3, atol=2e-4)
+            found = rows[place].detach().numpy()[(slice(None), *index)]
+            np.testing.assert_allclose(found, slopes, rtol=2e-3, atol=2e-4)

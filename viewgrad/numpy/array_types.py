@@ -116,7 +116,8 @@ class ArrayType(type):
         return hash(Tensor)
 
     def __getattr__(cls, name: str) -> Any:
-        return getattr(Tensor, name)
+        """What tensors have, or only arrays: a derived class calls `np.ndarray.__array_wrap__(self, ...)`."""
+        return getattr(Tensor if hasattr(Tensor, name) else np.ndarray, name)
 
 
 class ndarray(metaclass=ArrayType):

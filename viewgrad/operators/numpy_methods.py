@@ -132,7 +132,7 @@ def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any
         raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
     looked_at = np.array(self._array).view(wanted)
     looked_at.flags.writeable = False  # it is a copy, in which what is written would be lost
-    return as_operand(looked_at)
+    return as_operand(looked_at) if wanted.kind in "biufc" else looked_at
 
 
 # -- in place ----------------------------------------------------------------------------------------------------------
@@ -181,7 +181,10 @@ def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
 def _set_shape(self: Tensor, shape: Any) -> None:
     if not self._array.flags.contiguous:
         raise AttributeError("incompatible shape for in-place modification; use reshape(), which may copy")
-    _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
+    if not self.size and not _carries_history(self) and current_mode() <= GRAD:  # without memory that others could see
+        self._array, self._storage, self._view = self._array.reshape(shape), None, None
+    elif self._array.reshape(shape).shape != self.shape:
+        _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
 
 
 sorted_copy = OPERATORS["sort"].function

@@ -305,7 +305,7 @@ def least_squares(
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """Options with values for tensors; a loss stays a function of arrays."""
-    plain = {"loss": _plain(options["loss"], ())} if callable(options.get("loss")) else {}
+    plain = {"loss": lambda z: np.array(_plain(options["loss"], ())(z))} if callable(options.get("loss")) else {}
     return {name: value if callable(value) else _value(value) for name, value in options.items()} | plain
 
 
