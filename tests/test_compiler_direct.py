@@ -118,3 +118,77 @@ def test_arguments_that_are_written_to_keep_their_values():
     for _ in range(4):
         same([vg.func.grad(compiled)(x)], [vg.func.grad(program)(x)])
         assert x.tolist() == [1.0, 2.0, -3.0]
+
+
+@pytest.fixture
+def native():
+    pytest.importorskip("numba")
+    made = vg.compile(smoothed, executor="numba")
+    for _ in range(3):
+        vg.func.grad(made, (0, 1, 2))(RATES, SALES, START)
+    return made
+
+
+def test_a_program_and_its_gradient_run_together_in_buffers_that_are_used_again(native, monkeypatch):
+    (way,) = native.directs
+    monkeypatch.setattr(type(way.program), "run", forbidden)
+    both = vg.func.value_and_grad(native, (0, 1, 2))
+    kept = []
+    for _ in range(3):
+        value, gradients = both(RATES, SALES, START)
+        same([value, *gradients], [WANTED[0], *WANTED[1]])
+        gradients[1][...] = np.nan  # nobody else holds it
+        (rooms,) = way.together._spare
+        kept.append([id(room) for room in rooms])
+        for room in rooms[way.together.zeros :]:
+            room.fill(np.nan)  # only what is to begin with zeros does
+        del rooms
+    assert kept[0] == kept[1] == kept[2] and way.together.zeros < len(kept[0])
+
+
+def test_what_cannot_be_handed_to_a_kernel_as_it_is_runs_one_after_the_other(native):
+    (way,) = native.directs
+    fixed = SALES.copy()
+    fixed.flags.writeable = False
+    way.together.run = forbidden
+    same(vg.func.grad(native, (0, 1, 2))(RATES, fixed, START), WANTED[1])
+    with pytest.raises(AssertionError, match="called"):
+        vg.func.grad(native, (0, 1, 2))(RATES, SALES, START)
+
+
+def test_programs_that_write_to_their_inputs_or_give_arrays_do_not_run_together():
+    pytest.importorskip("numba")
+
+    def written(x):
+        x *= 2.0
+        return (x * x).sum()
+
+    def kept(x):
+        y = vg.zeros(1)
+        y[0] = (x * x).sum()
+        return y
+
+    for function in (written, kept):
+        made = vg.compile(function, executor="numba")
+        for _ in range(3):
+            made(vg.Tensor(SALES) * vg.Tensor(1.0, requires_grad=True))
+        assert all(getattr(way, "together", None) is None for way in made.directs)
+
+
+def test_a_guard_that_fails_is_seen_where_program_and_gradient_run_together():
+    pytest.importorskip("numba")
+
+    def bent(x):
+        y = x * 1.0
+        for i in range(len(y)):
+            y[i] = y[i] * y[i] if y[i] > 0 else 3 * y[i]
+        return y.sum()
+
+    made = vg.compile(bent, executor="numba")
+    up, down = np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0])
+    for _ in range(3):
+        vg.func.grad(made)(up)
+    (way,) = made.directs
+    assert way.together is not None
+    np.testing.assert_array_equal(vg.func.grad(made)(down), [2.0, 3.0, 6.0])
+    np.testing.assert_array_equal(vg.func.grad(made)(up), 2 * up)

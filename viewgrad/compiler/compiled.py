@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -89,6 +89,24 @@ def compiled_program(
             f"compiling it failed with {type(error).__name__} ({str(error)[:200]}), which is a defect of the library; "
             "please report it with the function"
         ) from error
+
+
+class Layout(NamedTuple):
+    """Where everything is in the runs of a program whose buffers are all parts of arrays.
+
+    Arguments:
+        kernels: forward and backward.
+        rooms: these arrays.
+        results: of each, the name of the array, its shape, where it begins and ends, and its dtype.
+        seeds: the bases of their gradients.
+        made: of each gradient that is wanted its base, its shape, and whether it may begin with anything.
+    """
+
+    kernels: tuple[Kernel, Kernel]
+    rooms: list[Room]
+    results: list[Any]
+    seeds: list[Base | None]
+    made: list[tuple[Base, tuple[int, ...], bool]]
 
 
 class CompiledProgram:
@@ -261,6 +279,18 @@ class CompiledProgram:
         if self.backward_kernel is not None:
             parts += ["# backward", self.backward_kernel.source]
         return "\n".join(parts)
+
+    def layout(self) -> Layout | None:
+        """Where everything is, where inputs are not written to and all else is in rooms."""
+        if self.adjoint is None or self.backward_kernel is None or not self.executor.carves or self._made:
+            return None
+        made = [each for each in self._wanted_gradients if each is not None]
+        if len(made) < len(self.wanted) or any(self._single_inputs) or any(self._single_results):
+            return None
+        if self.written.intersection(base.name for base in self.inputs):
+            return None
+        kernels = self.forward_kernel, self.backward_kernel
+        return Layout(kernels, [*self._rooms, *self._gradient_rooms], self._results, self.adjoint.seeds, made)
 
     def run(self, arrays: Sequence[Array]) -> tuple[int, list[Array], Run]:
         """Run the program.

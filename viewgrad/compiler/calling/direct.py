@@ -16,9 +16,10 @@ from ...symbolic.signature import ResultSpec, Signature
 from ...tensor.creation import from_numpy
 from ...tensor.tangents import has_tangent
 from ...tensor.tensor import Tensor, as_scalar
-from ..compiled import CompiledProgram
+from ..compiled import PLAIN, CompiledProgram
 from .call import called
 from .likeness import Likeness, likeness
+from .together import together
 
 if TYPE_CHECKING:
     from ..api import Compiled, Entry
@@ -69,6 +70,8 @@ class Direct:
         self.mode = mode
         self.like = like
         self.plain = plain
+        self.together = together(self.program, plain.scalars[0][1]) if plain is not None and plain.single else None
+        self.orders: dict[Sequence[int], list[tuple[int | None, Any, Any]]] = {}
 
     def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
         """What the function gives, or `MISSED`."""
@@ -108,7 +111,7 @@ class Direct:
         entry.calls += 1
         return self.compiled.results(self.graph, tensors, called(program, self.graph, outputs, run, tensors))
 
-    def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Array, list[Array]] | None:
+    def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, list[Array]] | None:
         """The only result, and the gradients with respect to some arguments; None where it does not fit.
 
         Nothing has a history then, and arguments may share memory: what the program writes to is copied before.
@@ -120,27 +123,45 @@ class Direct:
         plain, entry = self.plain, self.entry
         if plain is None or len(args) != len(plain.kinds) or not plain.single:
             return None
-        arrays: list[Array] = []
-        for number, (arg, (of, shape, dtype, grad, strides)) in enumerate(zip(args, plain.kinds)):
-            kind = type(arg)
-            if grad is not (number in numbers) or (kind is not of and not grad):
-                return None
-            if kind is Tensor:
-                array = arg._array
-                if arg.requires_grad or has_tangent(arg):
-                    return None
-            elif kind is np.ndarray:
-                array = arg
-            elif kind is float:
-                array = np.array(arg)
-            else:
-                return None
-            if array.shape != shape or array.dtype != dtype or array.strides != strides:
-                return None
-            arrays.append(array)
         program, surroundings = self.program, self.surroundings
-        if entry.program is not program or surroundings is None or not surroundings.unchanged():
+        order = self.orders.get(numbers)
+        if order is None:
+            order = self.orders[numbers] = self._order(plain, numbers)
+        arrays = _given(args, plain.kinds)
+        if arrays is None or not order or entry.program is not program:
             return None
+        if surroundings is None or not surroundings.unchanged():
+            return None
+        found = self._together(arrays) if self.together is not None else self._in_turn(arrays, plain)
+        if found is None:
+            return None
+        entry.calls += 1
+        value, gradients = found
+        return value, [
+            np.zeros(shape, dtype) if place is None or gradients[place] is None else gradients[place]
+            for place, shape, dtype in order
+        ]
+
+    def _order(self, plain: Plain, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
+        """For each of these arguments which gradient it is, its shape and dtype; nothing where others are wanted."""
+        if any(grad is not (number in numbers) for number, (_, _, _, grad, _) in enumerate(plain.kinds)):
+            return []
+        places = {base.initial: place for place, base in enumerate(self.program.wanted)}
+        return [(places.get(number), plain.kinds[number][1], plain.kinds[number][2]) for number in numbers]
+
+    def _together(self, arrays: list[Array]) -> tuple[Any, list[Any]] | None:
+        """The number that the program gives and its gradients, where all arrays are plain."""
+        flat = []
+        for array in arrays:
+            if type(array) is not np.ndarray or array.flags.num & PLAIN != PLAIN:
+                return self._in_turn(arrays, self.plain)
+            flat.append(array if array.ndim == 1 else array.reshape(-1))
+        assert self.together is not None
+        return self.together.run(flat)
+
+    def _in_turn(self, arrays: list[Array], plain: Any) -> tuple[Any, list[Any]] | None:
+        """The same of any program."""
+        program = self.program
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
             return None
@@ -148,14 +169,9 @@ class Direct:
         value = outputs[place]
         if value.size != 1 or value.dtype.kind != "f":
             return None
-        entry.calls += 1
         seeds: list[Any] = [None] * len(outputs)
         seeds[place] = ONE
-        gradients: list[Any] = [None] * len(args)
-        for base, gradient in zip(program.wanted, program.gradients(run, seeds)):
-            gradients[base.initial] = gradient
-        found = [(gradients[number], plain.kinds[number]) for number in numbers]
-        return value, [np.zeros(kind[1], kind[2]) if each is None else each for each, kind in found]
+        return value, program.gradients(run, seeds)
 
     def _arrays(self, args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
         """The arrays of arguments; None where one is of another kind, or where two may share memory."""
@@ -183,6 +199,30 @@ class Direct:
                     return None
             arrays.append(array)
         return arrays
+
+
+def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
+    """The arrays of arguments that have no history; None where one is of another kind."""
+    arrays: list[Array] = []
+    for arg, (of, shape, dtype, grad, strides) in zip(args, kinds):
+        kind = type(arg)
+        if kind is not of and not grad:
+            return None
+        if kind is Tensor:
+            array = arg._array
+            if arg._view is not None or arg._edge is not None or has_tangent(arg):
+                if arg.requires_grad or has_tangent(arg):
+                    return None
+        elif kind is np.ndarray:
+            array = arg
+        elif kind is float:
+            array = np.array(arg)
+        else:
+            return None
+        if array.shape != shape or (array.dtype is not dtype and array.dtype != dtype) or array.strides != strides:
+            return None
+        arrays.append(array)
+    return arrays
 
 
 def direct(

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from .sight import CELL, FIXED, ITEM, MOST, SIMPLE, Hidden, Seen, things_seen
+from .sight import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Hidden, Seen, things_seen
 
 __all__ = ["Surroundings", "random_state"]
 
@@ -50,7 +50,8 @@ class Surroundings:
         ]
         self.items = [(each.owner.get, each.key, each.value) for each in seen if each.how == ITEM]
         self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
-        self.others = [each for each in seen if each.how not in (ITEM, CELL, FIXED)]
+        self.attributes = [(each.owner, each.key, each.value) for each in seen if each.how == ATTRIBUTE]
+        self.others = [each for each in seen if each.how not in (ITEM, CELL, ATTRIBUTE, FIXED)]
 
     @property
     def too_many(self) -> bool:
@@ -82,10 +83,13 @@ class Surroundings:
                     return self._equal()
         except ValueError:  # it was deleted
             return False
+        for owner, key, value in self.attributes:
+            if getattr(owner, key, None) is not value:
+                return self._equal()
         for each in self.others:
             if each.now() is not each.value:
                 return self._equal()
-        return all(_same(kept, value) for kept, value in self.contents)
+        return not self.contents or all(_same(kept, value) for kept, value in self.contents)
 
     def _equal(self) -> bool:
         """Whether all is as it was, found by looking everything up anew."""
