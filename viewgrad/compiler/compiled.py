@@ -24,7 +24,7 @@ from .passes.zeros import begins_unset, without_zeros
 from .program import Base, Write, steps_of
 from .rooms import Room
 from .writing.executors import Executor, careful_executor, chosen_executor
-from .writing.kernels import RAISED, Kernel
+from .writing.kernels import RAISED, SCRATCH, Kernel
 from .writing.native import KernelError
 
 __all__ = ["CompiledProgram", "CompilerDefectError", "Run", "compiled_program"]
@@ -188,7 +188,9 @@ class CompiledProgram:
         Arguments:
             unset: the names of the bases that need no zeros at the start.
         """
-        carved = self.executor.carves
+        carves = self.executor.carves
+        programs = [self.program] if self.adjoint is None else [self.program, self.adjoint.backward]
+        carved = self.executor.carved(programs)
         bases = self.program.bases
         self._made: list[Base] = []
         self._loose_tapes: list[Tape] = []
@@ -196,13 +198,13 @@ class CompiledProgram:
         for base in bases.values():
             if base.kind != "made":
                 continue
-            plain = carved and base.dtype == float and not isinstance(base.initial, np.ndarray)
+            plain = base.name in carved and base.dtype == float and not isinstance(base.initial, np.ndarray)
             if plain and (base.name in unset or not base.initial):
                 rooms[base.name in unset].add(base.name, base.size)
             else:
                 self._made.append(base)
         for tape in self.tapes.values():
-            if carved:
+            if carves or tape.sizes:
                 rooms[True].add(tape.name, tape.entries)
             else:
                 self._loose_tapes.append(tape)
@@ -219,7 +221,7 @@ class CompiledProgram:
             for base in self.adjoint.gradients.values():
                 if base.kind == "register" or base in wanted or base.name not in used:
                     continue
-                if carved:
+                if base.name in carved and base.dtype == float:
                     gradient_rooms[base.name in unset].add(base.name, base.size)
                 else:
                     self._gradients_apart.append(base)
@@ -255,10 +257,12 @@ class CompiledProgram:
         executor, executions = self.executor, self.executions
         self.forward_kernel: Kernel = executor.write(self.program, executions, rooms=self._rooms_of)
         self.forward = executor.compiled(self.forward_kernel)
+        self._scratch = {self.forward_kernel: _scratch(self.forward_kernel)}
         self.backward_kernel: Kernel | None = None
         if self.adjoint is not None:
             self.backward_kernel = executor.write(self.adjoint.backward, executions, rooms=self._rooms_of, down=True)
             self.backward = executor.compiled(self.backward_kernel)
+            self._scratch[self.backward_kernel] = _scratch(self.backward_kernel)
 
     def _be_careful(self) -> None:
         """From now on give inf and nan where NumPy does; whoever runs it by Python's numbers has raised there."""
@@ -313,7 +317,7 @@ class CompiledProgram:
         for base in self._made:
             buffers[base.name] = executor.buffer(filled(base), base.name in kept)
         for tape in self._loose_tapes:
-            buffers[tape.name] = executor.buffer(np.empty(tape.entries), bool(tape.sizes))
+            buffers[tape.name] = executor.buffer(np.empty(tape.entries), False)
         arrays_of = []
         for room in self._rooms:
             array = buffers[room.name] = room.array()
@@ -395,7 +399,13 @@ class CompiledProgram:
     def _call(self, function: Any, kernel: Kernel, buffers: dict[str, Any]) -> int:
         if self.tables:
             buffers = buffers | self.tables
-        failed: int = function(*[buffers[name] for name in kernel.parameters])
+        scratch, arrays = self._scratch[kernel], []
+        if scratch is not None:
+            arrays.append(scratch.array())
+            failed: int = function(*[buffers[name] for name in kernel.parameters[:-1]], arrays[0])
+            scratch.take_back(arrays)
+        else:
+            failed = function(*[buffers[name] for name in kernel.parameters])
         if failed == RAISED:
             raise_failure()
         return failed
@@ -418,3 +428,12 @@ def filled(base: Base) -> Array:
     if not base.initial:
         return np.zeros(base.size, base.dtype)
     return np.full(base.size, base.initial, base.dtype)
+
+
+def _scratch(kernel: Kernel) -> Room | None:
+    """Where the buffers of a kernel are that one call of it needs alone."""
+    if not kernel.scratch:
+        return None
+    room = Room(SCRATCH, unset=True)
+    room.add(SCRATCH, kernel.scratch)
+    return room

@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from ...operators.codegen.listing import list_source
+from ..program import Program
 from .array_functions import CAREFUL, VECTOR_FUNCTIONS
 from .functions import FUNCTIONS, MATH
 from .kernels import Kernel, write_kernel
 from .native import native_function
-from .vectors import write_vectors
+from .spreading import write_vectors
+from .vectors import array_bases
 
 __all__ = ["Executor", "careful_executor", "chosen_executor"]
 
@@ -27,11 +29,14 @@ class Executor(Protocol):
     """What runs a program."""
 
     name: str
-    carves: bool  # whether bases are parts of one array
+    carves: bool  # whether all bases can be parts of one array
 
     @property
     def write(self) -> Callable[..., Kernel]:
         """What writes a program as source."""
+
+    def carved(self, programs: Sequence[Program]) -> Set[str]:
+        """The names of the bases that can be parts of one array."""
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
@@ -66,13 +71,18 @@ class PythonExecutor:
         """What writes a program as source."""
         return functools.partial(write_vectors, careful=self.careful)
 
+    def carved(self, programs: Sequence[Program]) -> Set[str]:
+        """The names of the bases of which windows are taken."""
+        return {name for program in programs for name in array_bases(program)}
+
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
         space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, "zeros": lambda n: [0.0] * n, "array_zeros": np.zeros}
         space.update({function.__name__: function for function in FUNCTIONS})
         if self.careful:
             space.update(CAREFUL)
-        return _executed(kernel.source, space | kernel.functions)
+        function = _executed(kernel.source, space | kernel.functions)
+        return np.errstate(over="ignore", under="ignore", invalid="ignore")(function) if kernel.quiet else function
 
     def buffer(self, array: Array, as_array: bool) -> Any:
         """The array itself, or a list of its elements."""
@@ -93,6 +103,10 @@ class NumbaExecutor:
     def write(self) -> Callable[..., Kernel]:
         """What writes a program as source."""
         return write_kernel
+
+    def carved(self, programs: Sequence[Program]) -> Set[str]:
+        """The names of all bases."""
+        return {name for program in programs for name in program.bases}
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""

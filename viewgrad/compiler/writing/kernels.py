@@ -46,7 +46,7 @@ from ..program import (
 from ..rooms import Room
 
 __all__ = [
-    "EXTREMA", "RAISED", "Kernel", "Writer", "flat", "is_one_row", "parenthesised", "plus", "product_of",
+    "EXTREMA", "RAISED", "SCRATCH", "Kernel", "Writer", "flat", "is_one_row", "parenthesised", "plus", "product_of",
     "write_kernel",
 ]  # fmt: skip
 
@@ -54,6 +54,7 @@ SUM_IN_PAIRS: Final = "pairwise_sum"
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
 CONVERTED: Final = {"f": "{}", "b": "{} != 0.0", "i": "int({})"}
 SMALL: Final = 1000  # products in a sum for which the order of the loops does not matter
+SCRATCH: Final = "scratch"  # the name of the parameter
 RAISED: Final = -2  # what a kernel returns after an exception
 
 
@@ -69,6 +70,8 @@ class Kernel:
         tapes: those that are tapes.
         functions: what it calls besides the functions of numbers, by name.
         dtypes: of the elements of each parameter.
+        scratch: how many elements its own buffers have, which are parts of the last parameter; 0 where it has none.
+        quiet: whether it computes numbers that mean nothing, of which NumPy is not to complain.
     """
 
     source: str
@@ -78,6 +81,8 @@ class Kernel:
     tapes: list[str]
     functions: dict[str, Callable[..., Any]]
     dtypes: dict[str, np.dtype[Any]]
+    scratch: int = 0
+    quiet: bool = False
 
 
 def write_kernel(
@@ -112,6 +117,8 @@ class Nest:
 class Writer:
     """Writes a program as the source of one function."""
 
+    scratch = 0
+    quiet = False
     arrays: Any = frozenset()  # the bases that are arrays, where others are not
 
     def __init__(self, program: Program, executions: Executions, rooms: Mapping[str, Room], down: bool) -> None:
@@ -164,9 +171,12 @@ class Writer:
         parameters += [*(table for table in self.tables if table in names), *self.tapes]
         head += [f"    {name} = {value}" for value, name in self.fixed.items()]
         head = self._parts(parameters) + head
+        parameters += [SCRATCH] * (self.scratch > 0)
         source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
         dtypes = {name: self._dtype(name) for name in parameters}
-        return Kernel(source, parameters, self.arrays, self.tables, self.tapes, self.functions, dtypes)
+        return Kernel(
+            source, parameters, self.arrays, self.tables, self.tapes, self.functions, dtypes, self.scratch, self.quiet
+        )
 
     def _parts(self, parameters: list[str]) -> list[str]:
         """The lines that take buffers from the arrays of which they are parts, which become the parameters."""

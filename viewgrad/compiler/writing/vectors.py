@@ -17,9 +17,9 @@ from ..integers import ONE, Integer
 from ..program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
 from ..rooms import Room
 from .array_functions import PREFIX
-from .kernels import EXTREMA, Kernel, Writer, flat, is_one_row, parenthesised, plus, product_of
+from .kernels import EXTREMA, SCRATCH, Writer, flat, is_one_row, parenthesised, plus, product_of
 
-__all__ = ["write_vectors"]
+__all__ = ["INTO", "VectorWriter", "array_bases", "is_one_to_one"]
 
 Array = np.ndarray[Any, Any]
 # How an expression is computed over one of its operands, and which these may be.
@@ -35,20 +35,6 @@ INTO: Final[dict[str, str]] = {
 }
 WORTH_A_BUFFER: Final = 512  # elements; less memory costs nothing to take anew
 
-
-
-def write_vectors(
-    program: Program, executions: Executions, *, rooms: Mapping[str, Room], down: bool = False, careful: bool = False
-) -> Kernel:
-    """A program as the source of one Python function; see `write_kernel`.
-
-    Arguments:
-        program, executions, rooms, down: as there.
-        careful: whether it divides by 0 as NumPy does.
-    """
-    writer = VectorWriter(program, executions, rooms, down)
-    writer.careful = careful
-    return writer.kernel()
 
 
 class VectorWriter(Writer):
@@ -141,14 +127,21 @@ class VectorWriter(Writer):
         identity = tuple(range(len(step.sizes)))
         function = INTO.get(step.expression)
         sizes = [n.value or 0 for n in step.sizes]
-        if function is None or not self.in_loop or step.out != identity or step.dtype != float:
+        if function is None or step.out != identity or step.dtype != float:
             return None
         spans = any(isinstance(value, Operand) and value.labels == identity for value in step.taken)
         if not spans or None in [n.value for n in step.sizes] or math.prod(sizes) < WORTH_A_BUFFER:
             return None
-        buffer = self.fixed.setdefault(f"empty({tuple(sizes)}, {step.name!r})", f"o{step.name}")
+        buffer = self._scratch(f"o{step.name}", math.prod(sizes), sizes)
         values = [self._aligned(value, len(step.sizes)) for value in step.taken]
         return [f"{step.name} = {function}({', '.join(values)}, {buffer})"]
+
+    def _scratch(self, name: str, size: int, shape: Sequence[int] = ()) -> str:
+        """The name of a buffer that each run of the source uses anew."""
+        shaped = f".reshape({', '.join(map(str, shape))})" if len(shape) > 1 else ""
+        start, self.scratch = self.scratch, self.scratch + size
+        self.fixed[f"{SCRATCH}[{start}:{self.scratch}]{shaped}"] = name
+        return name
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
         """Where on its tape the value of this execution is."""
@@ -197,7 +190,7 @@ class VectorWriter(Writer):
             return [f"{step.base.name}[{index}] = {value}"]
         if type(step) is not Add:
             return [f"{self._window(step)}[...] = {value}"]
-        if not _is_one_to_one(step):
+        if not is_one_to_one(step):
             where = f"{step.offset}, {_tuple(step.sizes)}, {_tuple(step.strides)}"
             return [f"add_overlapping({step.base.name}, {where}, {value})"]
         return [f"w = {self._window(step)}", f"w += {value}"]
@@ -377,7 +370,7 @@ def _tuple(integers: Sequence[Integer]) -> str:
     return f"({', '.join(map(str, integers))}{',' * (len(integers) == 1)})"
 
 
-def _is_one_to_one(step: Write) -> bool:
+def is_one_to_one(step: Write) -> bool:
     """Whether no two elements of a window are known to lie apart."""
     dims = []
     for n, stride in zip(step.sizes, step.strides):
