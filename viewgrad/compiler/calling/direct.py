@@ -160,7 +160,7 @@ class Direct:
         return self.together.run(flat)
 
     def _in_turn(self, arrays: list[Array], plain: Any) -> tuple[Any, list[Any]] | None:
-        """The same of any program."""
+        """The number that any program gives and its gradients, one after the other."""
         program = self.program
         failed, outputs, run = program.run(arrays)
         if failed >= 0:

@@ -4,7 +4,7 @@ There are windows whose rows are parts of longer rows, taken as one run of neigh
 
 NumPy needs a loop for each row of `u[1:-1, 1:-1]`, which takes longer than the arithmetic of short rows. From its first
 to its last element the window is one run. A value that is computed over such runs has numbers between its rows that
-mean nothing; whoever adds it to a window sets them to -0 before, which changes no number that it is added to.
+mean nothing. They are set to -0 before the value is added to a window: that changes no number it is added to.
 """
 
 from __future__ import annotations
