@@ -12,7 +12,9 @@ from compiled_programs import PROGRAMS
 import viewgrad as vg
 import viewgrad.compiler.executions as executions_module
 from viewgrad.compiler.collecting import rare_collections
+from viewgrad.compiler.compiled import CompiledProgram
 from viewgrad.compiler.executions import Executions
+from viewgrad.compiler.passes import zeros
 from viewgrad.compiler.program import Read, Write, steps_of
 
 
@@ -37,6 +39,12 @@ def given(f):
     return PROGRAMS[f](np.random.default_rng(0)) if f in PROGRAMS else (np.ones((5, 8)),)
 
 
+def touched(executions, step, grain=1):
+    """All that a step touches, and when."""
+    parts = list(executions.touched(step, grain))
+    return [np.concatenate([np.ravel(part[n]) for part in parts]) for n in (0, 1)]
+
+
 @pytest.mark.parametrize("f", [rows_by_columns, *list(PROGRAMS)[:12]])
 def test_rows_stand_for_all_of_their_elements(f):
     program = compiled_program(f, *given(f))
@@ -46,8 +54,8 @@ def test_rows_stand_for_all_of_their_elements(f):
             if isinstance(step, (Read, Write)):
                 grain = executions.grain([step], step.base.size)
                 assert step.base.size % grain == 0
-                places, times = executions.touched(step)
-                rows, row_times = executions.touched(step, grain)
+                places, times = touched(executions, step)
+                rows, row_times = touched(executions, step, grain)
                 elements = (rows[:, None] * grain + np.arange(grain)).reshape(-1)
                 found = np.stack([elements, np.repeat(row_times, grain)])
                 wanted = np.stack([places, times])
@@ -69,6 +77,7 @@ def test_parts_of_the_executions_tell_the_same(monkeypatch):
         sources = []
         for part in (300_000, 5):
             monkeypatch.setattr(executions_module, "PART", part)
+            monkeypatch.setattr(zeros, "PART", part)
             sources.append(compiled_program(f, *given(f)).source())
         assert sources[0] == sources[1]
 
@@ -107,3 +116,33 @@ def test_collections_are_rare_while_somebody_records_and_as_before_afterwards():
     with rare_collections():
         assert gc.get_threshold()[0] == 0
     gc.set_threshold(*before)
+
+
+def eliminated(a):
+    a = a.clone()
+    for k in range(len(a) - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return (a * a).sum()
+
+
+def diffused(u):
+    u = u.clone()
+    for _ in range(100):
+        u[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+    return (u * u).sum()
+
+
+@pytest.mark.parametrize(("f", "size"), [(eliminated, 50), (diffused, 200)])
+def test_windows_of_many_elements_take_2_kb_an_operation_to_compile(f, size):
+    compiled = vg.compile(f, executor="python", check=False)
+    compiled(vg.Tensor(np.eye(size) + 1.0 / size, requires_grad=True))
+    graph, executor = compiled.entries[0].graph, compiled.executor
+    operations = CompiledProgram(graph, [0], executor).recorded
+    tracemalloc.start()
+    try:
+        CompiledProgram(graph, [0], executor)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2048 * operations, (peak, operations)

@@ -170,6 +170,7 @@ class CompiledProgram:
         self._layouts: dict[int, tuple[int, ...]] = getattr(graph.signature, "layouts", {})
         self._lay_out(unset | self._begin_unset(backward))
         self._write_down()
+        executions.forget()
         kernels = [kernel for kernel in (self.forward_kernel, self.backward_kernel) if kernel is not None]
         self.arrays = {name for kernel in kernels for name in kernel.arrays}
         tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}

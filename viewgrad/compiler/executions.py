@@ -17,7 +17,7 @@ __all__ = ["Executions"]
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are looked at
 LARGEST: Final = 30_000_000  # elements touched; where there are more, nothing is known
-PART: Final = 300_000  # elements that are looked at at a time
+PART: Final = 3_000  # elements that are looked at at a time
 ALL: Final = slice(None)
 
 
@@ -171,43 +171,51 @@ class Executions:
         offsets = self.value(self._block_of[step], step.offset)
         return int(np.gcd.reduce(np.ravel(offsets), initial=math.gcd(row, *[stride for _, stride in rest])))
 
-    def touched(self, step: Read | Write, grain: int = 1) -> tuple[Array, Array]:
-        """The grains that the executions of a step touch, and when."""
-        return self._computed(step, grain=grain)
+    def touched(self, step: Read | Write, grain: int = 1) -> Iterator[tuple[Array, Array]]:
+        """The grains that the executions of a step touch, and when: arrays of one shape, some executions at a time."""
+        return self._parts(step, grain)
 
     def _parts(self, step: Read | Write, grain: int, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
-        """The same, or for another window at the times of a step, a part of the executions at a time."""
-        number = 1 + self.touches(step) // grain // PART
-        if window is not None:
-            yield self._computed(window, step)
-        elif number == 1:  # kept for those who ask again
+        """The same, or for another window at the times of a step."""
+        block = self._block_of[step]
+        number = 1 + self.elements(block, (window or step).sizes) // grain // PART
+        count = self.counts[block]
+        if number > 1:
+            number = min(number, count)
+        if window is None and number == 1:  # kept for those who ask again
             found = self._offsets.get((step, grain))
             if found is None:
-                found = self._offsets[step, grain] = self._computed(step, grain=grain)
+                found = self._offsets[step, grain] = self._computed(step, block, self.times(block, step), grain, ALL)
             yield found
-        else:
-            count = self.counts[self._block_of[step]]
-            ends = [count * n // number for n in range(number + 1)]
-            for start, stop in itertools.pairwise(ends):
-                yield self._computed(step, grain=grain, part=slice(start, stop))
+            return
+        times = self.times(block, step)
+        ends = [count * n // number for n in range(number + 1)]
+        for start, stop in itertools.pairwise(ends):
+            part = slice(start, stop)
+            yield self._computed(window or step, block, times[part], grain, part)
 
     def _computed(
-        self, step: Read | Write, when: Step | None = None, grain: int = 1, part: slice = ALL
+        self, step: Read | Write, block: Block, times: Array, grain: int, part: slice
     ) -> tuple[Array, Array]:
-        when = step if when is None else when
-        block = self._block_of[when]
-
         def values(integer: Any) -> Array:
             """The values of an integer in these executions."""
             found = integer if isinstance(integer, int) else self.value(block, integer)
             return np.broadcast_to(np.asarray(found), self.counts[block])[part]
 
-        times = self.times(block, when)[part]
         first = offsets = values(step.offset) // grain
         dims: list[tuple[Any, Any]] = list(zip(step.sizes, step.strides))
         if grain > 1:
             row, rest = _one_row(step)
             dims = [*[(n, stride // grain) for n, stride in rest], (row // grain, 1)]
+        fixed = [(_fixed(n), _fixed(stride)) for n, stride in dims]
+        if all(n is not None and stride is not None for n, stride in fixed):
+            inner = np.zeros(1, int)
+            for n, stride in fixed:
+                inner = np.add.outer(inner, np.arange(n) * stride).reshape(-1)  # type: ignore[operator, arg-type]
+            if step.places is not None:
+                inner = step.places.array[inner]
+            offsets = np.add.outer(first, inner)
+            return offsets, np.broadcast_to(times[:, None], offsets.shape)
         which = np.arange(len(times))  # the execution that each element belongs to
         for n, stride in dims:
             repeats = values(n)[which]
@@ -220,6 +228,15 @@ class Executions:
         if step.places is not None:
             offsets = first[which] + step.places.array[offsets - first[which]]
         return offsets, times
+
+    def latest(self, steps: Iterable[Step]) -> int:
+        """When the last execution of some steps comes."""
+        return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=0)
+
+    def forget(self) -> None:
+        """Let go of what was found of single elements, which takes memory and can be found again."""
+        self._offsets.clear()
+        self._last.clear()
 
     def times(self, block: Block, step: Step) -> Array:
         """When a step is executed, in all executions of its block."""
@@ -307,6 +324,10 @@ class Executions:
                 time = time + int(durations.sum())
             else:
                 time = time + 1
+
+
+def _fixed(integer: Integer | int) -> int | None:
+    return integer if isinstance(integer, int) else integer.value
 
 
 def _one_row(step: Read | Write) -> tuple[int, list[tuple[int, int]]]:

@@ -75,5 +75,6 @@ def _are_last(copies: Sequence[tuple[Read, Write]], base: Base, executions: Exec
     for read, write in copies:
         if not executions.are_together(read, write) or not executions.is_kept(read):
             return False
-        covered[executions.touched(write, grain)[0]] = True
+        for places, _ in executions.touched(write, grain):
+            covered[places] = True
     return bool(covered.all())

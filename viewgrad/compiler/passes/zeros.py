@@ -7,8 +7,8 @@ known beforehand: to read it, to add to it, and to set it to zero once more can 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
-from typing import Any, Final
+from collections.abc import Iterator, Sequence, Set
+from typing import Any, Final, NamedTuple
 
 import attrs
 import numpy as np
@@ -21,7 +21,8 @@ __all__ = ["begins_unset", "without_zeros"]
 
 Array = np.ndarray[Any, Any]
 MOST: Final = 3_000_000  # touches of elements of one base that are looked at
-READ, ADD, ZERO, WRITE = range(4)
+PART: Final = 2_000  # touches that are looked at at a time, and those of the same elements
+READ, ADD, ZERO, WRITE, GONE = range(5)
 ZERO_VALUE: Final = Number(0.0)
 
 
@@ -84,70 +85,128 @@ class _Touches:
     ) -> None:
         self.steps = steps
         self.wanted = wanted
-        found = [executions.touched(step, grain) for step in steps]
-        places = np.concatenate([places for places, _ in found])
-        times = np.concatenate([np.broadcast_to(times, places.shape) for places, times in found])
-        order = np.argsort(places * (times.max(initial=0) + 1) + times, kind="stable")  # runs, merged
-        self.places = places[order]
-        self.numbers = np.repeat(np.arange(len(steps)), [len(places) for places, _ in found])[order]
-        self.kinds = np.array([_kind_of(step) for step in steps])[self.numbers]
-        self.is_twice = self._twice(times[order])
-        is_zero = self._was_zero()
-        self.zero_reads = self._steps(READ, is_zero) - called
-        self.first_adds = self._steps(ADD, is_zero & ~self.is_twice)
+        self._number(executions, grain)
+        self.kinds = np.array([_kind_of(step) for step in steps], np.int8)
+        zero = _Counts(self.kinds)
+        alone = _Counts(self.kinds)
+        for part in self._parts():
+            is_zero = part.was_zero()
+            zero.add(part, is_zero)
+            alone.add(part, is_zero & ~part.is_twice)
+        self.zero_reads = self._steps(zero, READ) - called
+        self.first_adds = self._steps(alone, ADD)
         self._settle()
-        unseen = ~self._is_looked_at()
-        self.needless = self._steps(ZERO, unseen) | self._steps(WRITE, unseen) | self._steps(ADD, unseen)
+        unseen = _Counts(self.kinds)
+        self.seen_first = False  # whether an element is looked at before it is written
+        self.elements = 0  # which are touched
+        for part in self._parts():
+            unseen.add(part, ~part.is_looked_at(wanted))
+            first = part.is_first()
+            self.elements += int(first.sum())
+            self.seen_first |= bool(np.isin(part.kinds[first], (READ, ADD)).any())
+        self.needless = self._steps(unseen, ZERO) | self._steps(unseen, WRITE) | self._steps(unseen, ADD)
 
     def is_unset(self, size: int) -> bool:
         """Whether each element is written before it is looked at."""
-        first = self._is_first()
-        looked_at = np.isin(self.kinds[first], (READ, ADD)).any()
-        return not looked_at and not (self.wanted and int(first.sum()) < size)
+        return not self.seen_first and not (self.wanted and self.elements < size)
 
-    def _is_first(self) -> Array:
+    def _number(self, executions: Executions, grain: int) -> None:
+        """Give each touch a number by element, time and step, and sort these."""
+        count = len(self.steps)
+        self.duration = 1 + executions.latest(self.steps)
+        total = sum(executions.touches(step) for step in self.steps) // grain
+        base = self.steps[0].base
+        largest = (base.size // grain + 1) * self.duration * count
+        self.touches = np.empty(total, np.uint32 if largest < 2**32 else np.int64)
+        start = 0
+        for number, step in enumerate(self.steps):
+            for places, times in executions.touched(step, grain):
+                numbers = (places * self.duration + times) * count + number
+                self.touches[start : start + numbers.size] = numbers.reshape(-1)
+                start += numbers.size
+        self.touches.sort()
+
+    def _parts(self) -> Iterator[_Part]:
+        """The touches of some elements at a time."""
+        count = len(self.steps)
+        start = 0
+        while start < len(self.touches):
+            stop = min(start + PART, len(self.touches))
+            place = int(self.touches[stop - 1]) // (self.duration * count)
+            after = np.array((place + 1) * self.duration * count, np.int64)
+            stop += int(np.searchsorted(self.touches[stop:], after.astype(self.touches.dtype)))
+            found = self.touches[start:stop]
+            numbers = (found % count).astype(np.intp)
+            executions = found // count
+            places = executions // self.duration
+            twice = np.zeros(len(found), bool)
+            same = executions[1:] == executions[:-1]
+            twice[1:] |= same
+            twice[:-1] |= same
+            kept = self.kinds[numbers] != GONE
+            yield _Part(places[kept], numbers[kept], self.kinds[numbers[kept]], twice[kept])
+            start = stop
+
+    def _settle(self) -> None:
+        """Take out the reads of zeros, and have written what is added first."""
+        for number, step in enumerate(self.steps):
+            if step in self.zero_reads:
+                self.kinds[number] = GONE
+            elif step in self.first_adds:
+                self.kinds[number] = WRITE
+
+    def _steps(self, counts: _Counts, kind: int) -> set[Step]:
+        """The steps of a kind of all of whose touches something holds."""
+        fit = (counts.wrong == 0) & (counts.all > 0)
+        return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
+
+
+class _Part(NamedTuple):
+    """The touches of some elements.
+
+    Arguments:
+        places, numbers, kinds: the element of each, the number of the step, and what that does.
+        is_twice: whether the execution that each belongs to touches the element more than once.
+    """
+
+    places: Array
+    numbers: Array
+    kinds: Array
+    is_twice: Array
+
+    def is_first(self) -> Array:
         """Whether each touch is the first one of its element."""
         first = np.ones(len(self.places), bool)
         first[1:] = self.places[1:] != self.places[:-1]
         return first
 
-    def _twice(self, times: Array) -> Array:
-        """Whether the execution that each touch belongs to touches the element more than once."""
-        twice = np.zeros(len(self.places), bool)
-        same = (self.places[1:] == self.places[:-1]) & (times[1:] == times[:-1])
-        twice[1:] |= same
-        twice[:-1] |= same
-        return twice
-
-    def _was_zero(self) -> Array:
+    def was_zero(self) -> Array:
         """Whether the element is known to be zero before each touch."""
         count = len(self.places)
-        starts = np.maximum.accumulate(np.where(self._is_first(), np.arange(count), 0))
+        starts = np.maximum.accumulate(np.where(self.is_first(), np.arange(count), 0))
         changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
         before = np.concatenate([[-1], changed])[:count]
         return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
 
-    def _is_looked_at(self) -> Array:
+    def is_looked_at(self, wanted: bool) -> Array:
         """Whether the touch that follows each one reads or adds, or the element is wanted in the end."""
-        looked_at = np.full(len(self.places), self.wanted)
+        looked_at = np.full(len(self.places), wanted)
         same = self.places[1:] == self.places[:-1]
         looked_at[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
         return looked_at
 
-    def _settle(self) -> None:
-        """Take out the reads of zeros, and have written what is added first."""
-        zero = np.array([step in self.zero_reads for step in self.steps], bool)
-        first = np.array([step in self.first_adds for step in self.steps], bool)
-        self.kinds = np.where(first[self.numbers], WRITE, self.kinds)
-        kept = ~zero[self.numbers]
-        self.places, self.numbers, self.kinds = self.places[kept], self.numbers[kept], self.kinds[kept]
 
-    def _steps(self, kind: int, holds: Array) -> set[Step]:
-        """The steps of a kind of all of whose touches something holds."""
-        wrong = np.bincount(self.numbers[~holds], minlength=len(self.steps))
-        touched = np.bincount(self.numbers, minlength=len(self.steps))
-        fit = (wrong == 0) & (touched > 0)
-        return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
+class _Counts:
+    """How many touches of each step there are, and of how many something does not hold."""
+
+    def __init__(self, kinds: Array) -> None:
+        self.all = np.zeros(len(kinds), int)
+        self.wrong = np.zeros(len(kinds), int)
+
+    def add(self, part: _Part, holds: Array) -> None:
+        """Count some more."""
+        self.all += np.bincount(part.numbers, minlength=len(self.all))
+        self.wrong += np.bincount(part.numbers[~holds], minlength=len(self.all))
 
 
 def begins_unset(
@@ -172,16 +231,16 @@ def begins_unset(
     never = np.iinfo(np.int64).max
     written, seen = np.full(base.size // grain, never), np.full(base.size // grain, never)
     for step in steps:
-        places, times = forward.touched(step, grain)
         first = written if type(step) is Write else seen
-        np.minimum.at(first, places, np.broadcast_to(times, places.shape))
+        for places, times in forward.touched(step, grain):
+            np.minimum.at(first, places, times)
     for start, stop in looked_at:
         part = seen[start // grain : stop // grain]
         np.minimum(part, never - 1, out=part)
     for step in later:
         assert backward is not None
-        places, _ = backward.touched(step, grain)
-        seen[places] = np.minimum(seen[places], never - 1)
+        for places, _ in backward.touched(step, grain):
+            seen[places] = np.minimum(seen[places], never - 1)
     return bool(np.all((written < seen) | (seen == never)))
 
 
