@@ -14,6 +14,7 @@ from viewgrad.compiler.writing import spreading, vectors
 def small(monkeypatch):
     """Let small arrays be treated as large ones."""
     monkeypatch.setattr(spreading, "LEAST", 4)
+    monkeypatch.setattr(spreading, "WORTH_A_COPY", 1)
     monkeypatch.setattr(spreading, "MOST", 10.0)
     monkeypatch.setattr(vectors, "WORTH_A_BUFFER", 4)
 

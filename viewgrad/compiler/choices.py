@@ -84,13 +84,14 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Choic
 def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | Choice]] | None:
     """How long the program is with a choice, and the terms; the rows are not changed."""
     structures = [term.structure for term in rows]
-    counts = Counter(structures)
-    seen = list(dict.fromkeys(structures))
+    places_of: dict[int, list[int]] = {}
+    for place, structure in enumerate(structures):
+        places_of.setdefault(structure, []).append(place)
     best: tuple[int, list[int], int] | None = None
-    candidates = [structure for structure in seen if counts[structure] >= FEWEST]
-    candidates.sort(key=lambda structure: -counts[structure])
+    candidates = [structure for structure, found in places_of.items() if len(found) >= FEWEST]
+    candidates.sort(key=lambda structure: -len(places_of[structure]))
     for structure in candidates[: CANDIDATES if len(rows) < 100_000 else 6]:
-        cut = _cut(structures, structure)
+        cut = _cut(structures, list(places_of[structure]))
         if cut is not None and (best is None or cut[0] < best[0]):
             best = cut
     if best is None:
@@ -132,9 +133,8 @@ def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Ter
     return (size(rows), list(rows)) if found is None else found
 
 
-def _cut(structures: list[int], header: int) -> tuple[int, list[int], int] | None:
-    """How long the program would be with iterations that begin with `header`, where they begin, and the end."""
-    places = [i for i, structure in enumerate(structures) if structure == header]
+def _cut(structures: list[int], places: list[int]) -> tuple[int, list[int], int] | None:
+    """How long the program would be with iterations that begin at these places, where they begin, and the end."""
     signatures: Counter[tuple[int, ...]] = Counter()
     for start, stop in itertools.pairwise(places):
         signatures[tuple(structures[start:stop])] += 1

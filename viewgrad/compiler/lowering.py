@@ -32,6 +32,7 @@ from .windows import completed_windows
 __all__ = ["Lowering", "lowered"]
 
 Shape = tuple[int, ...]
+FLOAT: Final = np.dtype(float)
 DTYPES: Final = frozenset({np.dtype(float), np.dtype(bool)})
 READ: Final = DTYPES | {np.dtype(np.int64)}  # of what is read only
 EMPTY: Final[Mapping[Any, int]] = {}
@@ -331,6 +332,8 @@ class Lowering:
         name = node.kind
         if None in node.inputs or (node.attributes and name not in ("clone",)):
             return False
+        if not out.shape and self._of_numbers(node, out):
+            return True
         kinds = [self.type_of(value).dtype.kind for value in node.inputs if value is not None]
         if set(kinds) == {"b"}:
             name = BITWISE.get(name, name)
@@ -343,6 +346,20 @@ class Lowering:
         taken = [self.spread(value, out.shape) for value in node.inputs if value is not None]
         labels = tuple(range(len(out.shape)))
         self.values[node.output] = self.emit(name, taken, out.shape, labels, out.dtype.char)
+        return True
+
+    def _of_numbers(self, node: Node, out: TensorType) -> bool:
+        """An operator of single floats, which most records consist of; whether it was one."""
+        if out.dtype is not FLOAT or node.kind not in FORWARD or node.kind in OF_BOOLS:
+            return False
+        taken: list[tuple[Any, Shape]] = []
+        for value in node.inputs:
+            kind: Any = value.type  # type: ignore[union-attr]
+            if kind.dtype is not FLOAT or kind.shape:
+                return False
+            operand = self._operand(value)  # type: ignore[arg-type]
+            taken.append((operand, ()) if type(operand) is Named else (float(operand.value), ()))  # type: ignore[union-attr]
+        self.values[node.output] = self.emit(node.kind, taken, (), ())
         return True
 
     def _joined(self, node: Node) -> None:

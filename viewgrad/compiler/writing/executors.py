@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from ...operators.codegen.listing import list_source
+from .. import rooms
 from ..program import Program
 from .array_functions import CAREFUL, VECTOR_FUNCTIONS
 from .functions import FUNCTIONS, MATH
@@ -72,8 +73,10 @@ class PythonExecutor:
         return functools.partial(write_vectors, careful=self.careful)
 
     def carved(self, programs: Sequence[Program]) -> Set[str]:
-        """The names of the bases of which windows are taken."""
-        return {name for program in programs for name in array_bases(program)}
+        """The names of the bases of which windows are taken, where their memory is worth to be kept."""
+        return {
+            name for program in programs for name in array_bases(program) if program.bases[name].size >= rooms.LEAST
+        }
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""

@@ -21,13 +21,14 @@ from ..executions import Executions
 from ..integers import constant
 from ..program import Add, Block, Compute, Operand, Program, Read, Step, Write
 from ..rooms import Room
-from .kernels import Kernel
+from .kernels import Kernel, product_of
 from .vectors import INTO, VectorWriter, is_one_to_one
 
 __all__ = ["write_vectors"]
 
 SPREADING: Final = frozenset({"{0} + {1}", "{0} * {1}", "{0} - {1}", "-{0}"})  # what is computed between rows, too
 MOST: Final = 1.25  # times as many elements are computed, at most
+WORTH_A_COPY: Final = 16  # elements; less is copied at no cost
 LEAST: Final = 512  # elements; in less memory a loop for each row costs little
 
 
@@ -85,6 +86,8 @@ class RunWriter(VectorWriter):
             return None
         write = users[0] if len(users) == 1 else None
         if write is None or type(write) is not Write or step.dtype != float:
+            return None
+        if (product_of(step.sizes).value or WORTH_A_COPY) < WORTH_A_COPY:
             return None
         block = self.owner[step]
         positions = self._positions(block)
