@@ -91,3 +91,65 @@ def test_arrays_of_places_among_the_arguments_have_a_program_each():
         found, wanted = compiled(x, places), picked(x, places)
         assert found.detach().tolist() == pytest.approx(wanted.detach().tolist())
     assert sum(entry.program is not None for entry in compiled.entries) == 2, compiled.explain()
+
+
+def put_twice(x, v):
+    y = x * 1.0
+    y[[0, 2, 0, 1, 2]] = v
+    y[np.array([[1, 1], [3, 1]])] *= 2.0
+    y[[3, 3]] = 7.0
+    return (y * x).sum() + (y**2).sum()
+
+
+def added_twice(x, v):
+    y = x * 1.0
+    before = y * 2.0
+    np.add.at(y, [0, 2, 0, 1, 2], v)
+    np.add.at(y, np.array([[1, 1], [3, 1]]), v[0])
+    np.add.at(y, [3, 3, 3], 2.0)
+    return (y**2).sum() + (before * x).sum()
+
+
+def in_two_dimensions(x, v):
+    y = np.outer(x, v)
+    y[[0, 0, 1], [1, 1, 2]] = v[:3] * x[:3]
+    np.add.at(y, ([0, 0, 1], slice(1, 3)), v[:2])
+    y[1:][[0, 0]] = v
+    return (y**2).sum()
+
+
+def along_edges(x, v):
+    out = vg.zeros(4)
+    for k in range(3):
+        np.add.at(out, [k, k, k + 1], v[k : k + 3] * x[k])
+        out[[k, k]] = out[[k + 1, k]] * v[k]
+    return (out * x).sum()
+
+
+def flags_put_twice(x, v):
+    flags = x > 0
+    flags[[0, 1, 0]] = v[:3] > 0
+    return (np.where(flags, x, 0.5 * x) ** 2).sum()
+
+
+@pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("f", [put_twice, added_twice, in_two_dimensions, along_edges, flags_put_twice])
+def test_places_that_are_named_twice_in_an_index(f, executor, monkeypatch):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = vg.compile(f, executor=executor)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        arrays = np.abs(rng.normal(size=4)), np.abs(rng.normal(size=5))  # abs: branches by sign stay the same
+        seen = []
+        for function in (compiled, f):
+            given = [vg.Tensor(array, requires_grad=True) for array in arrays]
+            value = function(*given)
+            first = vg.autograd.grad(value, given, create_graph=True, allow_unused=True)
+            total = sum((g * g).sum() for g in first if g is not None)
+            second = vg.autograd.grad(total, given, allow_unused=True)
+            seen.append([each.detach().numpy() for each in (value, *first, *second) if each is not None])
+        for one, other in zip(*seen, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    assert compiled.entries[0].program is not None, compiled.explain()

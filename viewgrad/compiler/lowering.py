@@ -36,6 +36,7 @@ FLOAT: Final = np.dtype(float)
 DTYPES: Final = frozenset({np.dtype(float), np.dtype(bool)})
 READ: Final = DTYPES | {np.dtype(np.int64)}  # of what is read only
 EMPTY: Final[Mapping[Any, int]] = {}
+ROUNDS: Final = 32  # so often may one place be added to
 DRAWING: Final = frozenset({"native_dropout"})  # which draw random numbers
 
 
@@ -221,18 +222,60 @@ class Lowering:
         self._check_write(node)
         numbers = np.arange(math.prod(self.type_of(target).shape))
         places = self._places(window.sizes, pattern, window_of(numbers, window))
-        if np.unique(places).size < places.size:
-            raise self._refused("a write to one place twice is not compiled")
         source = self._operand(value)
         memory = self._written(target)
         given, labels = self._given(source, target, value, places.shape)
-        strides = strides_of(places)
-        if strides is None:
+        last = last_mentions(places)
+        if last is not None:
+            self._scatter(memory, places, last, given, labels)
+        elif (strides := strides_of(places)) is None:
             self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location)
         else:
             start = memory.offset + int(places.flat[0])
             self.stream.write(memory.base, places.shape, strides, start, given, labels, node.location)
         self.remember(node.output, memory)
+
+    def _index_add(self, node: Node) -> None:
+        """A value added at places of a base, once for each mention: of one place one mention after the other."""
+        target, value = node.inputs[:2]
+        assert target is not None and value is not None
+        window, pattern = node.attributes
+        self._check_write(node)
+        numbers = np.arange(math.prod(self.type_of(target).shape))
+        places = self._places(window.sizes, pattern, window_of(numbers, window))
+        rounds = mentions(places)
+        if len(rounds) > ROUNDS or _is_single(target):
+            raise self._refused("adding to one place many times is not compiled")
+        source = self._operand(value)
+        memory = self._written(target)
+        given, labels = self._given(source, target, value, places.shape)
+        for chosen in rounds:
+            part, of_part = self._picked(given, labels, places.shape, chosen)
+            here = places.reshape(-1)[chosen]
+            before = self.stream.gather(memory.base, here, memory.offset, node.location)
+            total = self.emit("add", [(before, (0,)), (part, of_part)], here.shape, (0,))
+            self.stream.scatter(memory.base, here, memory.offset, total, (0,), node.location)
+        self.remember(node.output, memory)
+
+    def _scatter(self, memory: Memory, places: Any, chosen: Any, given: Any, labels: Shape) -> None:
+        """Write some of the elements of a value to their places."""
+        assert self.node is not None
+        part, of_part = self._picked(given, labels, places.shape, chosen)
+        here = places.reshape(-1)[chosen]
+        self.stream.scatter(memory.base, here, memory.offset, part, of_part, self.node.location)
+
+    def _picked(self, given: Any, labels: Shape, shape: Shape, chosen: Any) -> tuple[Any, Shape]:
+        """Some elements of a value that is broadcast to a shape, one after the other, and their labels."""
+        if type(given) is not Named:
+            return given, ()
+        node = self.node
+        assert node is not None
+        dtype = np.dtype(self.stream.places[given.place][1])
+        key = ("picked", node.location, dtype)
+        base = self.arena(key, dtype, 0.0)
+        start = self._part(key, base, math.prod(shape))
+        self.stream.write(base, shape, row_strides(shape), start, given, labels, node.location)
+        return self.stream.gather(base, chosen, start, node.location), (0,)
 
     def _places(self, shape: Shape, pattern: Any, numbers: Any = None) -> np.ndarray[Any, Any]:
         if any(type(item) is Given for item in pattern):
@@ -594,6 +637,7 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "write": Lowering._write,
     "gather_at": Lowering._index,
     "put_at": Lowering._index_put,
+    "add_at": Lowering._index_add,
     "guard": Lowering._guard,
     "stack": Lowering._joined,
     "concatenate": Lowering._joined,
@@ -628,6 +672,23 @@ def rearranged_inputs(graph: Graph) -> dict[Node, None]:
             if window.dtype is None and math.prod(window.sizes) == math.prod(kind.shape):  # type: ignore[attr-defined]
                 found[nodes[0]] = None
     return found
+
+
+def last_mentions(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """The numbers of those places that are not mentioned again later; None where none is mentioned twice."""
+    flat = places.reshape(-1)
+    _, first = np.unique(flat[::-1], return_index=True)
+    return None if len(first) == flat.size else np.sort(flat.size - 1 - first)
+
+
+def mentions(places: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """The numbers of the first mentions of places, then those of the second ones, and so on."""
+    flat = places.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    begins = np.flatnonzero(np.r_[True, np.diff(flat[order]) != 0]) if flat.size else np.zeros(0, int)
+    ranks = np.empty(flat.size, int)
+    ranks[order] = np.arange(flat.size) - np.repeat(begins, np.diff(np.r_[begins, flat.size]))
+    return [np.flatnonzero(ranks == rank) for rank in range(int(ranks.max(initial=-1)) + 1)]
 
 
 def strides_of(places: np.ndarray[Any, Any]) -> Shape | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
 from ..symbolic.attributes import thawed
@@ -16,7 +18,7 @@ from ..tensor.tensor import Tensor
 
 __all__ = ["index_of", "outlived", "replayed"]
 
-WRITING: Final = frozenset({"write", "put_at", "overwrite"})
+WRITING: Final = frozenset({"write", "put_at", "add_at", "overwrite"})
 
 
 def replayed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -65,14 +67,8 @@ class _Replay:
         elif kind == "gather_at":
             assert node.inputs[0] is not None
             self.values[node.output] = self._value(node.inputs[0])[index_of(node.attributes[0])]
-        elif kind == "put_at":
-            base, value = node.inputs
-            assert base is not None and value is not None
-            given = self._value(value)
-            buffer = self._written(base)
-            window, pattern = node.attributes
-            window_of(buffer, window)[index_of(pattern)] = given
-            self.buffers[node.output] = buffer
+        elif kind in ("put_at", "add_at"):
+            self._put(node)
         elif kind == "constant":
             self.values[node.output] = Tensor(node.attributes[0].array)
         elif kind == "full":
@@ -83,6 +79,20 @@ class _Replay:
             self.values[node.output] = self._value(node.inputs[0]).detach().clone()
         else:
             self._call(node)
+
+    def _put(self, node: Node) -> None:
+        """A write to, or an addition at, places that an index names."""
+        base, value = node.inputs
+        assert base is not None and value is not None
+        given = self._value(value)
+        buffer = self._written(base)
+        window, pattern = node.attributes
+        part, index = window_of(buffer, window), index_of(pattern)
+        if node.kind == "add_at":
+            np.add.at(part, index, given)
+        else:
+            part[index] = given
+        self.buffers[node.output] = buffer
 
     def _call(self, node: Node) -> None:
         operator = OPERATORS.get(node.kind.removesuffix("_"))
