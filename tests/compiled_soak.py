@@ -37,6 +37,7 @@ from viewgrad.testing import Program, programs
 
 CALLS = 3  # each kind is recorded, compared, and run alone
 BATCH = 40
+ROUNDING = 1e-12  # of the largest number, of which sums that cancel may be left
 KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops")
 
 
@@ -180,8 +181,9 @@ class Soak:
                     given, wanted = made(number)
                     loss, tensors = function(given)
                     seen.append(everything(loss, tensors, given, wanted))
+                noise = ROUNDING * largest(seen[1])
                 for place, (one, other) in enumerate(zip(*seen, strict=True)):
-                    if not close(one, other, tolerance):
+                    if not close(one, other, tolerance, noise):
                         raise AssertionError(f"call {number}, item {place}: {one!r} is not {other!r}")
         except Exception:
             self.counts["failed"] += 1
@@ -202,6 +204,12 @@ class Soak:
         with open("/proc/self/statm") as statm:
             memory = int(statm.read().split()[1]) * 4096 / 1e6
         return f"{dict(self.counts)}, {memory:.0f} MB"
+
+
+def largest(arrays: list[Any]) -> float:
+    """The size of the greatest finite number."""
+    sizes = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in map(np.asarray, arrays)]
+    return float(max(sizes, default=0.0))
 
 
 def results_that_fit(names: dict[str, Any], loss: str, given: dict[str, Any]) -> list[str]:

@@ -126,3 +126,19 @@ def test_reductions_of_single_numbers_along_an_axis(monkeypatch):
     for seed in range(3):
         compared(compiled, f, (np.random.default_rng(seed).normal(size=3),), 1e-12)
     assert compiled.entries[0].program is not None, compiled.explain()
+
+
+def test_results_in_double_precision_of_rounded_numbers_may_differ_by_rounding(monkeypatch):
+    def amplified(x):
+        total = x.sum(axis=0) / 3
+        for _ in range(12):
+            total = 4 * total * (1 - total)  # each step doubles what rounding has left
+        return (np.linalg.norm(total) * np.arange(3)).sum() * (total * np.arange(3)).sum()
+
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = vg.compile(amplified, executor="python")
+    for seed in range(4):
+        x = np.random.default_rng(seed).random((7, 3)).astype(np.float32) / 3
+        found = compiled(vg.Tensor(x, requires_grad=True))
+        assert found.dtype == np.float64
+    assert "differed" in compiled.explain() or compiled.entries[0].program is not None
