@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import gc
 import re
 import sys
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 import scalar_programs
 import textbook_loops
+import users_loops
 from compiled_programs import PROGRAMS
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from source_programs import SourceProgram, total_of
@@ -155,7 +157,8 @@ class Soak:
 
     def loops(self, number: int) -> None:
         """A program of a textbook."""
-        known = [*textbook_loops.LOOPS.items(), *PROGRAMS.items()]
+        of_users = {f: functools.partial(draw, n=5 + number % 3) for f, draw in users_loops.LOOPS.items()}
+        known = [*textbook_loops.LOOPS.items(), *PROGRAMS.items(), *of_users.items()]
         function, draw = known[number % len(known)]
 
         def run(given: Any) -> Any:
