@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
 from viewgrad.compiler.expressions import FORWARD, derivative
 from viewgrad.operators import OPERATORS
 
@@ -246,4 +247,49 @@ def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few
         np.testing.assert_allclose(value.detach().numpy(), expected.detach().numpy())
         for found, wanted in zip(vg.autograd.grad(value, tensors), vg.autograd.grad(expected, tensors)):
             np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-10, atol=1e-10)
+    assert compiled.entries[0].program is not None, compiled.explain()
+
+
+def scaled_places(x, s):
+    out = vg.zeros(3)
+    for i in range(3):
+        out[i] = x[i] * s
+    return (out**3).sum()
+
+
+def scaled_parts(x, s):
+    y = x * 1.0
+    for i in range(3):
+        y[i] = y[i : i + 1] * s
+    return (y**3).sum() + (s * y[1:2]).sum()
+
+
+def scaled_table(x, s):
+    y = np.outer(x, x)
+    for i in range(3):
+        y[i, 1] = (y[i : i + 1, 1] * s * y[i : i + 1, 2:3]).sum()
+        y[i : i + 1, 0] = y[i, 2] * s
+    return (y**3).sum()
+
+
+def dots_of_one(x, s):
+    y = x * 1.0
+    for i in range(3):
+        y[i] = y[i : i + 1] @ s + s @ y[2:]
+    return (y**2).sum()
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("f", [scaled_places, scaled_parts, scaled_table, dots_of_one])
+def test_arrays_of_one_number_that_are_put_in_single_places(f, executor, monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = vg.compile(f, executor=executor, check=False)
+    for call in range(4):
+        seen = []
+        for function in (compiled, f):
+            x, s = vg.Tensor([1.0, 2.0, 3.0 + call], requires_grad=True), vg.Tensor([0.5 + call], requires_grad=True)
+            value = function(x, s)
+            seen.append([value.detach(), *vg.autograd.grad(value, [x, s])])
+        for one, other in zip(*seen, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
     assert compiled.entries[0].program is not None, compiled.explain()

@@ -351,6 +351,8 @@ class Writer:
         """A step as a statement, where the labels have the variables `at`."""
         if isinstance(step, Compute):
             expression = self._expression(step, at)
+            if step.out and not step.sizes:  # from single numbers, but an array with lengths of 1
+                return f"{self._buffered(step, ['0'] * len(step.out))} = {expression}"
             return f"{step.name} = {expression}"
         if isinstance(step, Read):
             return f"{step.name} = {self._place(step, at)}"

@@ -52,6 +52,11 @@ class VectorWriter(Writer):
             step = attrs.evolve(step, expression=dividing(step.expression))
         return super()._expression(step, at)
 
+    def _statement(self, block: Block, step: Step, at: dict[int, str]) -> str:
+        if isinstance(step, Compute) and step.out and not step.sizes:
+            return f"{step.name} = broadcast_to({self._expression(step, at)}, {_tuple(out_sizes(step))})"
+        return super()._statement(block, step, at)
+
     def _called(self, step: Call) -> list[str]:
         """A call of what has no kernel."""
         name = self._function(step, self._callable(step))
