@@ -208,3 +208,45 @@ def test_areas_under_splines_of_two_variables():
     found = ours.RectBivariateSpline(*GRID, z).integral(*ends)
     assert found.detach().item() == pytest.approx(theirs.RectBivariateSpline(*GRID, Z).integral(*ends))
     assert gradcheck(lambda z: ours.RectBivariateSpline(*GRID, z).integral(*ends), z)
+
+
+POINTS, AT = np.array([0.0, 2.0, 1.0, 3.5]), np.array([[0.3, 2.0], [1.7, 3.0]])
+
+
+@pytest.mark.parametrize("name", ["KroghInterpolator", "BarycentricInterpolator"])
+def test_polynomials_through_points(name):
+    values = RNG.standard_normal((2, 4, 3))
+    found, right = getattr(ours, name)(POINTS, vg.Tensor(values), axis=1), getattr(theirs, name)(POINTS, values, axis=1)
+    for use in (lambda f: f(AT), lambda f: f.derivative(AT, 2), lambda f: f.derivatives(AT, 3), lambda f: f(0.5)):
+        np.testing.assert_allclose(use(found).numpy(), use(right), atol=1e-12)
+    leaves = [vg.Tensor(each, requires_grad=True) for each in (POINTS, values[:, :, 0], AT)]
+    assert gradcheck(lambda x, y, at: getattr(ours, name)(x, y, axis=1)(at), leaves)
+    assert gradcheck(lambda x, y, at: getattr(ours, name)(x, y, axis=1).derivative(at), leaves)
+
+
+@pytest.mark.parametrize("der", [0, 1, [0, 2]])
+@pytest.mark.parametrize("name", ["krogh_interpolate", "barycentric_interpolate"])
+def test_polynomials_through_points_by_functions(name, der):
+    x, y = vg.Tensor(POINTS, requires_grad=True), vg.Tensor(POINTS**2 + 1.0, requires_grad=True)
+    right = getattr(theirs, name)(POINTS, POINTS**2 + 1.0, AT[0], der=der)
+    np.testing.assert_allclose(getattr(ours, name)(x, y, AT[0], der=der).detach().numpy(), right, atol=1e-12)
+    assert gradcheck(lambda x, y: getattr(ours, name)(x, y, AT[0], der=der), (x, y))
+
+
+def test_many_points_do_not_cancel():
+    x = np.cos(np.pi * np.arange(60) / 59)
+    found = ours.BarycentricInterpolator(x, vg.Tensor(np.sin(5 * x)))(AT[0] / 3)
+    np.testing.assert_allclose(found.numpy(), np.sin(5 * AT[0] / 3), atol=1e-12)
+
+
+def test_points_and_values_can_be_added_later():
+    found = ours.BarycentricInterpolator(np.array([0.0, 1.0, 2.0]))
+    found.set_yi(vg.Tensor([1.0, 2.0, 5.0]))
+    found.add_xi([3.0], [2.0])
+    assert found(0.5).item() == pytest.approx(0.75)
+
+
+def test_repeated_points_are_scipys():
+    assert ours.KroghInterpolator([0.0, 0.0, 1.0], [1.0, 2.0, 3.0])(0.5) == 2.0
+    with pytest.raises(UnknownFunctionError, match="points that differ"):
+        ours.KroghInterpolator([0.0, 0.0, 1.0], vg.Tensor([1.0, 2.0, 3.0], requires_grad=True))

@@ -88,3 +88,12 @@ def test_what_has_no_derivative_says_so():
     for name, others in {"matrix_balance": (), "expm_cond": (), "qz": (x,)}.items():
         with pytest.raises(UnknownFunctionError, match=name):
             getattr(linalg, name)(x, *others)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_the_corner_of_a_banded_matrix_is_handed_through(lower):
+    bands = np.array([[7.0, 8.0, 1.0, 0.5], [9.0, 1.0, 1.5, 0.7], [4.0, 5.0, 6.0, 7.0]])
+    bands = bands[::-1, ::-1].copy() if lower else bands
+    found = linalg.cholesky_banded(vg.Tensor(bands), lower=lower)
+    np.testing.assert_allclose(found.numpy(), scipy.linalg.cholesky_banded(bands, lower=lower))
+    assert gradcheck(lambda bands: linalg.cholesky_banded(bands, lower=lower), vg.Tensor(bands, requires_grad=True))

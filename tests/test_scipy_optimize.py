@@ -204,3 +204,11 @@ def test_fits_follow_their_loss(loss):
             slopes = (ends[0] - ends[1]) / 2e-4
             found = rows[place].detach().numpy()[(slice(None), *index)]
             np.testing.assert_allclose(found, slopes, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["rosen", "rosen_der", "rosen_hess", "rosen_hess_prod"])
+def test_derivatives_of_rosenbrocks_function(name):
+    x, further = np.array([1.3, 0.7, 0.8, 1.9]), (np.array([0.2, -0.4, 1.0, 0.3]),) if name.endswith("prod") else ()
+    function = getattr(optimize, name)
+    np.testing.assert_allclose(function(vg.Tensor(x), *further).numpy(), getattr(scipy.optimize, name)(x, *further))
+    assert gradcheck(lambda x: function(x, *further), leaf_of(x))

@@ -19,6 +19,7 @@ from .fitpack import FITPACK
 from .grids import GRIDS
 from .pieces import PIECES, BSpline, Pieces, operand
 from .scattered import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
+from .through_points import THROUGH_POINTS
 
 if TYPE_CHECKING:
 
@@ -194,6 +195,7 @@ def griddata(
 MADE: dict[str, Any] = {
     **FITPACK,
     **PIECES,
+    **THROUGH_POINTS,
     **GRIDS,
     **SCATTERED,
     "griddata": griddata,

@@ -199,5 +199,28 @@ def rosen(x: Any) -> Any:
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(0)
 
 
-for _function in (leastsq, nnls, approx_fprime, rosen):
+def rosen_der(x: Any) -> Any:
+    """The gradient of Rosenbrock's function."""
+    x = as_operand(as_argument(x)) * 1.0
+    gradient, away = np.zeros_like(x), x[1:] - x[:-1] ** 2
+    gradient[:-1] += -400.0 * x[:-1] * away - 2.0 * (1.0 - x[:-1])
+    gradient[1:] += 200.0 * away
+    return gradient
+
+
+def rosen_hess(x: Any) -> Any:
+    """The second derivatives of Rosenbrock's function of a vector."""
+    x = np.atleast_1d(as_operand(as_argument(x)) * 1.0)
+    beside, diagonal = np.diag(-400.0 * x[:-1], 1), np.zeros_like(x)
+    diagonal[:-1] += 1200.0 * x[:-1] ** 2 - 400.0 * x[1:] + 2.0
+    diagonal[1:] += 200.0
+    return beside + beside.T + np.diag(diagonal)
+
+
+def rosen_hess_prod(x: Any, p: Any) -> Any:
+    """The product of the second derivatives of Rosenbrock's function with a vector."""
+    return rosen_hess(x) @ as_operand(as_argument(p))
+
+
+for _function in (leastsq, nnls, approx_fprime, rosen, rosen_der, rosen_hess, rosen_hess_prod):
     OLDER[_function.__name__] = _function

@@ -231,13 +231,14 @@ def _symmetric(ab: Any, lower: bool) -> Any:
 @made
 def cholesky_banded(ab: Any, lower: bool = False) -> Any:
     """The triangular factor of a banded matrix, in the form of its diagonals."""
-    count = floating(ab).shape[0]
+    bands = floating(ab)
     factor = BASE["cholesky"](_symmetric(ab, lower), lower)
     rows = []
-    for row in range(count):
-        offset = row if lower else count - 1 - row
+    for row, band in enumerate(bands):
+        offset = row if lower else bands.shape[0] - 1 - row
         diagonal = np.diagonal(factor, -offset if lower else offset)
-        rows.append(np.concatenate([diagonal, np.zeros(offset)] if lower else [np.zeros(offset), diagonal]))
+        # The corner, which belongs to no element of the matrix, is handed through.
+        rows.append(np.concatenate([diagonal, band[diagonal.size :]] if lower else [band[:offset], diagonal]))
     return np.stack(rows)
 
 

@@ -1,0 +1,141 @@
+"""`scipy.interpolate`'s polynomials through points, for tensors: `BarycentricInterpolator`, `KroghInterpolator`, ...
+
+They are differentiable in the points, in the values there, and in where they are evaluated, also at the points. The
+form is Newton's, with the points in an order that keeps it from cancelling.
+
+Source: A. Bjorck, V. Pereyra, "Solution of Vandermonde Systems of Equations" (1970); L. Reichel, "Newton Interpolation
+at Leja Points" (1990), for the order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import scipy.interpolate  # type: ignore[import-untyped]
+
+from ..numpy.functions import lost
+from ..numpy.values import as_argument, carries_history, plain_values
+from .making import floating
+
+__all__ = ["THROUGH_POINTS"]
+
+
+def _spread(points: Any) -> Any:
+    """The places of points such that each lies as far as can be from those before it."""
+    order = [int(np.argmax(np.abs(points)))]
+    with np.errstate(divide="ignore"):
+        away = np.log(np.abs(points - points[order[0]]))
+        while len(order) < len(points):
+            order.append(int(np.argmax(away)))
+            away = away + np.log(np.abs(points - points[order[-1]]))
+    return np.array(order)
+
+
+class ThroughPoints:
+    """The polynomial of least degree through points.
+
+    Arguments:
+        xi: the points, each different from the others.
+        yi: the values there, along `axis`.
+        axis: which axis of the values belongs to the points.
+    """
+
+    def __init__(self, xi: Any, yi: Any, axis: int = 0) -> None:
+        self.xi, values = floating(xi), floating(yi)
+        plain = np.asarray(plain_values(self.xi.detach()))
+        if plain.ndim != 1 or not plain.size or len(np.unique(plain)) < plain.size:
+            raise lost(
+                f"scipy.interpolate.{type(self).__name__}",
+                "it takes a vector of points that differ; CubicHermiteSpline takes slopes at points",
+            )
+        self.axis = axis % values.ndim
+        values = np.moveaxis(values, self.axis, 0)
+        order = _spread(plain)
+        self.points, self.shape = self.xi[order], values.shape[1:]
+        coefficients = values[order].reshape(plain.size, -1)
+        for k in range(1, plain.size):
+            divided = (coefficients[k:] - coefficients[k - 1 : -1]) / (self.points[k:] - self.points[:-k])[:, None]
+            coefficients = np.concatenate([coefficients[:k], divided])
+        self.coefficients = coefficients
+
+    def __call__(self, x: Any) -> Any:
+        """The values at x."""
+        return self.derivative(x, 0)
+
+    def derivative(self, x: Any, der: int = 1) -> Any:
+        """One derivative, at x."""
+        return self._up_to(x, int(der))[-1]
+
+    def derivatives(self, x: Any, der: Any = None) -> Any:
+        """The values and the derivatives of less than this order at x; as many as there are points where left out."""
+        return np.stack(self._up_to(x, self.xi.size - 1 if der is None else int(der) - 1))
+
+    def _up_to(self, x: Any, highest: int) -> list[Any]:
+        """The derivatives up to an order, by Horner's scheme."""
+        places = floating(x)
+        away = places.reshape(-1)[:, None] - self.points
+        found = [self.coefficients[-1] + 0.0 * away[:, :1]] + [0.0 * away[:, :1] * self.coefficients[-1]] * highest
+        for k in range(self.xi.size - 2, -1, -1):
+            step = away[:, k : k + 1]
+            for order in range(highest, 0, -1):
+                found[order] = found[order] * step + order * found[order - 1]
+            found[0] = found[0] * step + self.coefficients[k]
+        ndim = places.ndim
+        axes = (*range(ndim, ndim + self.axis), *range(ndim), *range(ndim + self.axis, ndim + len(self.shape)))
+        return [np.transpose(each.reshape((*places.shape, *self.shape)), axes) for each in found]
+
+
+class KroghInterpolator(ThroughPoints):
+    """The polynomial through points; SciPy's own where points without history are repeated, to give slopes there."""
+
+    def __new__(cls, xi: Any, yi: Any, axis: int = 0) -> Any:
+        if not carries_history((xi, yi)):
+            points = np.asarray(plain_values(as_argument(xi)))
+            if len(np.unique(points)) < points.size:
+                return scipy.interpolate.KroghInterpolator(points, plain_values(as_argument(yi)), axis)
+        return super().__new__(cls)
+
+
+class BarycentricInterpolator(ThroughPoints):
+    """The polynomial through points; values can be given after them, and points be added."""
+
+    def __init__(self, xi: Any, yi: Any = None, axis: int = 0, *, wi: Any = None, rng: Any = None) -> None:
+        # The weights, and the order in which SciPy adds points, say how the same polynomial is computed.
+        self.given = axis
+        self.xi = floating(xi)
+        if yi is not None:
+            self.set_yi(yi, axis)
+
+    def set_yi(self, yi: Any, axis: Any = None) -> None:
+        """Give other values."""
+        self.yi = floating(yi)
+        super().__init__(self.xi, self.yi, self.given if axis is None else axis)
+
+    def add_xi(self, xi: Any, yi: Any = None) -> None:
+        """Add points, with values where the others have some."""
+        self.xi = np.concatenate([self.xi, floating(xi)])
+        if yi is not None:
+            self.set_yi(np.concatenate([self.yi, floating(yi)], self.axis), self.axis)
+
+
+def _derivatives(polynomial: Any, x: Any, der: Any) -> Any:
+    if der is None or np.ndim(der):
+        return polynomial.derivatives(x, der if der is None else max(der) + 1)[slice(None) if der is None else der]
+    return polynomial.derivative(x, der)
+
+
+def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0, *, der: Any = 0, rng: Any = None) -> Any:
+    """The values or derivatives, at x, of the polynomial through points."""
+    return _derivatives(BarycentricInterpolator(xi, yi, axis), x, der)
+
+
+def krogh_interpolate(xi: Any, yi: Any, x: Any, der: Any = 0, axis: int = 0) -> Any:
+    """The values or derivatives, at x, of the polynomial through points."""
+    return _derivatives(KroghInterpolator(xi, yi, axis), x, der)
+
+
+THROUGH_POINTS: Final[dict[str, Any]] = {
+    made.__name__: made
+    for made in (BarycentricInterpolator, KroghInterpolator, barycentric_interpolate, krogh_interpolate)
+}
