@@ -621,3 +621,11 @@ def test_polynomials_through_too_few_places_are_those_of_least_coefficients():
     for given in (x, vg.Tensor(x)):
         _, residuals, rank, _, rcond = np.polyfit(given, y.detach().numpy(), 2, full=True)
         assert (np.shape(residuals), rank, rcond) == ((0,), 2, 4 * np.finfo(float).eps)
+
+
+def test_the_variance_of_whole_numbers_in_a_small_dtype_overflows_as_numpys_does():
+    a = np.array([-9223372036854775808, -1, 1, 0])
+    with np.errstate(all="ignore"):
+        for spread in (np.var, np.std):
+            found = np.asarray(spread(vg.Tensor(a), dtype=np.float16).detach())
+            assert found == spread(a, dtype=np.float16) == np.inf and found.dtype == np.float16

@@ -291,6 +291,26 @@ def test_views_from_before_have_what_is_written_since(whole, constant):
     check(function, [np.array([1.0, 2.0, 3.0])])
 
 
+@pytest.mark.parametrize("adds", [
+    lambda view, y: view.index_add_(0, np.array([0, 1]), y),
+    lambda view, y: np.add.at(view, [1, 1], y),
+    lambda view, y: view.mul_(y),
+    lambda view, y: view[:1].mul_(y[1]),
+])  # fmt: skip
+@pytest.mark.parametrize("behind", [False, True])
+def test_writes_that_depend_on_the_own_history_of_a_view_from_before(adds, behind):
+    def function(x, y):
+        base = x * 2
+        view, other = base[1:], base[::2]
+        base.detach_()
+        if behind:
+            base[2] = y[0]
+        adds(view, y)
+        return (view * view * view).sum() + (other * other).sum() + (base * x).sum()
+
+    check(function, [np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.7])])
+
+
 def test_an_argument_that_is_a_leaf():
     traced = function_of(lambda x: x.requires_grad_(False) * 2, vg.ones(2, requires_grad=True))
     x = vg.ones(2, requires_grad=True)

@@ -134,7 +134,7 @@ def test_drawn_programs_use_views_whose_history_perhaps_cannot_be_told(request):
                 check(function, leaves, str(program), make=make, order=1)
 
     run()
-    assert ran and refused
+    assert len(ran) > 10 * len(refused)
 
 
 def test_sums_of_gradients_of_which_only_one_can_be_differentiated():

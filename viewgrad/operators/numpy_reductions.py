@@ -154,11 +154,11 @@ def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable
         where: Any = True, mean: Any = None, correction: Any = None,
     ) -> Any:  # fmt: skip
         axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
-        if _whole(dtype):
-            chosen = True if not _given(where) else plain(where)
-            found = getattr(np, name)(plain(as_operand(self)), axis, dtype, None, ddof, keeps, where=chosen)
-            return _written(_made(found), out, name)
         self = as_operand(self)
+        if _whole(dtype) or (dtype is not None and self.dtype.kind not in "fc" and not _given(mean)):
+            chosen = True if not _given(where) else plain(where)
+            found = getattr(np, name)(plain(self), axis, dtype, None, ddof, keeps, where=chosen)
+            return _written(_made(found), out, name)
         if dtype is not None and self.is_complex() and np.dtype(dtype).kind == "f":
             # NumPy computes the mean, but not the distances from it, without the imaginary parts.
             mean = mean if _given(mean) else _mean_of(self.real, axis, dtype, None, True, where=where)

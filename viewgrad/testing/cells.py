@@ -229,7 +229,10 @@ class CellMachine(ABC, Generic[H]):
         old_values = memory.copy()
         for cells, part in zip(places, parts(np.asarray(source.value), target.dtype, places[0].shape), strict=True):
             memory[cells[chosen]] = part[chosen]
-        histories = [target.history] if self.recording and target.dtype.kind in "fc" else []
+        history = target.history
+        for old, new in self.ended:  # the base goes on with another one
+            history = new if old is history else history
+        histories = [history] if self.recording and target.dtype.kind in "fc" else []
         for old, new in reversed(self.ended):  # views from before have what is written since
             if any(new is history for history in histories):
                 histories.append(old)

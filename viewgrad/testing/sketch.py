@@ -57,6 +57,7 @@ class Facts:
         scalar: whether it is a value without dimensions, which cannot be written to.
         unrecorded: whether it was taken under `no_grad`.
         old: whether its base was detached in place since, so that it has another history than that.
+        unsure: whether some of it may have been written since, so that it is not told here whether it requires grad.
         lost: whether it cannot be used any more, since it cannot be told which history it has.
     """
 
@@ -68,12 +69,13 @@ class Facts:
     scalar: bool = False
     unrecorded: bool = False
     old: bool = False
+    unsure: bool = False
     lost: bool = False
 
     @property
     def writable(self) -> bool:
         """Whether it can be written to in grad mode."""
-        return self.memory_is_writable and not (self.history.leaf or self.unrecorded or self.old)
+        return self.memory_is_writable and not (self.history.leaf or self.unrecorded)
 
     @property
     def memory_is_writable(self) -> bool:
@@ -138,9 +140,7 @@ class Sketch:
         strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
         self.arrays[out] = array
         base = self.base_of(step.tensor)
-        self.facts[out] = Facts(
-            base, facts.memory, facts.history, _overlaps(array), strided, False, facts.unrecorded, facts.old
-        )
+        self.facts[out] = attrs.evolve(facts, base=base, overlaps=_overlaps(array), strided=strided, scalar=False)
 
     def compute(self, step: s.Compute) -> None:
         operands = step.operands
@@ -221,15 +221,15 @@ class Sketch:
         self.recording = True
 
     def _written(self, target: str, operands: tuple[Any, ...]) -> None:
-        facts = self.facts[target]
-        facts.memory.version += 1
+        base = self.base_of(target)
+        self.facts[target].memory.version += 1
         if self.recording and self.arrays[target].dtype.kind in "fc" and self.requires_grad(operands):
-            facts.history.requires_grad = True
+            self.facts[base].history.requires_grad = True
         if self.recording:
-            for name in self._views(self.base_of(target)):
+            for name in self._views(base):
                 view = self.facts[name]
                 if view.old and np.may_share_memory(self.arrays[name], self.arrays[target]):
-                    view.lost = True  # since some of it may have the history of its base again
+                    view.history, view.unsure = History(False), True
 
     @staticmethod
     def store(array: Array, index: Any, value: Any) -> None:

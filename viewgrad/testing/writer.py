@@ -131,11 +131,15 @@ class Writer:
         candidates = self.names(self.differentiable)
         required = [name for name in candidates if self.sketch.facts[name].history.requires_grad]
         written = [name for name in required if self.sketch.facts[name].memory.version]
-        chosen = self.draw(
-            st.lists(st.sampled_from(written + required or candidates), min_size=1, max_size=4, unique=True)
-        )
+        unsure = [name for name in candidates if self.sketch.facts[name].unsure]
+        named = written + required + 2 * unsure or candidates
+        chosen = self.draw(st.lists(st.sampled_from(named), min_size=1, max_size=4, unique=True))
+        if required and all(name in unsure for name in chosen):
+            chosen.append(required[0])
         chosen += [name for name in reached if name not in chosen]
-        wanted = [name for name in required if not name.startswith("x")]
+        # What a view from before has of its base's present history is part of that base's gradient, or is not.
+        both = [self.sketch.facts[name].base for name in unsure]
+        wanted = [name for name in required if not name.startswith("x") and self.sketch.base_of(name) not in both]
         inputs = self.draw(st.lists(st.sampled_from(wanted), max_size=3, unique=True)) if wanted else []
         total = None
         for i, name in enumerate(chosen):

@@ -27,10 +27,12 @@ __all__ = [
     "Own",
     "Written",
     "begin_constant",
+    "catch_up",
     "constant_written",
     "cut_of",
     "has_ended",
     "mixed",
+    "step_written",
     "written_since",
 ]
 
@@ -52,8 +54,7 @@ class Written:
     begun: Array | None
 
     def __init__(self, cut: Cut, base: Tensor) -> None:
-        self.surely = np.zeros_like(base._array)
-        self.perhaps = np.zeros_like(base._array)
+        self.surely, self.perhaps = _laid_out_as(base._array), _laid_out_as(base._array)
         self.seen = cut.sequence_nr
         self.begun = None
 
@@ -96,21 +97,35 @@ class Written:
     @staticmethod
     def _window(mask: Array, index: Any, view_fn: Any) -> Array | None:
         window: Array = window_at(mask, index) if view_fn is None else view_fn(mask)
-        return window if np.may_share_memory(window, mask) else None
+        return window if not window.size or np.may_share_memory(window, mask) else None
 
     def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
         """The windows of both that lie where a window of the base does; None where that is not easily told."""
-        if not base.flags.c_contiguous:
+        strides = zip(base.shape, base.strides, self.surely.strides, strict=True)
+        if any(size > 1 and of_base != own for size, of_base, own in strides):
             return None
         offset = address_of(window) - address_of(base)
         try:
             surely, perhaps = (
-                np.ndarray(window.shape, window.dtype, mask, offset, window.strides)
+                np.ndarray(window.shape, window.dtype, mask.base, offset, window.strides)
                 for mask in (self.surely, self.perhaps)
             )
         except (TypeError, ValueError):  # it reaches beyond the base
             return None
         return surely, perhaps
+
+    def mark(self, base: Array, window: Array, index: Any) -> bool:
+        """Take in a write to the places `index` of a window of the base; False where these are not easily told."""
+        windows = self.at(base, window)
+        for mask in windows or ():
+            _fill(mask, index)
+        return windows is not None
+
+
+def _laid_out_as(base: Array) -> Array:
+    """Zeros over a piece of memory that they fill, their `base`; with the strides of `base` where these fill it too."""
+    memory = np.zeros(base.size, base.dtype)
+    return np.ndarray(base.shape, base.dtype, memory, 0, np.empty_like(base).strides)
 
 
 def _fill(mask: Array, index: Any = ...) -> None:
@@ -231,8 +246,24 @@ def constant_written(tensor: Tensor, window: Array | None = None, index: Any = .
     cut = cut_of(base)
     if cut is not None:
         written = _written(cut, base)
-        windows = written.at(base._array, tensor._array if window is None else window)
-        if windows is not None:
-            for mask in windows:
-                _fill(mask, index)
+        if written.mark(base._array, tensor._array if window is None else window, index):
             written.begun = None
+
+
+def catch_up(tensor: Tensor) -> None:
+    """Take in what has been written before, ahead of a step that does not say what it writes to."""
+    base = tensor if tensor._view is None else tensor._view.base
+    cut = cut_of(base)
+    if cut is not None:
+        _written(cut, base).learn(base._edge)
+
+
+def step_written(tensor: Tensor, index: Any = ...) -> None:
+    """Note that the last step of the history of a tensor, or its base, has written to these places of it."""
+    base = tensor if tensor._view is None else tensor._view.base
+    cut, last = cut_of(base), node_of(base._edge)
+    if cut is not None and last is not None:
+        written = _written(cut, base)
+        if not written.mark(base._array, tensor._array, index):
+            _fill(written.perhaps)
+        written.seen = last.sequence_nr

@@ -201,16 +201,16 @@ class DifferentiableViewMeta:
                 "since, and which history the view has now can't be told; take the view again, or use detach() instead"
             )
         edge: OptionalEdge
-        if own is not None and not written.any():
-            edge = own.edge
+        if own is not None and not written.any():  # nor has a view without elements been overwritten
+            edge, overwritten = own.edge, False
         else:
-            edge = self._taken_again(tensor, self.base, base_edge)
-            if own is not None and not written.all():
+            edge, overwritten = self._taken_again(tensor, self.base, base_edge), own is None or bool(written.all())
+            if own is not None and not overwritten:
                 edge = mixed(own.edge, edge, written)
         if old is not None and edge is not old:
             move_retained(tensor, old, edge)
         tensor._edge = edge
-        if own is None or written.all():
+        if own is None or overwritten:
             self.made_from = no_history(self.base) if base_edge is None else base_edge
         elif base_edge is not None or edge is not old:
             own.base_edge = base_edge

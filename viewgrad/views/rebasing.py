@@ -23,19 +23,20 @@ from ..tensor.node import (
     NodeHooks,
     OptionalEdge,
     finished_hooks,
+    new,
     next_sequence_nr,
     node_of,
     numbered,
 )
 from ..tensor.tangents import interrupt_tangents
 from ..tensor.tensor import Tensor
-from .copy_slices import CopySlices, CopySlicesOfCopy
+from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
 from .meta import move_retained, moved_hooks
 from .nodes import layout_for
 from .specs import Like
 from .view_functions import ViewFunction
 
-__all__ = ["abandon_write", "begin_copy", "begin_write", "finish_write", "rebase_history", "refuse_written"]
+__all__ = ["abandon_write", "begin_copy", "begin_write", "finish_write", "keep_own", "rebase_history", "refuse_written"]
 
 
 class InterruptedWrite(Node):
@@ -194,6 +195,13 @@ def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
     """Let `node`, of a write that has been made already, be the history of `tensor` from now on, and so the base's."""
     head, old = begin_write(tensor, node, own)
     finish_write(tensor, head, old)
+
+
+def keep_own(view: Tensor) -> None:
+    """Let the base of a view that has a history of its own have that too, as if the view were assigned to itself."""
+    node = new(CopyBackwards)
+    node.edge0, node.edge1, node.like = None, view._edge, None
+    rebase_history(view, node, None)
 
 
 def refuse_written(tensor: Tensor, writer: str) -> None:

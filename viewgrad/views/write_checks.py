@@ -14,6 +14,7 @@ from ..tensor.tensor import Tensor
 from .ends import begin_constant
 from .geometry import overlaps_itself
 from .meta import CreationMeta
+from .rebasing import keep_own
 
 __all__ = ["check_write"]
 
@@ -66,11 +67,7 @@ def check_write(tensor: Tensor, recorded: bool, window: Array | None = None, *, 
                 "differentiated any more; write to a clone(), or update it under no_grad()"
             )
         if old and not overwritten:
-            raise ViewInPlaceError(
-                f"in-place write to a view of shape {tensor.shape} whose base was detached in place by detach_() or "
-                "requires_grad_(False) since: what is written depends on the view's own history, which its base no "
-                "longer has; assign to the view (v[...] = v * 2), or take it again"
-            )
+            keep_own(tensor)
     return ended and not recorded and begin_constant(tensor, window)
 
 

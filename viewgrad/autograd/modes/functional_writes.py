@@ -27,6 +27,7 @@ from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import at_level, write_tangents
 from ...tensor.tensor import Tensor, current_edge, from_array, with_memory
+from ...views.ends import catch_up, constant_written, step_written
 from ...views.gather import Accumulate, Write
 from ...views.meta import set_history
 from ...views.nodes import take_window, zeros_for
@@ -206,12 +207,13 @@ def overwrite(
         items: arrays of indices, where only what they pick is written.
         last: where these name a place more than once, for each value the number of the value that stays.
     """
-    recorded = _checked(target, values)
+    recorded, noted = _checked(target, values)
     place = Place.of(target, items, last)
     base = _base_of(target)
     with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
         new = call_either("overwritten", base, values, place)
     _adopt(base, new, target, lambda window: place.write(window, values._array), recorded)
+    noted(target, index=... if items is None else items)
     if current_mode() & FORWARD:
         write_tangents(target, values, items, last)
     return target
@@ -219,17 +221,16 @@ def overwrite(
 
 def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
     """Let `target` have the value that adding `values` to `target[items]` would give it; returns it."""
-    _checked(target, values)
-    renew(target, call_either("accumulated", target, values, items))
+    renew(target, call_either("accumulated", target, values, items), items)
     return target
 
 
-def renew(target: Tensor, value: Tensor) -> None:
-    """Let `target` have a value of its shape that has just been computed."""
+def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
+    """Let `target` have a value of its shape that has just been computed, which differs at these places alone."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
     value = with_memory(value)  # the target is an array, though what was computed without dimensions is a scalar
-    recorded = _checked(target, value)
+    recorded, noted = _checked(target, value)
     base = _base_of(target)
     new = value
     if base is not target:
@@ -237,17 +238,20 @@ def renew(target: Tensor, value: Tensor) -> None:
             new = with_memory(call_either("overwritten", base, value, Place.of(target)))
     array = value._array
     _adopt(base, new, target, lambda window: np.copyto(window, array), recorded)
+    noted(target, index=places)
     if current_mode() & FORWARD:
         write_tangents(target, value)
 
 
 def rebase(view: Tensor, edge: OptionalEdge) -> None:
     """Let `edge` lead to the history of the value that a view has got already, and let its base learn of it."""
+    catch_up(view)
     base = _base_of(view)
     value = from_array(view._array, edge)
     with at_level(None), ModeSwitch(on=GRAD):
         new = call_either("overwritten", from_array(base._array, base._edge), value, Place.of(view))
     set_history(base, new._edge)
+    step_written(view)
 
 
 # -- new values --------------------------------------------------------------------------------------------------------
@@ -261,16 +265,30 @@ def tensors_over(storage: Storage) -> list[Tensor]:
     return [holder for holder in holders if isinstance(holder, Tensor)]
 
 
-def _checked(target: Tensor, values: Tensor) -> bool:
-    """Refuse a write that would be refused if it were made; otherwise, whether it is recorded."""
-    edge, own = current_edge(values), current_edge(target)
+def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]:
+    """Refuse a write that would be refused if it were made.
+
+    Returns:
+        Whether it is recorded, and what is to be told of it once it is done: see `views/ends.py`.
+    """
+    edge, view = current_edge(values), target._view
+    own = current_edge(target)
+    if view is not None and view.is_before_end:  # then what the values depend on is all that counts
+        own = view.base._edge
     kind = target._array.dtype.kind
     recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
-    check_write(target, recorded)
+    behind = check_write(target, recorded, overwritten=True)  # by a value that has been computed, or will be
     storage = target._storage
     if storage is not None and isinstance(storage.windows, WriteLock):
         storage.windows.pop_overlapping(None, None)
-    return recorded
+    if recorded:
+        catch_up(target)
+        return True, step_written
+    return False, constant_written if behind else _told_nobody
+
+
+def _told_nobody(target: Tensor, index: Any) -> None:
+    pass
 
 
 def _base_of(tensor: Tensor) -> Tensor:

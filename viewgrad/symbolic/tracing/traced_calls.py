@@ -103,8 +103,12 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
     """Write, and write it down."""
     self = tracer()
     value = self.value_of(call.value)
+    added = isinstance(call, Accumulate)
+    own = self.own_value_of(call.target) if added else None
     result = run()
-    kind = "add_at" if isinstance(call, Accumulate) else "write" if call.items is None else "put_at"
+    kind = "add_at" if added else "write" if call.items is None else "put_at"
+    if own is not None:  # to which is added, in the history of the base from now on
+        self.write(call.target, own, call.history is not None)
     self.write(call.target, value, call.history is not None, call.items, kind)
     return result
 

@@ -74,15 +74,11 @@ class Tracer:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def node(
-        self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None
-    ) -> Node:
+    def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
         """Write down one node."""
         self.count += 1
         if self.limit is not None and self.count > self.limit:
-            raise TraceError(
-                f"the record has reached its limit of {self.limit} nodes at {self._here()}"
-            )
+            raise TraceError(f"the record has reached its limit of {self.limit} nodes at {self._here()}")
         if location is None:
             location = self.locations.here()
         attributes = interned(self._attributes, attributes)
@@ -130,6 +126,11 @@ class Tracer:
         if isinstance(chain, Ended) and chain.known is not memory.value and taken.type.requires_grad:
             return self._overwritten(taken, self._part(memory, memory.value, window))
         return taken
+
+    def own_value_of(self, tensor: Tensor) -> Value | None:
+        """The value of a view from before the history of its base was ended; None where it is none."""
+        memory = self.memories.find(tensor._array)
+        return self.value_of(tensor) if memory and isinstance(self.chain_of(memory, tensor), Ended) else None
 
     def _part(self, memory: Memory, base: Value, window: Window) -> Value:
         """A window of a value of a buffer."""
@@ -209,7 +210,6 @@ class Tracer:
         chain: Any = self.chain_of(memory, tensor)
         self.memories.make_base(memory)
         window = self._window(memory, tensor)
-        location = self.locations.here()
         pattern, inputs = (None, ()) if items is None else self.pattern(items)
         attributes: Any = window if items is None else (window, pattern)
         memory.written = True
