@@ -199,13 +199,32 @@ def special_source(table: Any) -> str:
 
 
 def is_not_large(function: Any, operands: Any) -> bool:
-    """Whether a program may use a function, in place of keeping away from its ends."""
+    """Whether a program may use a function, in place of keeping away from its ends.
+
+    It may not on a cut, where the sign of a zero counts, which the program without aliasing does not keep.
+    """
     try:
-        value = function.numpy(list(operands)) if function.listed else function.numpy(*operands)
+        values, others = (as_list(function, each) for each in (operands, [with_other_zeros(each) for each in operands]))
     except Exception:
         return False
-    values = value if isinstance(value, (tuple, list)) else [value]
-    return all(bool(np.all(np.abs(np.asarray(each)) < 1e6)) for each in values)
+    pairs = zip(values, others, strict=True)
+    return all(bool(np.all(np.abs(a) < 1e6)) and np.allclose(a, b) for a, b in pairs)
+
+
+def as_list(function: Any, operands: Any) -> list[Any]:
+    """What a function gives for arrays, as a list of arrays."""
+    value = function.numpy(list(operands)) if function.listed else function.numpy(*operands)
+    return [np.asarray(each) for each in (value if isinstance(value, (tuple, list)) else [value])]
+
+
+def with_other_zeros(operand: Any) -> Any:
+    """Complex numbers of which zeros have the other sign."""
+    if not np.iscomplexobj(operand):
+        return operand
+    other = np.array(operand)
+    for part in (other.real, other.imag):
+        np.negative(part, out=part, where=part == 0)
+    return other
 
 
 def check_special(turn: int, program: Any) -> None:
