@@ -212,3 +212,16 @@ def test_derivatives_of_rosenbrocks_function(name):
     function = getattr(optimize, name)
     np.testing.assert_allclose(function(vg.Tensor(x), *further).numpy(), getattr(scipy.optimize, name)(x, *further))
     assert gradcheck(lambda x: function(x, *further), leaf_of(x))
+
+
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), (0.0, 0.9), ([-9.0, -9.0, 0.4], 9.0)])
+def test_linear_least_squares_between_bounds(bounds):
+    rng = np.random.default_rng(4)
+    matrix, right = rng.uniform(size=(5, 3)), np.arange(5.0) + 1.0
+    wanted = scipy.optimize.lsq_linear(matrix, right, bounds)
+    found = optimize.lsq_linear(leaf_of(matrix), right, bounds)
+    np.testing.assert_allclose(found.x.detach().numpy(), wanted.x, atol=1e-7)
+    assert float(found.cost.detach()) == pytest.approx(wanted.cost)
+    assert gradcheck(lambda a, b: optimize.lsq_linear(a, b, bounds).x, (leaf_of(matrix), leaf_of(right)))
+    if np.isfinite(np.max(bounds[1])) and bounds[1] < 1.0:  # what is held by the bound moves with it
+        assert gradcheck(lambda high: optimize.lsq_linear(matrix, right, (0.0, high)).x, leaf_of(0.9))

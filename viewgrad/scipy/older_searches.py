@@ -180,6 +180,25 @@ def nnls(A: Any, b: Any, **options: Any) -> Any:
     return x, np.sqrt((away * away).sum())
 
 
+def lsq_linear(A: Any, b: Any, bounds: Any = (-np.inf, np.inf), *args: Any, **options: Any) -> Any:
+    """The solution by least squares between bounds; what is held by a bound moves with it."""
+    limits = (bounds.lb, bounds.ub) if isinstance(bounds, theirs.Bounds) else tuple(bounds)
+    plain = tuple(np.asarray(_plain(limit), float) for limit in limits)
+    found = theirs.lsq_linear(_plain(A), _plain(b), plain, *args, **options)
+    found.x, found.fun = as_tensors(found.x), as_tensors(found.fun)
+    if not carries_history((A, b, limits)):
+        return found
+    matrix, right = as_operand(as_argument(A)) * 1.0, as_operand(as_argument(b)) * 1.0
+    free = found.active_mask == 0
+    low, high = (np.broadcast_to(as_operand(as_argument(limit)), free.shape) for limit in limits)
+    x = np.where(found.active_mask < 0, low, np.where(free, 0.0, high))
+    if free.any():
+        x[free] = np.linalg.lstsq(matrix[:, free], right - matrix @ x, rcond=None)[0]
+    found.x, found.fun = x, matrix @ x - right
+    found.cost = 0.5 * (found.fun**2).sum()
+    return found
+
+
 @in_own_context
 def approx_fprime(xk: Any, f: Callable[..., Any], epsilon: Any = 1.4901161193847656e-08, *args: Any) -> Any:
     """The slopes of a function, by differences."""
@@ -222,5 +241,5 @@ def rosen_hess_prod(x: Any, p: Any) -> Any:
     return rosen_hess(x) @ as_operand(as_argument(p))
 
 
-for _function in (leastsq, nnls, approx_fprime, rosen, rosen_der, rosen_hess, rosen_hess_prod):
+for _function in (leastsq, nnls, lsq_linear, approx_fprime, rosen, rosen_der, rosen_hess, rosen_hess_prod):
     OLDER[_function.__name__] = _function
