@@ -239,3 +239,14 @@ def test_arguments_that_lie_in_another_order_are_laid_out_before_loops(monkeypat
         value = compiled(w, v)
         np.testing.assert_allclose(value.item(), products(w, v).item(), rtol=1e-13)
     assert "5 times" in compiled.explain(), compiled.explain()
+
+
+@pytest.mark.parametrize("name", ["voigt_profile", "expit"])
+def test_functions_of_cython_are_functions(name, monkeypatch):
+    function = getattr(pytest.importorskip("scipy.special.cython_special"), name)
+    given = (1.0, 2.0, 3.0) if name == "voigt_profile" else (0.5,)
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = vg.compile(lambda x: x * function(*given), executor="python")
+    for _ in range(4):
+        assert compiled(vg.ones(2))[0].item() == function(*given)
+    assert compiled.entries[0].program is not None, compiled.explain()

@@ -331,13 +331,14 @@ def _is_opaque(value: Any, kind: type) -> bool:
     packages = [_package(each.__module__) for each in kind.__mro__]
     if not {"_ctypes", "mmap"}.isdisjoint(packages):
         return True
-    if packages[0] in PLAIN or hasattr(value, "__dict__"):
+    if packages[0] in PLAIN or packages[0].startswith("_cython") or not packages[0] or hasattr(value, "__dict__"):
         return False
     return not any("__slots__" in vars(each) for each in kind.__mro__)
 
 
-def _package(module: str | None) -> str:
-    return (module or "").partition(".")[0]
+def _package(module: Any) -> str:
+    """The package of a module; classes of Cython's functions have no name of one there, but a descriptor."""
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def _named_by(code: types.CodeType) -> Named:
