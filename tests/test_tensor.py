@@ -309,6 +309,21 @@ def test_a_view_without_elements_keeps_its_history_and_takes_writes():
     assert grad(last.sum(), x)[0].tolist() == [0.0, 0.0, 2.0]
 
 
+def test_retained_gradients_of_old_views_follow_writes_to_their_base():
+    x = leaf(1.0, 2.0, 3.0)
+    base = x * 2
+    view, other = base[1:], base[:2]
+    for each in (view, other):
+        each.retain_grad()
+    base.detach_()
+    base[0] = x[2]  # each followed view is asked for its history
+    view[:1] = view[1:]
+    view *= view
+    (view.sum() + (other * other).sum()).backward()
+    assert x.grad.tolist() == [0.0, 0.0, 6.0 + 2 * 36 * 24.0 + 24.0 + 24.0]
+    assert view.grad.tolist() == [1.0, 1.0] and other.grad.tolist() == [6.0, 72.0]
+
+
 @pytest.mark.parametrize("order", ["F", "turned"])
 def test_constants_in_a_base_that_is_not_laid_out_in_row_order(order):
     values = np.arange(24.0).reshape(2, 3, 4)

@@ -101,6 +101,8 @@ class Written:
 
     def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
         """The windows of both that lie where a window of the base does; None where that is not easily told."""
+        if not window.size:  # which may begin anywhere
+            return np.empty_like(window), np.empty_like(window)
         strides = zip(base.shape, base.strides, self.surely.strides, strict=True)
         if any(size > 1 and of_base != own for size, of_base, own in strides):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -37,6 +38,7 @@ __all__ = [
     "DifferentiableViewMeta",
     "DualViewMeta",
     "GeneralViewMeta",
+    "let_follow",
     "mark_made_in_function",
     "move_retained",
     "moved_hooks",
@@ -375,6 +377,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
         for retained in moved.retained.values():
             hooks.retained[input_nr_of(edge)] = retained
         hooks.following.update(moved.following)
+        let_follow(moved)
 
 
 def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
@@ -398,9 +401,16 @@ def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
             view = reference()
             meta = None if view is None else view._view
             if meta is not None and meta.base is tensor and meta.creation is not CreationMeta.IN_CUSTOM_FUNCTION:
-                assert view is not None
-                current_edge(view)  # made anew, since the base has moved on; takes what it retains along
                 moved.following[id(view)] = reference
             elif meta is not None:  # a view of another output of the same step
                 hooks.following[id(view)] = reference
     return moved if moved.retained or moved.following else None
+
+
+def let_follow(moved: NodeHooks) -> None:
+    """Make the histories of the views that follow anew, since their base has moved on; what they retain goes along."""
+    for reference in list(moved.following.values()):
+        view = reference()
+        if view is not None:
+            with contextlib.suppress(ViewInPlaceError):  # of one whose history can't be told any more
+                current_edge(view)

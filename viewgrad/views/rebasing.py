@@ -31,7 +31,7 @@ from ..tensor.node import (
 from ..tensor.tangents import interrupt_tangents
 from ..tensor.tensor import Tensor
 from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
-from .meta import move_retained, moved_hooks
+from .meta import let_follow, move_retained, moved_hooks
 from .nodes import layout_for
 from .specs import Like
 from .view_functions import ViewFunction
@@ -153,6 +153,8 @@ def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
     if old is not None and finished_hooks(old) is not None:
         hooks = moved_hooks(tensor if tensor._view is None else tensor._view.base, old)
     head.hooks = hooks
+    if hooks is not None:
+        let_follow(hooks)
 
 
 def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseException, writer: str) -> None:
