@@ -84,12 +84,20 @@ class Facts:
 
 
 class Sketch:
-    """Runs steps on plain arrays."""
+    """Runs steps on plain arrays.
+
+    Attributes:
+        arrays, facts: what each tensor holds, and what else is known of it, by its name.
+        recording: whether the steps are in grad mode.
+        to_itself: bases of which elements were perhaps assigned to themselves. This is no write where both windows are
+            taken in the same way, so nobody tells here which history a view has.
+    """
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
         self.facts: dict[str, Facts] = {}
         self.recording = True
+        self.to_itself: set[str] = set()
 
     def leaf(self, leaf: s.Leaf) -> None:
         """Start with a leaf."""
@@ -197,7 +205,10 @@ class Sketch:
 
     def assign(self, step: s.Assign) -> None:
         self._written(step.target, (step.value,))
-        self.store(self.arrays[step.target], self.index(step.index), self.value(step.value))
+        array, index = self.arrays[step.target], self.index(step.index)
+        if isinstance(step.value, str) and np.may_share_memory(np.asarray(array[index]), self.arrays[step.value]):
+            self.to_itself.add(self.base_of(step.target))
+        self.store(array, index, self.value(step.value))
 
     def augment(self, step: s.Augment) -> None:
         array = self.arrays[step.target]

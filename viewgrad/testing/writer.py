@@ -138,7 +138,7 @@ class Writer:
             chosen.append(required[0])
         chosen += [name for name in reached if name not in chosen]
         # What a view from before has of its base's present history is part of that base's gradient, or is not.
-        both = [self.sketch.facts[name].base for name in unsure]
+        both = self.sketch.to_itself.union(self.sketch.base_of(name) for name in unsure)
         wanted = [name for name in required if not name.startswith("x") and self.sketch.base_of(name) not in both]
         inputs = self.draw(st.lists(st.sampled_from(wanted), max_size=3, unique=True)) if wanted else []
         total = None
