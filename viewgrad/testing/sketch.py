@@ -148,7 +148,8 @@ class Sketch:
         strided = facts.strided and name not in ("real", "imag", "view_as_real", "view_as_complex")
         self.arrays[out] = array
         base = self.base_of(step.tensor)
-        self.facts[out] = attrs.evolve(facts, base=base, overlaps=_overlaps(array), strided=strided, scalar=False)
+        overlaps = _overlaps(array) or self.facts[base].overlaps  # of a detached tensor that is a base now
+        self.facts[out] = attrs.evolve(facts, base=base, overlaps=overlaps, strided=strided, scalar=False)
 
     def compute(self, step: s.Compute) -> None:
         operands = step.operands
