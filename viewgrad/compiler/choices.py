@@ -184,12 +184,12 @@ def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
             rows.append(term)
             continue
         assert type(term) is Loop
-        steps = term.steps
+        body = [(inner, moves, _has_constants(inner)) for inner, moves in zip(term.body, term.steps)]
         used: Counter[int] = Counter()  # by instruction: how many of its executions have been taken
         for i in range(term.count):
-            for inner, moves in zip(term.body, steps):
+            for inner, moves, has_constants in body:
                 ints = tuple([n + i * move for n, move in zip(inner.ints, moves)])
-                rows.append(_executed(inner, ints, used))
+                rows.append(_executed(inner, ints, used) if has_constants else with_ints(inner, ints))
         if len(rows) > MOST_TERMS:
             return None
     return rows
@@ -197,8 +197,6 @@ def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
 
 def _executed(term: Term, ints: Ints, used: Counter[int]) -> Term:
     """One execution of a term of a loop's body, with its share of the constants."""
-    if not _has_constants(term):
-        return with_ints(term, ints)
     counts: Counter[int] = Counter()
     _count(term, ints, counts)
     made = with_ints(term, ints)

@@ -12,6 +12,7 @@ recognition. CGO 2008.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import add, sub
 from typing import Any, Final
 
 from ..errors import RecordTooLongError
@@ -51,36 +52,37 @@ class Loop:
         steps: for each of them, by how much its integers change from one iteration to the next.
         count: the number of iterations.
         ints: the count, the integers of the body, and their steps, in a row.
-        following: what the integers of the body would be in one more iteration.
+        following: what the integers of the body would be in one more iteration, of a loop that may grow.
     """
 
-    __slots__ = ("body", "count", "following", "structure")
+    __slots__ = ("body", "count", "following", "ints", "steps", "structure")
+
+    following: list[Ints]
 
     def __init__(self, structure: int, body: list[Term], count: int, steps: list[Ints]) -> None:
         self.structure = structure
         self.body = body
+        self.steps = steps
         self.count = count
-        self.following = [
-            tuple([n + count * step for n, step in zip(term.ints, moves)]) for term, moves in zip(body, steps)
-        ]
-
-    @property
-    def steps(self) -> list[Ints]:
-        """For each term of the body, by how much its integers change."""
-        return [
-            tuple([(b - a) // self.count for a, b in zip(term.ints, after)])
-            for term, after in zip(self.body, self.following)
-        ]
-
-    @property
-    def ints(self) -> Ints:
-        """The count, the integers of the body, and their steps."""
-        flat = [self.count]
-        for term in self.body:
+        flat = [count]
+        for term in body:
             flat.extend(term.ints)
-        for moves in self.steps:
+        for moves in steps:
             flat.extend(moves)
-        return tuple(flat)
+        self.ints: Ints = tuple(flat)
+
+    def look_ahead(self) -> None:
+        """Say what would follow, so that it can grow."""
+        self.following = [
+            tuple([n + self.count * step for n, step in zip(term.ints, moves)])
+            for term, moves in zip(self.body, self.steps)
+        ]
+
+    def grow(self) -> None:
+        """Count one more iteration."""
+        self.count += 1
+        self.ints = (self.count, *self.ints[1:])
+        self.following = [tuple(map(add, now, moves)) for now, moves in zip(self.following, self.steps)]
 
 
 Term = Instruction | Loop
@@ -190,14 +192,9 @@ class Roller:
                 continue
             taken = terms[at + 1 :]
             self._pop(k)
-            count = loop.count
             for term, other in zip(body, taken):
                 append_constants(term, other)
-            loop.following = [
-                tuple([b + (b - a) // count for a, b in zip(term.ints, after)])
-                for term, after in zip(body, following)
-            ]
-            loop.count = count + 1
+            loop.grow()
             ints[at] = loop.ints
             return True
         return False
@@ -225,8 +222,8 @@ class Roller:
             steps: list[Ints] = []
             for i in range(length - 1, length - 1 - k, -1):
                 first, second, third = ints[i - 2 * k], ints[i - k], ints[i]
-                moves = tuple([b - a for a, b in zip(first, second)])
-                if any(c - b != move for b, c, move in zip(second, third, moves)):
+                moves = tuple(map(sub, second, first))
+                if moves != tuple(map(sub, third, second)):
                     self._failed[k] = (i, third)
                     break
                 steps.append(moves)
@@ -238,6 +235,7 @@ class Roller:
                 for i in range(k, FEWEST * k):
                     append_constants(body[i % k], blocks[i])
                 loop = Loop(self.structures.loop_over(body), body, FEWEST, steps)
+                loop.look_ahead()
                 self._push(loop, loop.ints)
                 self._ends.setdefault(len(terms) + k, []).append((len(terms) - 1, loop))
                 return True

@@ -472,7 +472,7 @@ class Lowering:
         """A value as one of the stream; without history under no_grad."""
         node = self.node
         if node is not None and node.kind in OPERATORS and value.type.requires_grad:
-            if not any(output.type.requires_grad for output in node.outputs):  # under no_grad
+            if not node.requires_grad:  # under no_grad
                 return self._detached(self._plain(value))
         return self._plain(value)
 
@@ -585,7 +585,7 @@ class Lowering:
         assert node is not None
         expression = FORWARD.get(name) or MORE[name]
         rounds = dtype == "d" and name not in EXACT and bool(node.outputs) and _is_single(node.outputs[0])
-        is_sum = len(sizes) > sum(1 for label in out if label >= 0)
+        is_sum = bool(sizes) and len(sizes) > sum(1 for label in out if label >= 0)
         if rounds and not is_sum:
             expression = f"rounded({expression})"
         found = self.stream.op(name, expression, (), node.location, dtype, sizes, out, operands)

@@ -93,7 +93,8 @@ class Stream:
         ages: list[int] = []
         constants: list[Any] = []
         taken: list[tuple[Any, Any]] = []
-        operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
+        if self._spills:  # all before ages are counted
+            operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
         for operand, labels in operands:
             if type(operand) is Named:
                 taken.append((operand.place, labels))
@@ -213,7 +214,7 @@ class Stream:
         """The value that an instruction gives, which is taken."""
         number = self._counts[place]
         self._counts[place] = number + 1
-        room = self.spilled.get(self.keys[place])
+        room = self.spilled.get(self.keys[place]) if self.spilled else None
         if room is not None:  # one instruction with the write, so that no loop begins between them
             if place not in self._spills:
                 self._spills[place] = (self.base(0, self.places[place][1], "made"), [])

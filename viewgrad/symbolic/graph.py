@@ -154,8 +154,8 @@ class Node:
             if value is not None:
                 value._add_user(self)
         self.attributes = attributes
-        outputs = tuple([Value(self, type) for type in types])
-        self._output = outputs[0] if len(outputs) == 1 else outputs
+        outputs = [Value(self, type) for type in types]
+        self._output = outputs[0] if len(outputs) == 1 else tuple(outputs)
         self.location = location
         self.block = self.prev = self.next = None
 
@@ -174,7 +174,10 @@ class Node:
     @property
     def requires_grad(self) -> bool:
         """Whether a gradient can flow to any of its outputs."""
-        return any(value.type.requires_grad for value in self.outputs)
+        output = self._output
+        if type(output) is Value:
+            return output.type.requires_grad
+        return any(value.type.requires_grad for value in output)
 
     # -- changing it ---------------------------------------------------------------------------------------------------
 
