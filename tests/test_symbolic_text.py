@@ -217,3 +217,16 @@ def test_a_drawing_has_a_box_for_each_node_and_no_arrow_from_nowhere():
         assert len(drawn) == text.count("[label=") - len(arrows)
         assert text.count("subgraph") == text.count("GradOf")
         assert text.count("{") == text.count("}")
+
+
+def test_equal_code_of_two_files_has_locations_of_its_own():
+    source = "def doubled(x):\n    return x * 2.0\n"
+    functions = []
+    for file in ("first.py", "second.py"):
+        names = {}
+        exec(compile(source, file, "exec"), names)
+        functions.append(names["doubled"])
+    assert functions[0].__code__ == functions[1].__code__
+    graph = trace(lambda x: functions[0](x) + functions[1](x), leaf(1.0, 2.0))
+    places = [graph.where(node) for node in graph.block if node.kind == "mul"]
+    assert places == ["first.py:2", "second.py:2"]

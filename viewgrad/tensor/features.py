@@ -7,6 +7,7 @@ order they lie around each other.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -65,6 +66,7 @@ def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]
 
     def register(function: Callable[[C, Callable[[], Any]], Any]) -> Any:
         _features[bit, kind] = function
+        features_of.cache_clear()
         return function
 
     return register
@@ -73,12 +75,8 @@ def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]
 def run_with_features(call: Call, mode: int) -> Any:
     """Run a call with the features that the mode asks for."""
     run = call.run
-    for bit in reversed(ORDER):
-        if mode & bit:
-            for kind in type(call).__mro__:
-                if (bit, kind) in _features:
-                    run = _around(_features[bit, kind], call, run)
-                    break
+    for function in features_of(type(call).__mro__, mode):
+        run = _around(function, call, run)
     if not mode & SWITCHING:
         return run()
     try:
@@ -87,6 +85,16 @@ def run_with_features(call: Call, mode: int) -> Any:
         if call.inplace and not is_refusal(error):
             call.refuse()
         raise
+
+
+@functools.cache
+def features_of(kinds: tuple[type, ...], mode: int) -> tuple[Feature, ...]:
+    """What a mode lets run around calls of a class, the innermost first; `kinds` are it and its bases."""
+    found = []
+    for bit in reversed(ORDER):
+        if mode & bit:
+            found += [_features[bit, each] for each in kinds if (bit, each) in _features][:1]
+    return tuple(found)
 
 
 def _around(function: Feature, call: Call, run: Callable[[], Any]) -> Callable[[], Any]:

@@ -119,7 +119,6 @@ class QuietTracer(Tracer):
     moved = quietly(Tracer.moved)
     left = quietly(Tracer.left)
     refuse = quietly(Tracer.refuse)
-    add = quietly(Tracer.add)
 
     @quietly
     def indexed(self, tensor: Tensor, array: Any) -> None:

@@ -61,7 +61,7 @@ class Argument:
         return self.default == "None"
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Signature:
     """Name, arguments and outputs of an operator."""
 
@@ -69,12 +69,17 @@ class Signature:
     arguments: tuple[Argument, ...]
     outputs: tuple[str, ...]
 
-    @property
+    @functools.cached_property
     def tensors(self) -> tuple[Argument, ...]:
         """The arguments that are a tensor, or a list of them."""
         return tuple(argument for argument in self.arguments if argument.kind != "plain")
 
-    @property
+    @functools.cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The names of the arguments that need not be given by keyword."""
+        return tuple(argument.name for argument in self.arguments if not argument.keyword_only)
+
+    @functools.cached_property
     def plain(self) -> tuple[Argument, ...]:
         """The arguments that are neither."""
         return tuple(argument for argument in self.arguments if argument.kind == "plain")
@@ -103,8 +108,7 @@ class Signature:
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, without those that were left out."""
-        positional = [argument.name for argument in self.arguments if not argument.keyword_only]
-        return {**dict(zip(positional, args, strict=False)), **kwargs}
+        return {**dict(zip(self.positional, args, strict=False)), **kwargs}
 
     def __str__(self) -> str:
         arrow = f" -> ({', '.join(self.outputs)})" if len(self.outputs) > 1 else ""

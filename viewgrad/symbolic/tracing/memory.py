@@ -130,7 +130,7 @@ class Memory:
         sizes = array.shape
         itemsize = self.dtype.itemsize
         dtype = None
-        if array.dtype != self.dtype:
+        if array.dtype is not self.dtype and array.dtype != self.dtype:
             dtype = array.dtype
             if {dtype.kind, self.dtype.kind} != {"f", "c"}:
                 return None
@@ -289,16 +289,13 @@ def extent_of(array: Array) -> tuple[int, int]:
 
 def reaches(window: Window, shape: tuple[int, ...]) -> bool:
     """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
-    return 0 in window.sizes or window.dtype is not None or (
-        0 <= lowest(window) and highest(window) < max(1, math.prod(shape))
-    )
-
-
-def lowest(window: Window) -> int:
-    """The smallest element number of a window."""
-    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t < 0)
-
-
-def highest(window: Window) -> int:
-    """The greatest element number of a window."""
-    return window.offset + sum((n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True) if t > 0)
+    sizes = window.sizes
+    if 0 in sizes or window.dtype is not None:
+        return True
+    lowest = highest = window.offset
+    for extent, stride in zip(sizes, window.strides):
+        if stride < 0:
+            lowest += (extent - 1) * stride
+        else:
+            highest += (extent - 1) * stride
+    return lowest >= 0 and highest < max(1, math.prod(shape))

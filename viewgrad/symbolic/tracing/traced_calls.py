@@ -147,7 +147,10 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
 
 def leads_to_an_input(values: Iterable[Value | None]) -> bool:
     """Whether a gradient can flow through any of the values to an input: not to a leaf that the program has made."""
-    return any(value is not None and value.type.requires_grad for value in values)
+    for value in values:
+        if value is not None and value.type.requires_grad:
+            return True
+    return False
 
 
 class Applied:
