@@ -4,7 +4,8 @@
 
 It counts the programs that did run compiled, and goes on until they are as many as asked for. Compared are values,
 histories, gradients and second derivatives, then values again after writes to results. Every so often it prints
-counts, and how much memory the process takes.
+counts, and how much memory the process takes. By `--executor interpreted` it runs the kernels that are written for
+Numba, without waiting for Numba.
 
 Drawn programs return views, and tensors that share memory in ways that a compiled call cannot bring about. Such results
 are left out, so that the programs are compiled: only the others are returned, and the loss.
@@ -30,6 +31,7 @@ import textbook_loops
 import users_loops
 from compiled_programs import PROGRAMS
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from interpreted_kernels import compiled_by
 from source_programs import SourceProgram, total_of
 from test_compiler_programs import close, everything, leaves
 
@@ -51,7 +53,7 @@ class Soak:
     """Draws programs, and compares them.
 
     Arguments:
-        executor: what runs the compiled programs.
+        executor: what runs the compiled programs; "interpreted" for Numba's kernels run by Python.
         wanted: how many are to run compiled.
     """
 
@@ -176,7 +178,7 @@ class Soak:
     def compare(self, kind: str, run: Any, made: Any, text: Callable[[], str], tolerance: float = 1e-7) -> None:
         """Call a program, compiled and not, with inputs of its own each time."""
         self.counts["drawn in all"] += 1
-        compiled = vg.compile(run, executor=self.executor)
+        compiled = compiled_by(self.executor, run)
         try:
             for number in range(CALLS):
                 seen = []
@@ -233,7 +235,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--programs", type=int, default=10_000, help="how many are to run compiled")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--executor", choices=("python", "numba"), default="python")
+    parser.add_argument("--executor", choices=("python", "numba", "interpreted"), default="python")
     given = parser.parse_args()
     return soaked(given.executor, given.programs, given.seed)
 

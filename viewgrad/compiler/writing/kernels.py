@@ -456,12 +456,15 @@ class Writer:
                 if isinstance(step, Write) and step.base is read.base and not self._apart(read, step):
                     return False
         final = block.items[last] if last >= 0 else None
-        if final is not None and not isinstance(final, Step):
-            for step in steps_in(final):
-                if isinstance(step, Write) and step.base is read.base:
-                    return False
+        for step in steps_in(final) if final is not None else ():
+            if isinstance(step, Write) and step.base is read.base and not (step is final and self._fits(read, step)):
+                return False
         self.inlined[read] = 1
         return True
+
+    def _fits(self, read: Read, user: Write) -> bool:
+        """Whether a write of what is read can go element by element: it writes each after all reads of it."""
+        return self._is_same(user, read, user, user) or self._apart(read, user)
 
     def _positions(self, block: Block) -> dict[Any, int]:
         found = self.places.get(block)
@@ -497,12 +500,15 @@ class Writer:
                         continue
                     if type(here) is Add and type(there) is Add:
                         continue
-                    same = here.strides == there.strides and here.offset == there.offset
-                    same = same and here.places is None and there.places is None
-                    labels = self._labels(step, here) == self._labels(other, there) == identity
-                    if not (same and labels and here.sizes == there.sizes) and not self._apart(here, there):
+                    if not self._is_same(step, here, other, there) and not self._apart(here, there):
                         return False
         return True
+
+    def _is_same(self, step: Step, here: Read | Write, other: Step, there: Read | Write) -> bool:
+        """Whether two steps take the same window, each element at its own place of the nest."""
+        same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
+        same = same and here.places is None and there.places is None
+        return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
 
     def _labels(self, step: Step, window: Read | Write) -> tuple[int, ...]:
         if step is window:

@@ -1,0 +1,43 @@
+"""Kernels as Numba takes them, run by Python: drawn programs test their source without waiting for a compiler.
+
+What Numba itself makes of a source is tested by fewer programs, since each takes about a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import viewgrad as vg
+from viewgrad.compiler.writing.array_functions import CAREFUL
+from viewgrad.compiler.writing.executors import NumbaExecutor
+from viewgrad.compiler.writing.functions import FUNCTIONS, MATH
+from viewgrad.compiler.writing.kernels import Kernel
+from viewgrad.operators.codegen.listing import list_source
+
+GIVEN = {
+    **MATH, **{function.__name__: function for function in FUNCTIONS}, **CAREFUL, "empty": np.empty, "zeros": np.zeros,
+}  # fmt: skip
+
+
+class InterpretedExecutor(NumbaExecutor):
+    """Runs the kernels that are written for Numba, by Python."""
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+        name = f"<interpreted kernel {id(kernel)}>"
+        space: dict[str, Any] = {**GIVEN, **kernel.functions}
+        exec(compile(kernel.source, name, "exec"), space)
+        list_source(name, kernel.source, space["kernel"].__code__)
+        return np.errstate(all="ignore")(space["kernel"])
+
+
+def compiled_by(executor: str, f: Callable[..., Any], **options: Any) -> Any:
+    """`vg.compile`, which takes "interpreted" for an executor, too."""
+    if executor != "interpreted":
+        return vg.compile(f, executor=executor, **options)
+    compiled = vg.compile(f, executor="numba", **options)
+    compiled.executor = InterpretedExecutor()
+    return compiled

@@ -1,0 +1,78 @@
+"""Compiled programs whose writes read the memory that they write: each element as it was before the write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interpreted_kernels import compiled_by
+
+import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
+
+ROWS, COLUMNS = 5, 4
+STATEMENTS = (
+    "M[{0}] = M[{1}]", "M[{0}] = M[{1}]", "M[{0}] += M[{1}]", "M[{0}] -= 0.5 * M[{1}]", "M[{0}] *= M[{1}]",
+    "M[{0}] = M[{1}] * M[{2}]", "np.multiply(M[{1}], M[{2}], out=M[{0}])", "v = M[{1}]; M[{0}] = v; M[{2}] += v",
+    "v = M[{0}]; v[...] = M[{1}]", "v = M[{0}]; v += M[{1}]", "M[{0}] = M[{1}] + 0", "M[{0}] = np.sin(M[{1}])",
+    "M.T[{3}] = M.T[{4}]", "M.T[{3}] += M.T[{4}] * M.T[{5}]", "M[:4] = M[:4].T", "M[:4] += M[:4, ::-1].T",
+    "M[{6}] = M[{7}]", "M[{6}] += M[{7}]", "M[{6}] = M[0, 1]", "M[{6}], M[{7}] = M[{7}], M[{6}]",
+)  # fmt: skip
+
+
+def source_of(number):
+    """A function with one argument, as text; its statements stand in loops."""
+    rng = np.random.default_rng(number)
+
+    def rows(count, length):
+        """Some rows: a part of them in some order, or in any."""
+        first = rng.integers(0, length - count + 1)
+        kind = rng.integers(4)
+        if kind == 0:
+            chosen = rng.permutation(length)[:count]
+        elif kind == 1:
+            chosen = rng.integers(0, length, count)
+        elif kind == 2:
+            chosen = np.arange(first, first + count)[::-1]
+        else:
+            return f"{first}:{first + count}"
+        return str(chosen.tolist())
+
+    def parts(count, length):
+        return [rows(count, length).replace("{", "").replace("}", "") for _ in range(3)]
+
+    lines = []
+    for _ in range(rng.integers(1, 4)):
+        statement = STATEMENTS[rng.integers(len(STATEMENTS))]
+        some = [*parts(rng.integers(2, ROWS), ROWS), *parts(rng.integers(2, COLUMNS), COLUMNS)]
+        elements = [f"{rows(3, ROWS)}, {rows(3, COLUMNS)}" for _ in range(2)]
+        if ":" in "".join(elements):
+            elements = [f"{rng.permutation(ROWS)[:3].tolist()}, {rng.integers(0, COLUMNS, 3).tolist()}"] * 2
+        turns = rng.integers(1, 4)
+        lines += [f"    for i in range({turns}):", f"        {statement.format(*some, *elements)}"]
+    return "\n".join(["def program(x):", "    M = x * x", *lines, "    return (M * W).sum()"])
+
+
+def made(source):
+    space = {"np": np, "W": np.cos(np.arange(ROWS * COLUMNS)).reshape(ROWS, COLUMNS)}
+    exec(source, space)
+    return space["program"]
+
+
+def check(number, executor):
+    program = made(source_of(number))
+    compiled = compiled_by(executor, program, check=False)
+    for call in range(3):
+        x = np.random.default_rng((number, call)).normal(size=(ROWS, COLUMNS))
+        value, gradient = vg.func.value_and_grad(compiled)(x)
+        wanted, wanted_gradient = vg.func.value_and_grad(program)(vg.Tensor(x))
+        np.testing.assert_allclose(float(wanted.detach()), program(x), rtol=1e-10)
+        np.testing.assert_allclose(float(value), float(wanted.detach()), rtol=1e-10)
+        np.testing.assert_allclose(np.asarray(gradient), wanted_gradient.numpy(), rtol=1e-8, atol=1e-10)
+    return compiled
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted"])
+def test_writes_that_read_what_they_write(executor, monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    ran = sum(check(number, executor).entries[0].refusal is None for number in range(20))
+    assert ran > 15
