@@ -369,93 +369,15 @@ def in_c(library: Any, name: str, arrays: Sequence[Array]) -> Callable[[], tuple
     return run
 
 
-# -- in JAX ------------------------------------------------------------------------------------------------------------
+# -- in JAX and PyTorch ------------------------------------------------------------------------------------------------
 
 
 def in_jax(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
-    """The programs that are written for JAX: as a textbook has them, and rewritten for it."""
-    try:
-        import jax
-        import jax.numpy as jnp
-    except ImportError:
+    """The programs that are written for JAX, where it is installed: as a textbook has them, and rewritten for it."""
+    if importlib.util.find_spec("jax") is None:
         return {}
-    jax.config.update("jax_enable_x64", True)
-
-    def winters_textbook(p: Any, y: Any) -> Any:
-        n = len(y)
-
-        def step(t: Any, state: Any) -> Any:
-            level, trend, season, total = state
-            error = y[t] - (level[t - 1] + trend[t - 1] + season[t])
-            base = level[t - 1] + trend[t - 1]
-            level = level.at[t].set(p[0] * (y[t] - season[t]) + (1 - p[0]) * base)
-            trend = trend.at[t].set(p[1] * (level[t] - level[t - 1]) + (1 - p[1]) * trend[t - 1])
-            season = season.at[t + SEASON].set(p[2] * (y[t] - level[t]) + (1 - p[2]) * season[t])
-            return level, trend, season, total + error * error
-
-        start = (jnp.zeros(n).at[0].set(y[0]), jnp.zeros(n), jnp.zeros(n + SEASON), 0.0)
-        return jax.lax.fori_loop(1, n, step, start)[3]
-
-    def winters_rewritten(p: Any, y: Any) -> Any:
-        def step(state: Any, seen: Any) -> Any:
-            level, trend, season, k = state
-            now = season[k]
-            error = seen - (level + trend + now)
-            new = p[0] * (seen - now) + (1 - p[0]) * (level + trend)
-            slope = p[1] * (new - level) + (1 - p[1]) * trend
-            season = season.at[k].set(p[2] * (seen - new) + (1 - p[2]) * now)
-            return (new, slope, season, (k + 1) % SEASON), error * error
-
-        return jax.lax.scan(step, (y[0], 0.0, jnp.zeros(SEASON), 1), y[1:])[1].sum()
-
-    def warping_textbook(costs: Any) -> Any:
-        n = len(costs)
-
-        def cell(k: Any, r: Any) -> Any:
-            i, j = k // n + 1, k % n + 1
-            total = jnp.exp(-r[i - 1, j - 1]) + jnp.exp(-r[i - 1, j]) + jnp.exp(-r[i, j - 1])
-            return r.at[i, j].set(costs[i - 1, j - 1] - jnp.log(total + 1e-300))
-
-        start = jnp.full((n + 1, n + 1), 1e3).at[0, 0].set(0.0)
-        return jax.lax.fori_loop(0, n * n, cell, start)[n, n]
-
-    def warping_rewritten(costs: Any) -> Any:
-        n = len(costs)
-        padded = jnp.pad(costs, ((1, 0), (1, 0)), constant_values=0.0)
-        rows = jnp.arange(n + 1)
-
-        def diagonal(state: Any, d: Any) -> Any:
-            before, last = state
-            columns = d - rows
-            inside = (rows >= 1) & (columns >= 1) & (columns <= n)
-            cost = padded[rows, jnp.clip(columns, 0, n)]
-            up, left = jnp.roll(last, 1), last
-            total = jnp.exp(-jnp.roll(before, 1)) + jnp.exp(-up) + jnp.exp(-left)
-            now = jnp.where(inside, cost - jnp.log(total + 1e-300), 1e3)
-            return (last, now), None
-
-        first = jnp.full(n + 1, 1e3).at[0].set(0.0)
-        (_, last), _ = jax.lax.scan(diagonal, (first, jnp.full(n + 1, 1e3)), jnp.arange(2, 2 * n + 1))
-        return last[n]
-
-    forms = {
-        "holt-winters": {"JAX": winters_textbook, "JAX, rewritten": winters_rewritten},
-        "soft-dtw": {"JAX": warping_textbook, "JAX, rewritten": warping_rewritten},
-    }.get(name, {})
-
-    def ready(function: Any) -> Callable[[], tuple[float, list[Array]]]:
-        both = jax.jit(jax.value_and_grad(function, tuple(range(len(arrays)))))
-
-        def run() -> tuple[float, list[Array]]:
-            value, gradients = jax.block_until_ready(both(*arrays))
-            return float(value), list(map(np.asarray, gradients))
-
-        return run
-
-    return {engine: ready(function) for engine, function in forms.items()}
-
-
-# -- measuring ---------------------------------------------------------------------------------------------------------
+    programs = importlib.import_module("benchmarks.compiled_in_jax")
+    return programs.jitted(name, arrays)  # type: ignore[no-any-return]
 
 
 def in_torch(name: str, arrays: Sequence[Array]) -> dict[str, Callable[[], tuple[float, list[Array]]]]:
@@ -499,6 +421,9 @@ def row_fill_in_torch(torch: Any, x: Any) -> Any:
 
 
 IN_TORCH: Final = {"heat": heat_in_torch, "recurrence": recurrence_in_torch, "row-fill": row_fill_in_torch}
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
 
 
 @attrs.define
