@@ -76,3 +76,20 @@ def test_writes_that_read_what_they_write(executor, monkeypatch):
     monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     ran = sum(check(number, executor).entries[0].refusal is None for number in range(20))
     assert ran > 15
+
+
+def test_arrays_of_one_number_are_read_when_all_was_added_to_them(monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+    def program(x):
+        rows = x.copy()
+        product = np.prod(rows[1], keepdims=True)
+        np.add(product, rows[2].copy(), out=rows[2], where=np.array([True, False, True]))
+        return (rows * np.arange(9.0).reshape(3, 3)).sum()
+
+    compiled = compiled_by("interpreted", program, check=False)
+    for call in range(3):
+        x = np.random.default_rng(call).normal(size=(3, 3))
+        _, gradient = vg.func.value_and_grad(compiled)(x)
+        _, wanted = vg.func.value_and_grad(program)(x)
+        np.testing.assert_allclose(gradient.numpy(), wanted.numpy(), rtol=1e-12)

@@ -314,13 +314,9 @@ class Writer:
 
     def _passes(self, nest: Nest, step: Step) -> bool:
         """Whether a step without dimensions may come before a nest that was begun before it."""
-        if any(isinstance(value, Operand) and value.step in nest.steps for value in step.operands):
+        if isinstance(step, (Check, Push, Pop)):
             return False
-        if isinstance(step, (Read, Write)):
-            used = [base for each in nest.steps for base in [*self._read_bases(each), *self._written(each)]]
-            if step.base in used:
-                return False
-        return not isinstance(step, (Check, Push, Pop)) and self._is_free(step, nest.after)
+        return self._is_free(step, nest.steps) and self._is_free(step, nest.after)
 
     def _is_free(self, step: Step, others: Sequence[Step]) -> bool:
         """Whether a step may come before others that were recorded before it."""
