@@ -33,6 +33,7 @@ from .calling.choosing import pass_by
 from .calling.direct import MISSED, Direct, direct, sharing
 from .calling.likeness import layout_key, numbered_tensor
 from .calling.misses import Misses
+from .calling.pushing import pushed_forward
 from .calling.recording import recorded
 from .calling.surroundings import Surroundings, random_state
 from .calling.travelling import Traveller, packed, unpacked
@@ -110,6 +111,7 @@ class Compiled:
         self.entries: list[Entry] = []
         self.directs: list[Any] = []  # the short ways of calls that look like earlier ones
         self.travellers: list[Traveller] = []  # records from another process
+        self.pushed: Compiled | None = None  # gives its derivative along a direction, too
         self.lock = threading.RLock()
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -176,6 +178,14 @@ class Compiled:
         value = from_array(array)
         return as_scalar(value) if is_scalar else value, [from_array(gradient) for gradient in gradients]
 
+    def __viewgrad_push__(
+        self, numbers: Sequence[int], args: Any, keywords: dict[str, Any], tangents: Sequence[Any], has_aux: bool
+    ) -> Any:
+        """For `func.jvp` and its like: the output, and its derivative along tangents of some of the arguments."""
+        if self.pushed is None:
+            self.pushed = pushed_forward(self)
+        return self.pushed(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
+
     def _gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         if not current_mode() & ~GRAD:
             for way in self.directs:
@@ -213,6 +223,8 @@ class Compiled:
         for entry in self.entries:
             if entry.program is not None:
                 parts.append(entry.program.source())
+        if self.pushed is not None:
+            parts.append(self.pushed.source())
         return "\n\n".join(parts)
 
     def __repr__(self) -> str:

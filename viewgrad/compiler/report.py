@@ -17,9 +17,10 @@ __all__ = ["explained"]
 def explained(compiled: Compiled) -> str:
     """What was compiled, and how."""
     name = getattr(compiled.function, "__qualname__", repr(compiled.function))
-    if not compiled.entries:
-        return f"{name} has not been called yet"
-    return "\n\n".join(_entry(name, compiled, entry) for entry in compiled.entries)
+    parts = [_entry(name, compiled, entry) for entry in compiled.entries]
+    if compiled.pushed is not None:
+        parts.append(explained(compiled.pushed))
+    return "\n\n".join(parts) or f"{name} has not been called yet"
 
 
 def _entry(name: str, compiled: Compiled, entry: Entry) -> str:

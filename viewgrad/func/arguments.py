@@ -26,19 +26,26 @@ class Differentiated:
     Arguments:
         structures: of each tree.
         single: whether there is one, and results are not to be wrapped in a tuple.
+        numbers: of the arguments that they are.
     """
 
     structures: list[Structure]
     single: bool
+    numbers: list[int] = attrs.Factory(list)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """What belongs to the leaves of all the trees, in their places."""
+        trees = self.trees(leaves)
+        return trees[0] if self.single else trees
+
+    def trees(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The same, as a tuple in any case."""
         trees = []
         start = 0
         for structure in self.structures:
             trees.append(unflatten(structure, leaves[start : start + structure.count]))
             start += structure.count
-        return trees[0] if self.single else tuple(trees)
+        return tuple(trees)
 
 
 @attrs.define(eq=False)
@@ -82,7 +89,7 @@ def copies(
         given[number], structure = differentiated(args[number], f"{name}: argument {number}", make)
         structures.append(structure)
     others = {key: map_leaves(copy, value) for key, value in kwargs.items()}
-    return tuple(given), others, Differentiated(structures, isinstance(argnums, int))
+    return tuple(given), others, Differentiated(structures, isinstance(argnums, int), numbers)
 
 
 def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tuple[Any, Structure]:

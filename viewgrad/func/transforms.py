@@ -17,15 +17,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..autograd.modes.forward_ad import dual_level
 from ..autograd.primals import Transform, as_gradient, from_columns, one_hot
 from ..errors import DifferentiabilityError
 from ..tensor.creation import ones_like, zeros_like
 from ..tensor.interruption import in_own_context
+from ..tensor.modes import GRAD, current_mode
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
-from .tree import Structure, leaves_like, map_leaves
+from .tree import Structure, flatten, leaves_like, map_leaves
 
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vhp", "vjp"]
 
@@ -69,7 +72,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    return gradient
+    return _pushed_like(f, grad, gradient, argnums, has_aux)
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -112,7 +115,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         gradient = wanted.tree(transform.materialized(found))
         return ((value, _results(transform, output.aux)) if has_aux else value), gradient
 
-    return value_and_gradient
+    return _pushed_like(f, value_and_grad, value_and_gradient, argnums, has_aux)
 
 
 @in_own_context
@@ -231,6 +234,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         (Tensor(8.), Tensor(12.))
     """
     _require_sequence(primals, tangents, "jvp")
+    push = _push_of(f)
+    if push is not None and _is_finite(found := push(range(len(primals)), primals, {}, tangents, has_aux)):
+        return found
     transform = Transform()
     copied: list[Tensor] = []
     given, structures = _differentiated(primals, "jvp", _kept(transform.copy, copied))
@@ -276,7 +282,7 @@ def jacrev(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         result = output.tree([wanted.tree(transform.jacobian(leaf)) for leaf in output.leaves])
         return (result, _results(transform, output.aux)) if has_aux else result
 
-    return jacobian
+    return _pushed_like(f, jacrev, jacobian, argnums, has_aux)
 
 
 def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -303,9 +309,17 @@ def jacfwd(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         transform = Transform()
         output: Output | None = None
+        program = _push_of(f)
 
         def push(direction: Tensor, number: int) -> list[Tensor]:
             nonlocal output
+            if program is not None:
+                given, others, wanted = copies(transform, args, kwargs, argnums, "jacfwd", transform.copy)
+                along = wanted.trees([direction if i == number else zeros_like(each) for i, each in enumerate(inputs)])
+                value, tangent, *aux = found = program(wanted.numbers, given, others, along, has_aux)
+                if _is_finite(found):
+                    output = split_output((value, *aux) if has_aux else value, has_aux, "jacfwd")
+                    return flatten(tangent)[0]
             copied: list[Tensor] = []
             make = _kept(transform.copy, copied)
             given, others, _ = copies(transform, args, kwargs, argnums, "jacfwd", make)
@@ -378,6 +392,9 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         (Tensor(2.), (Tensor([4., 2.]),))
     """
     _require_sequence(primals, tangents, "hvp")
+    push = _push_of(f)
+    if push is not None and _is_finite(found := _product_by(push, primals, tangents, has_aux)):
+        return found
     _, product, value = jvp(_gradient_and_value(f, len(primals), has_aux), primals, tangents, has_aux=True)
     return (value[0], product, value[1]) if has_aux else (value, product)
 
@@ -386,7 +403,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of `f`, and a direction times its second derivative, reverse over reverse: no Hessian is made.
 
-    The same as `hvp` where the second derivative is symmetric, by other means.
+    The same as `hvp` where the second derivative is symmetric, by other means. Of compiled functions it is `hvp`.
 
     Arguments:
         f: the function to differentiate; it returns one real number.
@@ -406,6 +423,9 @@ def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any], has_aux:
         (Tensor(2.), (Tensor([4., 2.]),))
     """
     _require_sequence(primals, cotangents, "vhp")
+    push = _push_of(f)
+    if push is not None and _is_finite(found := _product_by(push, primals, cotangents, has_aux)):
+        return found
     _, pull, value = vjp(_gradient_and_value(f, len(primals), has_aux), *primals, has_aux=True)
     product = pull(tuple(cotangents))
     return (value[0], product, value[1]) if has_aux else (value, product)
@@ -437,6 +457,53 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
         return made
 
     return make_and_keep
+
+
+# -- by a program ------------------------------------------------------------------------------------------------------
+
+
+def _push_of(f: Function) -> Function | None:
+    """What pushes a compiled function forward, by a program; None for others, and where operators are looked at."""
+    return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_push__", None)
+
+
+def _is_finite(found: Sequence[Any]) -> bool:
+    """Whether what was pushed by a program is finite; where it is not, zeros may have met infinite factors on its way.
+
+    Forward mode leaves out more of these than the gradient of a program does.
+    """
+    return all(np.isfinite(leaf._array).all() for leaf in flatten(found[1])[0])
+
+
+def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argnums, has_aux: bool) -> Function:
+    """A derivative, pushed forward as its function is: the derivative along a direction is that of the push."""
+    push = getattr(f, "__viewgrad_push__", None)
+    if push is not None and not has_aux:
+
+        def pushed(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
+            def along(*given: Any, **others: Any) -> Any:
+                return push(numbers, given, others, tangents, False)[1]
+
+            output, tangent = derived(*args, **kwargs), derive(along, argnums)(*args, **kwargs)
+            if not has_aux:
+                return output, tangent
+            split_output(output, has_aux, "jvp")
+            return output[0], tangent[0], output[1]
+
+        derived.__viewgrad_push__ = pushed  # type: ignore[attr-defined]
+    return derived
+
+
+def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
+    """What `hvp` gives, reverse over forward: the gradient of what a program pushes."""
+    numbers = tuple(range(len(primals)))
+
+    def along(*given: Any) -> Any:
+        value, tangent, *aux = push(numbers, given, {}, tangents, has_aux)
+        return tangent, (value, *aux)
+
+    (_, (value, *aux)), product = value_and_grad(along, numbers, has_aux=True)(*primals)
+    return value, product, *aux
 
 
 # -- trees of results --------------------------------------------------------------------------------------------------

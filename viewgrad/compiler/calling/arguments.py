@@ -79,11 +79,15 @@ class Arguments:
 
     def static_leaves(self, structure: Structure) -> frozenset[int]:
         """The numbers of the leaves of `(args, keywords)` that are static: by declaration, or since they steer."""
-        declared = leaves_of(self.static, owners(self.names, structure)) if self.static else NONE
+        declared = self._declared(structure) if self.static else NONE
         for other, steering in self._steering:
             if other == structure:
                 return declared | steering
         return declared
+
+    def _declared(self, structure: Structure) -> frozenset[int]:
+        """Those that are static by declaration."""
+        return leaves_of(self.static, owners(self.names, structure))
 
     def make_static(self, structure: Structure, leaves: list[Any]) -> bool:
         """From now on take the integers and bools among the arrays for parts of the program; whether that is new."""

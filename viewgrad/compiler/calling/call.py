@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ...autograd.api import grad as eager_grad
 from ...errors import FreedGraphError
 from ...symbolic.graph import Graph
@@ -48,10 +50,14 @@ class CompiledBackward(Node):
         if self.run is None:
             raise self._freed()
         seeds = (grad,) if self.outputs == 1 else grad
-        found = self._by_program(self.run, seeds, [each.array for each in saved])
+        arrays = [each.array for each in saved]
+        found = self._by_program(self.run, seeds, arrays)
+        numbers = [base.initial for base in self.program.wanted]
+        lacking = any(seed is None for seed in seeds)
+        if lacking and any(array is not None and np.isnan(array).any() for array in found):
+            found = self._by_replay(seeds, arrays, numbers)
         gradients: list[Any] = [None] * len(edges)
-        for base, array in zip(self.program.wanted, found, strict=True):
-            number = base.initial
+        for number, array in zip(numbers, found, strict=True):
             if array is not None and edges[number] is not None:
                 gradients[number] = array
         return tuple(gradients)
@@ -71,6 +77,18 @@ class CompiledBackward(Node):
                 eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
             )
         return tuple([None if edge is None else next(found) for edge in edges])
+
+    def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
+        """The gradients from a replay, to which results without one give nothing.
+
+        The program takes zeros for theirs, which are NaN where they meet an infinite factor.
+        """
+        tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
+        with enable_grad():
+            pairs = self._replayed(tensors, [None if seed is None else from_array(seed) for seed in seeds])
+            wanted = [tensors[number] for number in numbers]
+            found = eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
+        return [None if each is None else each._array for each in found]
 
     def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
         """The gradients of what the program wants them of."""
