@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import drawn_loops
 import numpy as np
 import scalar_programs
 import textbook_loops
@@ -42,7 +43,7 @@ from viewgrad.testing import Program, programs
 CALLS = 3  # each kind is recorded, compared, and run alone
 BATCH = 40
 ROUNDING, SINGLE_ROUNDING = 1e-12, 1e-6  # of the largest number, which may be left of sums that cancel
-KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops")
+KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops", "nests")
 
 
 class Enough(Exception):
@@ -75,7 +76,8 @@ class Soak:
                 )
             )()
             return
-        for each in range(number * BATCH, (number + 1) * BATCH):
+        count = BATCH // 4 if kind == "nests" else BATCH  # these take longer
+        for each in range(number * BATCH, number * BATCH + count):
             getattr(self, kind)(each)
 
     # -- kinds of programs: how they are run, and their inputs -------------------------------------------------------
@@ -172,6 +174,31 @@ class Soak:
             return found, [tensor for tensor in found.values() if tensor.requires_grad]
 
         self.compare("loops", run, made, lambda: f"{function.__name__} {number}")
+
+    def nests(self, number: int) -> None:
+        """A drawn program of loops; each fourth one is pushed forward."""
+        program = drawn_loops.loop_program(number)
+        rng = np.random.default_rng(number)
+        along = [vg.Tensor(rng.normal(size=each.shape)) for each in drawn_loops.inputs(number, 0)]
+        forward = number % 4 == 3
+
+        def run(given: Any) -> Any:
+            if not forward:
+                return program(*given.values()), {}
+            value, tangent = vg.func.jvp(program, tuple(given.values()), along)
+            return value + 0.01 * tangent, {}
+
+        def made(call: int) -> Any:
+            found = {str(n): vg.Tensor(a, requires_grad=True) for n, a in enumerate(drawn_loops.inputs(number, call))}
+            return found, list(found.values())
+
+        try:
+            run(made(0)[0])
+        except Exception:
+            self.counts["nests that raise"] += 1
+            return
+        kind = "nests, pushed" if forward else "nests"
+        self.compare(kind, run, made, lambda: f"{number}\n{drawn_loops.loop_source(number)}", 1e-6)
 
     # -- comparing ---------------------------------------------------------------------------------------------------
 

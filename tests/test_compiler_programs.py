@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 import warnings
 
+import drawn_loops
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from interpreted_kernels import compiled_by
 
 import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
 from viewgrad.testing import Program, programs
 
 CALLS = 4
@@ -118,3 +121,19 @@ def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, req
     seed(request.config.getoption("--programs-seed"))(
         settings(max_examples=number, **options)(given(programs())(check))
     )()
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted"])
+def test_drawn_loops_compiled_are_what_they_are_eagerly_and_on_arrays(executor, monkeypatch, request):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    start = 5 * request.config.getoption("--programs-seed")
+    for number in range(start, start + 5):
+        program, plain = drawn_loops.loop_program(number), drawn_loops.loop_program(number, np.zeros)
+        compiled = compiled_by(executor, program, check=False)
+        for call in range(3):
+            given = drawn_loops.inputs(number, call)
+            value, gradients = vg.func.value_and_grad(compiled, (0, 1, 2))(*given)
+            wanted, wanted_gradients = vg.func.value_and_grad(program, (0, 1, 2))(*given)
+            assert close(np.asarray(plain(*given)), wanted.numpy()) and close(value.numpy(), wanted.numpy())
+            for one, other in zip(gradients, wanted_gradients, strict=True):
+                assert close(one.numpy(), other.numpy(), 1e-6, noise=1e-9)
