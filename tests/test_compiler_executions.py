@@ -14,6 +14,7 @@ import viewgrad.compiler.executions as executions_module
 from viewgrad.compiler.collecting import rare_collections
 from viewgrad.compiler.compiled import CompiledProgram
 from viewgrad.compiler.executions import Executions
+from viewgrad.compiler.grains import SINGLE
 from viewgrad.compiler.passes import zeros
 from viewgrad.compiler.program import Read, Write, steps_of
 
@@ -39,27 +40,42 @@ def given(f):
     return PROGRAMS[f](np.random.default_rng(0)) if f in PROGRAMS else (np.ones((5, 8)),)
 
 
-def touched(executions, step, grain=1):
+def touched(executions, step, grain=SINGLE):
     """All that a step touches, and when."""
     parts = list(executions.touched(step, grain))
     return [np.concatenate([np.ravel(part[n]) for part in parts]) for n in (0, 1)]
 
 
-@pytest.mark.parametrize("f", [rows_by_columns, *list(PROGRAMS)[:12]])
+def elements_of(grain, number):
+    """The elements of a grain."""
+    row, part = divmod(int(number), len(grain.begins))
+    begins = [*grain.begins, grain.row]
+    return range(row * grain.row + begins[part], row * grain.row + begins[part + 1])
+
+
+def inner(u):
+    v = vg.zeros((6, 5, 8))
+    for i in range(1, 5):
+        v[i, 1:-1, 1:-1] = u[:-2, 1:-1] + v[i - 1, 2:, 2:] * v[i, :3, 0].reshape(3, 1)
+    return (v[1:, 1:, :3] ** 2).sum()
+
+
+@pytest.mark.parametrize("f", [inner, rows_by_columns, *list(PROGRAMS)[:12]])
 def test_rows_stand_for_all_of_their_elements(f):
     program = compiled_program(f, *given(f))
     for of in (program.program, program.adjoint.backward):
         executions = Executions(of)
         for _, step in steps_of(of.block):
             if isinstance(step, (Read, Write)):
-                grain = executions.grain([step], step.base.size)
-                assert step.base.size % grain == 0
-                places, times = touched(executions, step)
-                rows, row_times = touched(executions, step, grain)
-                elements = (rows[:, None] * grain + np.arange(grain)).reshape(-1)
-                found = np.stack([elements, np.repeat(row_times, grain)])
-                wanted = np.stack([places, times])
-                np.testing.assert_array_equal(found[:, np.lexsort(found)], wanted[:, np.lexsort(wanted)])
+                others = [other for _, other in steps_of(of.block) if getattr(other, "base", None) is step.base]
+                for steps in ([step], others):
+                    grain = executions.grain(steps, step.base.size)
+                    assert step.base.size % grain.row == 0
+                    places, times = touched(executions, step)
+                    grains, grain_times = touched(executions, step, grain)
+                    assert len(grains) == executions.touches(step, grain)
+                    found = [(each, time) for g, time in zip(grains, grain_times) for each in elements_of(grain, g)]
+                    assert sorted(found) == sorted(zip(places, times))
 
 
 def test_windows_of_rows_have_their_length_as_grain():
@@ -69,7 +85,7 @@ def test_windows_of_rows_have_their_length_as_grain():
         executions.grain([step], step.base.size) for _, step in steps_of(program.program.block)
         if isinstance(step, (Read, Write)) and step.base.size == 48 and len(step.sizes) == 1
     }  # fmt: skip
-    assert grains == {4}
+    assert {grain.row for grain in grains} == {4}
 
 
 def test_parts_of_the_executions_tell_the_same(monkeypatch):

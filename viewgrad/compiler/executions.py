@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from .grains import SINGLE, Grain, Runs, grain_of, runs_of
 from .integers import Integer
 from .program import Base, Block, Choose, Program, Read, Repeat, Step, Write, steps_of
 
@@ -40,9 +41,9 @@ class Executions:
         self._durations: dict[Block, Array] = {}
         self._measure(program.block)
         self._place(program.block, np.zeros(1, int))
-        self._offsets: dict[tuple[Step, int], tuple[Array, Array]] = {}
-        self._last: dict[tuple[str, int], Array | None] = {}
-        self._grains: dict[Step, int] = {}
+        self._offsets: dict[tuple[Step, Grain], tuple[Array, Array]] = {}
+        self._last: dict[tuple[str, Grain], Array | None] = {}
+        self._runs: dict[Step, Runs | None] = {}
         self._block_of = {step: block for block, step in steps_of(program.block)}
 
     def value(self, block: Block, integer: Integer) -> Array | int:
@@ -116,69 +117,61 @@ class Executions:
     def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
         """Whether what a step reads or writes is never overwritten after that; or another window, from its time on."""
         base = (window or step).base
-        grain = self.grain([step], base.size) if window is None else 1
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
-        grain = self.grain(writes, grain)
+        grain = SINGLE if window is not None else self.grain([step, *writes], base.size)
         last = self._last_writes(base, writes, grain)
         if last is None:
             return False
         return all(bool((last[places] <= times).all()) for places, times in self._parts(step, grain, window))
 
-    def _last_writes(self, base: Base, writes: Sequence[Write], grain: int) -> Array | None:
+    def _last_writes(self, base: Base, writes: Sequence[Write], grain: Grain) -> Array | None:
         """For each grain of a base, when it is written for the last time; None where that is not known."""
         key = base.name, grain
         if key in self._last:
             return self._last[key]
         last = None
-        if sum(self.touches(step) for step in writes) <= LARGEST * grain:
-            last = np.full(base.size // grain, -1)
+        if sum(self.touches(step, grain) for step in writes) <= LARGEST:
+            last = np.full(grain.number_of(base.size), -1)
             for step in writes:
                 for places, times in self._parts(step, grain):
                     np.maximum.at(last, places, times)
         self._last[key] = last
         return last
 
-    def touches(self, step: Read | Write) -> int:
-        """How many elements the executions of a step touch."""
-        return self.elements(self._block_of[step], step.sizes)
+    def touches(self, step: Read | Write, grain: Grain = SINGLE) -> int:
+        """How many elements the executions of a step touch, or how many grains."""
+        block = self._block_of[step]
+        if grain == SINGLE:
+            return self.elements(block, step.sizes)
+        each: int = math.prod([n for n, _ in self._dims(step, grain)])
+        return each * self.counts[block]
 
-    def grain(self, steps: Iterable[Read | Write], size: int) -> int:
-        """How many neighbours some steps touch together, always: what holds of one of them holds of the others.
+    def grain(self, steps: Iterable[Read | Write], size: int) -> Grain:
+        """How many neighbours some steps of a base touch together, always.
 
         Arguments:
             steps: these.
-            size: a multiple of it, such as the size of the base.
+            size: of the base.
         """
-        for step in steps:
-            if size == 1:
-                break
-            size = math.gcd(size, self._grain_of(step))
-        return max(size, 1)
+        return grain_of(map(self.runs, steps), size)
 
-    def _grain_of(self, step: Read | Write) -> int:
-        """The greatest grain of one step; 0 where it touches nothing."""
-        found = self._grains.get(step)
-        if found is None:
-            found = self._grains[step] = self._found_grain(step)
-        return found
+    def runs(self, step: Read | Write) -> Runs | None:
+        """The runs of neighbours that a step touches; None where these are not alike in all executions."""
+        if step not in self._runs:
+            offsets = self.value(self._block_of[step], step.offset)
+            count = self.counts[self._block_of[step]]
+            self._runs[step] = runs_of(step, np.asarray(offsets) if count else np.zeros(0, int))
+        return self._runs[step]
 
-    def _found_grain(self, step: Read | Write) -> int:
-        if step.places is not None or not step.sizes:
-            return 1
-        row, rest = _one_row(step)
-        if row == 1:
-            return 1
-        offsets = self.value(self._block_of[step], step.offset)
-        return int(np.gcd.reduce(np.ravel(offsets), initial=math.gcd(row, *[stride for _, stride in rest])))
-
-    def touched(self, step: Read | Write, grain: int = 1) -> Iterator[tuple[Array, Array]]:
+    def touched(self, step: Read | Write, grain: Grain = SINGLE) -> Iterator[tuple[Array, Array]]:
         """The grains that the executions of a step touch, and when: arrays of one shape, some executions at a time."""
         return self._parts(step, grain)
 
-    def _parts(self, step: Read | Write, grain: int, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
+    def _parts(self, step: Read | Write, grain: Grain, window: Read | None = None) -> Iterator[tuple[Array, Array]]:
         """The same, or for another window at the times of a step."""
         block = self._block_of[step]
-        number = 1 + self.elements(block, (window or step).sizes) // grain // PART
+        total = self.touches(step, grain) if window is None else self.elements(block, window.sizes)
+        number = 1 + total // PART
         count = self.counts[block]
         if number > 1:
             number = min(number, count)
@@ -194,19 +187,24 @@ class Executions:
             part = slice(start, stop)
             yield self._computed(window or step, block, times[part], grain, part)
 
+    def _dims(self, step: Read | Write, grain: Grain) -> list[tuple[Any, Any]]:
+        """The lengths and strides of what a step touches, in grains."""
+        if grain == SINGLE:
+            return list(zip(step.sizes, step.strides))
+        runs = self.runs(step)
+        assert runs is not None
+        return grain.dims(runs)
+
     def _computed(
-        self, step: Read | Write, block: Block, times: Array, grain: int, part: slice
+        self, step: Read | Write, block: Block, times: Array, grain: Grain, part: slice
     ) -> tuple[Array, Array]:
         def values(integer: Any) -> Array:
             """The values of an integer in these executions."""
             found = integer if isinstance(integer, int) else self.value(block, integer)
             return np.broadcast_to(np.asarray(found), self.counts[block])[part]
 
-        first = offsets = values(step.offset) // grain
-        dims: list[tuple[Any, Any]] = list(zip(step.sizes, step.strides))
-        if grain > 1:
-            row, rest = _one_row(step)
-            dims = [*[(n, stride // grain) for n, stride in rest], (row // grain, 1)]
+        first = offsets = values(step.offset) if grain == SINGLE else grain.places(values(step.offset))
+        dims = self._dims(step, grain)
         fixed = [(_fixed(n), _fixed(stride)) for n, stride in dims]
         if all(n is not None and stride is not None for n, stride in fixed):
             inner = np.zeros(1, int)
@@ -328,20 +326,6 @@ class Executions:
 
 def _fixed(integer: Integer | int) -> int | None:
     return integer if isinstance(integer, int) else integer.value
-
-
-def _one_row(step: Read | Write) -> tuple[int, list[tuple[int, int]]]:
-    """How many neighbours a window has in each of its rows, and the other dimensions; a row of 1 where that changes."""
-    row = 1
-    rest: list[tuple[int, int]] = []
-    for n, stride in zip(reversed(step.sizes), reversed(step.strides)):
-        if n.value is None or stride.value is None:
-            return 1, []
-        if not rest and (stride.value == row or n.value == 1):
-            row *= n.value
-        elif n.value != 1:
-            rest.insert(0, (n.value, stride.value))
-    return row, rest
 
 
 def windows_are_apart(shape: list[int], strides: list[int], difference: int) -> bool:

@@ -69,9 +69,9 @@ def _are_last(copies: Sequence[tuple[Read, Write]], base: Base, executions: Exec
     writes = [write for _, write in copies]
     sources = [step for step in _touching(executions.program, copies[0][0].base) if isinstance(step, Write)]
     grain = executions.grain([*writes, *sources], base.size)
-    if sum(executions.touches(step) for step in [*writes, *sources]) > MOST * grain:
+    if sum(executions.touches(step, grain) for step in [*writes, *sources]) > MOST:
         return False
-    covered = np.zeros(base.size // grain, bool)
+    covered = np.zeros(grain.number_of(base.size), bool)
     for read, write in copies:
         if not executions.are_together(read, write) or not executions.is_kept(read):
             return False

@@ -6,7 +6,6 @@ known beforehand: to read it, to add to it, and to set it to zero once more can 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence, Set
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +13,7 @@ import attrs
 import numpy as np
 
 from ..executions import Executions
+from ..grains import Grain, Runs, grain_of
 from ..program import Add, Base, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
 from .tidying import left_out
 
@@ -52,12 +52,12 @@ def without_zeros(program: Program, executions: Executions, wanted: Set[str]) ->
         if not base.name.startswith("d") or not base.size:
             continue
         grain = executions.grain(steps, base.size)
-        if sum(executions.touches(step) for step in steps) <= MOST * grain:
+        if sum(executions.touches(step, grain) for step in steps) <= MOST:
             touches = _Touches(executions, steps, base.name in wanted, called, grain)
             zero |= touches.zero_reads
             gone |= touches.needless
             _write_first(program, touches.first_adds - touches.needless)
-            if touches.is_unset(base.size // grain):
+            if touches.is_unset(grain.number_of(base.size)):
                 unset.add(base.name)
     _replace(program, zero)
     left_out(program.block, gone | zero | _sums_of_zeros(program))
@@ -72,7 +72,7 @@ class _Touches:
         steps: those that touch the base.
         wanted: whether it is looked at afterwards.
         called: steps whose values must be arrays, as functions take them.
-        grain: how many neighbours they touch together, which then stand for one element.
+        grain: the neighbours that they touch together, which then stand for one element.
 
     Attributes:
         zero_reads: the steps that read nothing but zeros.
@@ -81,7 +81,7 @@ class _Touches:
     """
 
     def __init__(
-        self, executions: Executions, steps: list[Read | Write], wanted: bool, called: Set[Step], grain: int
+        self, executions: Executions, steps: list[Read | Write], wanted: bool, called: Set[Step], grain: Grain
     ) -> None:
         self.steps = steps
         self.wanted = wanted
@@ -110,13 +110,13 @@ class _Touches:
         """Whether each element is written before it is looked at."""
         return not self.seen_first and not (self.wanted and self.elements < size)
 
-    def _number(self, executions: Executions, grain: int) -> None:
+    def _number(self, executions: Executions, grain: Grain) -> None:
         """Give each touch a number by element, time and step, and sort these."""
         count = len(self.steps)
         self.duration = 1 + executions.latest(self.steps)
-        total = sum(executions.touches(step) for step in self.steps) // grain
+        total = sum(executions.touches(step, grain) for step in self.steps)
         base = self.steps[0].base
-        largest = (base.size // grain + 1) * self.duration * count
+        largest = (grain.number_of(base.size) + 1) * self.duration * count
         self.touches = np.empty(total, np.uint32 if largest < 2**32 else np.int64)
         start = 0
         for number, step in enumerate(self.steps):
@@ -221,21 +221,22 @@ def begins_unset(
     """
     steps = _steps_at(forward, base)
     later = [] if backward is None else _steps_at(backward, base)
-    grain = forward.grain(steps, math.gcd(base.size, *[n for part in looked_at for n in part]))
-    total = sum(forward.touches(step) for step in steps)
+    bounds = [Runs(stop - start, (), start, 0) for start, stop in looked_at]
+    own = [] if backward is None else map(backward.runs, later)
+    grain = grain_of([*map(forward.runs, steps), *own, *bounds], base.size)
+    total = sum(forward.touches(step, grain) for step in steps)
     if backward is not None:
-        grain = backward.grain(later, grain)
-        total += sum(backward.touches(step) for step in later)
-    if total > MOST * grain:
+        total += sum(backward.touches(step, grain) for step in later)
+    if total > MOST:
         return False
     never = np.iinfo(np.int64).max
-    written, seen = np.full(base.size // grain, never), np.full(base.size // grain, never)
+    written, seen = [np.full(grain.number_of(base.size), never) for _ in range(2)]
     for step in steps:
         first = written if type(step) is Write else seen
         for places, times in forward.touched(step, grain):
             np.minimum.at(first, places, times)
     for start, stop in looked_at:
-        part = seen[start // grain : stop // grain]
+        part = seen[grain.number_of(start) : grain.number_of(stop)]
         np.minimum(part, never - 1, out=part)
     for step in later:
         assert backward is not None
