@@ -63,7 +63,16 @@ def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     Arguments:
         lower: makes the stream, with the values of some places in memory; each has as much room as the largest.
     """
-    stream = lower({})
+    streams: dict[Any, Stream] = {}
+
+    def lowered(spilled: dict[Any, int]) -> Stream:
+        """The stream, made once for the same values in memory."""
+        key = frozenset(spilled.items())
+        if key not in streams:
+            streams[key] = lower(spilled)
+        return streams[key]
+
+    stream = lowered({})
     try:
         return stream, Builder(stream).program()
     except SpillError:
@@ -72,7 +81,7 @@ def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
     failure: NotCompiledError | None = None
     for choices in (False, True):
         try:
-            found = _built(lower, choices)
+            found = _built(lowered, choices)
         except NotCompiledError as error:
             failure = failure or error
             continue

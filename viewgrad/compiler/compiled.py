@@ -129,7 +129,8 @@ class CompiledProgram:
     ) -> None:
         self.executor = executor
         native = executor.name == "numba"
-        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, native, irregular))
+        reserves: dict[Any, int] = {}
+        stream, self.program = build(lambda spilled: lowered(graph, limit, spilled, native, irregular, reserves))
         self.recorded = stream.roller.taken
         self.indices = stream.indices  # the lines where a run ends if an index, or an array given, is another
         self.regular = stream.regular  # the lines where a run ends if a small matrix is near a singular one

@@ -59,7 +59,7 @@ Lowered = Named | Memory | Number
 
 def lowered(
     graph: Graph, limit: int, spilled: Mapping[Any, int] = EMPTY, native: bool = False,
-    irregular: frozenset[int] = frozenset(),
+    irregular: frozenset[int] = frozenset(), reserves: dict[Any, int] | None = None,
 ) -> Stream:
     """The stream of a graph.
 
@@ -69,16 +69,18 @@ def lowered(
         spilled: the keys of the places whose values go through memory; see `Stream`.
         native: whether it is compiled to machine code, where loops over single elements are fast.
         irregular: the lines with small matrices that may be near singular ones.
+        reserves: the size of the largest part of buffers whose parts grow, as found the last time.
 
     Raises:
         NotCompiledError: for what cannot be compiled, with the file and line.
     """
-    first = Lowering(graph, limit, spilled, native, irregular, {})
+    known = {} if reserves is None else reserves
+    first = Lowering(graph, limit, spilled, native, irregular, dict(known))
     stream = first.run()
-    if not first.differing:
+    if not first.growing:
         return stream
-    reserves = {key: first.reserves[key] for key in first.differing}
-    return Lowering(graph, limit, spilled, native, irregular, reserves).run()
+    known.update({key: first.reserves[key] for key in first.growing})
+    return Lowering(graph, limit, spilled, native, irregular, dict(known)).run()
 
 
 class Lowering:
@@ -98,7 +100,7 @@ class Lowering:
         self.contents: dict[int, list[tuple[int, np.ndarray[Any, Any]]]] = {}
         self.node: Node | None = None
         self.windows = completed_windows(graph)
-        self.differing: set[Any] = set()  # the arenas whose parts differ in size
+        self.growing: set[Any] = set()  # the arenas with parts larger than those before
         self.reserves = reserves  # by arena: the size of its largest part
         self.outlived = outlived(graph)  # the values that are used after a write over them
 
@@ -564,9 +566,9 @@ class Lowering:
         So their places are affine in the number of the iteration.
         """
         reserved = self.reserves.setdefault(key, size)
-        if size != reserved:
-            self.reserves[key] = max(size, reserved)
-            self.differing.add(key)
+        if size > reserved:
+            self.reserves[key] = size
+            self.growing.add(key)
         offset = self.stream.bases[base].size
         self.stream.bases[base].size += max(size, reserved)
         return offset
