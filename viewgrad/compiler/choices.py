@@ -21,6 +21,7 @@ __all__ = ["Choice", "program_size", "with_choices"]
 
 LONG: Final = 40  # terms; a shorter row is left as it is
 FEWEST: Final = 6  # iterations
+WORTH_A_LOOK: Final = 150  # terms; in a shorter row, loops within loops are left as they are
 WORTH: Final = 0.6  # of the terms: where more are left, a row is not worth a choice
 DEEPEST: Final = 3  # loops within loops that are taken apart
 MOST_BODIES: Final = 24
@@ -72,6 +73,8 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Choic
     best: tuple[int, list[Term | Choice]] = (int(WORTH * size(terms)), list(terms))
     rows: list[Term] | None = list(terms)
     for depth in range(DEEPEST):
+        if depth and size(terms) < WORTH_A_LOOK:
+            break
         before, rows = rows, taken_apart(rows) if rows is not None else None
         if rows is None or before is None or (depth and len(rows) == len(before)):
             break

@@ -63,7 +63,7 @@ class OperatorCall(Call):
 
     def named(self) -> dict[str, Any]:
         """The arguments by name; the generated functions pass all of them on."""
-        return self.operator.signature.bind(self.args, self.kwargs)
+        return {**dict(zip(self.operator.signature.positional, self.args, strict=False)), **self.kwargs}
 
 
 def run_special(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], mode: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,6 +54,7 @@ ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
 OURS: Final = "op:"  # stands before the name of an operator that is called like one of these
 
 
+@functools.cache
 def kind_of(name: str) -> str:
     """The kind of the nodes of an operator."""
     return f"{OURS}{name}" if name in ATTRIBUTES or name.removesuffix("_") in ATTRIBUTES else name

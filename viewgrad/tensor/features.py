@@ -56,6 +56,7 @@ C = TypeVar("C", bound=Call)
 Feature = Callable[[Any, Callable[[], Any]], Any]
 
 _features: Final[dict[tuple[int, type[Call]], Feature]] = {}
+_found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by class and mode, as they are asked for
 
 
 def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:
@@ -66,7 +67,7 @@ def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]
 
     def register(function: Callable[[C, Callable[[], Any]], Any]) -> Any:
         _features[bit, kind] = function
-        features_of.cache_clear()
+        _found.clear()
         return function
 
     return register
@@ -75,8 +76,12 @@ def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]
 def run_with_features(call: Call, mode: int) -> Any:
     """Run a call with the features that the mode asks for."""
     run = call.run
-    for function in features_of(type(call).__mro__, mode):
-        run = _around(function, call, run)
+    kind = type(call)
+    found = _found.get((kind, mode))
+    if found is None:
+        found = _found[kind, mode] = features_of(kind, mode)
+    for function in found:
+        run = functools.partial(function, call, run)
     if not mode & SWITCHING:
         return run()
     try:
@@ -87,15 +92,10 @@ def run_with_features(call: Call, mode: int) -> Any:
         raise
 
 
-@functools.cache
-def features_of(kinds: tuple[type, ...], mode: int) -> tuple[Feature, ...]:
-    """What a mode lets run around calls of a class, the innermost first; `kinds` are it and its bases."""
+def features_of(kind: type[Call], mode: int) -> tuple[Feature, ...]:
+    """What a mode lets run around calls of a class, the innermost first."""
     found = []
     for bit in reversed(ORDER):
         if mode & bit:
-            found += [_features[bit, each] for each in kinds if (bit, each) in _features][:1]
+            found += [_features[bit, each] for each in kind.__mro__ if (bit, each) in _features][:1]
     return tuple(found)
-
-
-def _around(function: Feature, call: Call, run: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: function(call, run)

@@ -88,10 +88,10 @@ def recorded(
 def quietly(method: C) -> C:
     """Let a method of the tracer do nothing more once something could not be recorded, rather than raise."""
 
-    def quiet(self: Any, *args: Any, **keywords: Any) -> Any:
+    def quiet(self: Any, *args: Any) -> Any:
         if self.refusal is None:
             try:
-                return method(self, *args, **keywords)
+                return method(self, *args)
             except TraceError as error:
                 self.refusal = error
         return self.nothing
@@ -112,6 +112,7 @@ class QuietTracer(Tracer):
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)
+    element_of = quietly(Tracer.element_of)
     write = quietly(Tracer.write)
     made = quietly(Tracer.made)
     detached = quietly(Tracer.detached)

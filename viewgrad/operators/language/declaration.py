@@ -75,6 +75,11 @@ class Signature:
         return tuple(argument for argument in self.arguments if argument.kind != "plain")
 
     @functools.cached_property
+    def takes_tensors_alone(self) -> bool:
+        """Whether all arguments are tensors, which have to be given, by position."""
+        return all(each.kind == "tensor" and each.default is None and not each.keyword_only for each in self.arguments)
+
+    @functools.cached_property
     def positional(self) -> tuple[str, ...]:
         """The names of the arguments that need not be given by keyword."""
         return tuple(argument.name for argument in self.arguments if not argument.keyword_only)
@@ -101,14 +106,8 @@ class Signature:
 
     def call(self, rename: Callable[[str], str] = str) -> str:
         """The text between the parentheses of a call that passes these arguments on."""
-        return ", ".join(
-            f"{argument.name}={rename(argument.name)}" if argument.keyword_only else rename(argument.name)
-            for argument in self.arguments
-        )
-
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name, without those that were left out."""
-        return {**dict(zip(self.positional, args, strict=False)), **kwargs}
+        pairs = [(rename(argument.name), argument) for argument in self.arguments]
+        return ", ".join(f"{argument.name}={name}" if argument.keyword_only else name for name, argument in pairs)
 
     def __str__(self) -> str:
         arrow = f" -> ({', '.join(self.outputs)})" if len(self.outputs) > 1 else ""

@@ -30,21 +30,20 @@ class Locations:
         self._numbers: dict[tuple[int, int], int] = {}
         self._positions: dict[tuple[str, CodeType, Any], int] = {}
         # Code is known by its id, and kept: Python computes the hash of code anew each time, from all of its constants.
-        self._ours: dict[int, bool] = {}
+        self._ours: set[int] = set()
+        self._others: set[int] = set()
         self._codes: list[CodeType] = []
 
     def here(self) -> int:
         """The number of the place that is being run, outside of the library."""
-        frame = sys._getframe(2)
+        frame: Any = sys._getframe(2)
         ours = self._ours
         while True:
             code = frame.f_code
-            is_ours = ours.get(id(code))
-            if is_ours is None:
-                is_ours = ours[id(code)] = is_of_library(code.co_filename)
-                self._codes.append(code)
+            if id(code) not in ours and not self._is_ours(code):
+                break
             behind = frame.f_back
-            if not is_ours or behind is None:
+            if behind is None:
                 break
             frame = behind
         key = (id(code), frame.f_lasti)
@@ -59,6 +58,15 @@ class Locations:
                 self.lines.append((code.co_filename, frame.f_lineno))
             self._numbers[key] = number
         return number
+
+    def _is_ours(self, code: CodeType) -> bool:
+        """Whether code, which is not known to be the library's, is that after all."""
+        if id(code) in self._others:
+            return False
+        self._codes.append(code)
+        is_ours = is_of_library(code.co_filename)
+        (self._ours if is_ours else self._others).add(id(code))
+        return is_ours
 
     def told(self, number: int) -> str:
         """The file and line of a number."""

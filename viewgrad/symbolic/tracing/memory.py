@@ -148,6 +148,21 @@ class Memory:
                 strides.append(stride)
         return None if rest else Window(sizes, tuple(strides), offset, dtype)
 
+    def element(self, owner: Array, index: tuple[Any, ...]) -> Window | None:
+        """The window that an element of the array that owns the buffer is; None where its index does not tell.
+
+        The address of a window costs more than all else that is done for an element.
+        """
+        shape = owner.shape
+        if self.array_id or self.ended or not shape or self.shape != shape or not owner.flags.c_contiguous:
+            return None
+        offset = 0
+        for place, extent in zip(index, shape):
+            if not -extent <= place < extent:
+                return None
+            offset = offset * extent + place % extent
+        return Window((), (), offset)
+
     def is_whole(self, window: Window) -> bool:
         """Whether a window is all of the base, as it is."""
         return (
@@ -298,4 +313,4 @@ def reaches(window: Window, shape: tuple[int, ...]) -> bool:
             lowest += (extent - 1) * stride
         else:
             highest += (extent - 1) * stride
-    return lowest >= 0 and highest < max(1, math.prod(shape))
+    return lowest >= 0 and highest < (math.prod(shape) or 1)  # `max` may be replaced while a run is recorded

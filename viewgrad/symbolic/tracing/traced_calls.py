@@ -39,17 +39,13 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
     """Run an operator, and write it down."""
     self = tracer()
     operator = call.operator
-    signature = operator.signature
-    given = call.named()
-    inputs: list[Value | None] = []
-    for argument in signature.tensors:
-        value = given.get(argument.name)
-        if argument.kind == "tensors":
-            inputs.extend([self.value_of(item) for item in value or ()])
-        else:
-            inputs.append(None if value is None else self.value_of(value))
-    attributes = tuple([attribute_of(given[argument.name]) for argument in signature.plain])
     location = self.locations.here()
+    if operator.signature.takes_tensors_alone and not call.kwargs:  # as in most lines of a loop over single numbers
+        value_of = self.value_of
+        inputs: list[Value | None] = [value_of(value) for value in call.args]
+        attributes: tuple[Any, ...] = ()
+    else:
+        inputs, attributes = taken(self, call)
     result = run()
     name = operator.name
     if call.inplace:
@@ -75,6 +71,19 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
     return result
 
 
+def taken(self: Tracer, call: OperatorCall) -> tuple[list[Value | None], tuple[Any, ...]]:
+    """The values that an operator takes, and its options."""
+    given = call.named()
+    inputs: list[Value | None] = []
+    for argument in call.operator.signature.tensors:
+        value = given.get(argument.name)
+        if argument.kind == "tensors":
+            inputs.extend([self.value_of(item) for item in value or ()])
+        else:
+            inputs.append(None if value is None else self.value_of(value))
+    return inputs, tuple([attribute_of(given[argument.name]) for argument in call.operator.signature.plain])
+
+
 @feature(TRACE, Gather)
 def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
     """Read by arrays, and write it down."""
@@ -92,7 +101,7 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
 def element_traced(call: ReadElement, run: Callable[[], Any]) -> Any:
     """Read one element, and write it down: a window without dimensions, of the value at that time."""
     self = tracer()
-    value = self.value_of(call.source, call.source._array[(*call.index, ...)])
+    value = self.element_of(call.source, call.index)
     out = run()
     self.add(out, value)
     return out

@@ -18,13 +18,14 @@ from ..attributes import Frozen, Given, interned
 from ..graph import Graph, Node, Value
 from ..types import TensorType, Window, whole
 from .composed import composed
+from .constants import full_or_constant
 from .existing import Existing
 from .foreign import holds
 from .histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
 from .locations import Locations
 from .memory import Memories, Memory, identified, owner_of, reaches
 
-__all__ = ["Tracer", "full_or_constant"]
+__all__ = ["Tracer"]
 
 Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
@@ -102,11 +103,12 @@ class Tracer:
 
     def value_of(self, tensor: Tensor, part: Any = None) -> Value:
         """The value that a tensor, or the part of it that is the array `part`, has now."""
-        value = self._read(tensor, part)
-        if value.type.requires_grad:
-            edge = tensor._edge if tensor._view is None else current_edge(tensor)
-            if edge is None:  # its memory has a history, but the tensor is none of that: a view taken under no_grad
-                return self.node("detach", (value,), UNDER_NO_GRAD, (value.type.with_grad(False),)).output
+        return self._with_history_of(tensor, self._read(tensor, part))
+
+    def _with_history_of(self, tensor: Tensor, value: Value) -> Value:
+        if value.type.requires_grad and (tensor._edge if tensor._view is None else current_edge(tensor)) is None:
+            # Its memory has a history, but the tensor is none of that: a view taken under no_grad.
+            return self.node("detach", (value,), UNDER_NO_GRAD, (value.type.with_grad(False),)).output
         return value
 
     def _read(self, tensor: Tensor, part: Any = None) -> Value:
@@ -115,8 +117,7 @@ class Tracer:
         if memory is None:
             memory = self._unknown(tensor)
         if memory.array_id == id(array) and memory.others is None:
-            value: Value = memory.value
-            return value
+            return memory.value  # type: ignore[no-any-return]
         chain = self.chain_of(memory, tensor)
         if memory.array_id == id(array):
             return chain.value  # type: ignore[no-any-return]
@@ -126,6 +127,15 @@ class Tracer:
         if isinstance(chain, Ended) and chain.known is not memory.value and taken.type.requires_grad:
             return self._overwritten(taken, self._part(memory, memory.value, window))
         return taken
+
+    def element_of(self, tensor: Tensor, index: tuple[Any, ...]) -> Value:
+        """The value that one element of a tensor has now."""
+        array = tensor._array
+        memory = self.memories.known.get(id(array))
+        window = None if memory is None else memory.element(array, index)
+        if memory is None or window is None:
+            return self.value_of(tensor, array[(*index, ...)])
+        return self._with_history_of(tensor, self.read(self.chain_of(memory, tensor).value, window))
 
     def own_value_of(self, tensor: Tensor) -> Value | None:
         """The value of a view from before the history of its base was ended; None where it is none."""
@@ -165,6 +175,8 @@ class Tracer:
         if memory.is_simple:
             return memory
         root = tensor if tensor._view is None else tensor._view.base
+        if memory.others is None and memory.ended is None and memory.root is not None and memory.root() is root:
+            return memory
         ended = ended_of(memory, root)
         if ended is not None:
             return ended if has_old_history(tensor, root) else ended.chain
@@ -317,8 +329,7 @@ class Tracer:
             value = self.node("detach", (value,), None, (kind,)).output
             if array.dtype != data.dtype:
                 name = "cast" if array.dtype.kind in "fc" else "cast_exactly"
-                kind = TensorType.of(array.dtype, array.shape)
-                value = self.node(name, (value,), (array.dtype,), (kind,)).output
+                value = self.node(name, (value,), (array.dtype,), (TensorType.of(array.dtype, array.shape),)).output
             self.add(tensor, value)
             return
         foreign = tensor._storage is not None and tensor._storage.foreign
@@ -437,14 +448,3 @@ class Tracer:
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that is composed of operators; it becomes one step where it looks at values."""
         return composed(self, name, function, args, kwargs)
-
-
-def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
-    """The kind and the attributes of a node that gives the elements of an array."""
-    if garbage:
-        return "full", (array.shape, array.dtype.type(0).item(), array.dtype)
-    if array.size > 1:
-        first = array.flat[0]
-        if np.all(array == first) and not (first == 0 and np.any(np.signbit(array.real))):
-            return "full", (array.shape, first.item(), array.dtype)
-    return "constant", (Frozen(array.copy("C")),)

@@ -1,0 +1,24 @@
+"""Nodes that give the elements of an array as they are now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..attributes import Frozen
+
+__all__ = ["full_or_constant"]
+
+Array = np.ndarray[Any, Any]
+
+
+def full_or_constant(array: Array, garbage: bool = False) -> tuple[str, Any]:
+    """The kind and the attributes of a node that gives the elements of an array."""
+    if garbage:
+        return "full", (array.shape, array.dtype.type(0).item(), array.dtype)
+    if array.size > 1:
+        first = array.flat[0]
+        if np.all(array == first) and not (first == 0 and np.any(np.signbit(array.real))):
+            return "full", (array.shape, first.item(), array.dtype)
+    return "constant", (Frozen(array.copy("C")),)
