@@ -218,3 +218,12 @@ def test_whole_numbers_of_any_size_are_assigned_as_numpy_does():
     y[2] = 7
     assert y.detach().tolist() == [1e30, 4.0, 7.0]
     assert grad(y.sum(), x)[0].tolist() == [0.0, 2.0, 0.0]
+
+
+def test_values_of_fewer_dimensions_than_the_index_are_added_to_each_place():
+    places = np.array([[0, 1], [0, 3]])
+    x = vg.Tensor([1.0, 2.0], requires_grad=True)
+    y = vg.zeros(4)
+    np.add.at(y, places, x)  # for which NumPy 2.4 reads beyond the array
+    assert y.detach().tolist() == [2.0, 2.0, 0.0, 2.0]
+    assert grad((y * np.array([1.0, 10.0, 100.0, 1000.0])).sum(), x)[0].tolist() == [2.0, 1010.0]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
 from ..symbolic.attributes import thawed
@@ -14,6 +12,7 @@ from ..symbolic.execute import forward_call
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.types import TensorType, Window
 from ..tensor.creation import full
+from ..tensor.indices import add_at
 from ..tensor.tensor import Tensor
 
 __all__ = ["index_of", "outlived", "replayed"]
@@ -89,7 +88,7 @@ class _Replay:
         window, pattern = node.attributes
         part, index = window_of(buffer, window), index_of(pattern)
         if node.kind == "add_at":
-            np.add.at(part, index, given)
+            add_at(part, index, given)
         else:
             part[index] = given
         self.buffers[node.output] = buffer

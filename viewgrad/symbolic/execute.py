@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import GraphError, GuardError
 from ..operators.operands import owned_array
+from ..tensor.indices import add_at
 from ..views.gather import last_writers
 from ..views.specs import sum_to
 from .attributes import Given, thawed
@@ -199,10 +200,10 @@ def add_into(base: Array, window: Window, value: Any) -> None:
         flat = flat.view(window.dtype)
     places = window_of(np.arange(flat.size), window._replace(dtype=None))
     if window.dtype is not None and window.dtype.kind == "c":  # complex numbers on pairs of real ones
-        np.add.at(flat, places, np.real(value))
-        np.add.at(flat, places + 1, np.imag(value))
+        add_at(flat, places, np.real(value))
+        add_at(flat, places + 1, np.imag(value))
     else:
-        np.add.at(flat, places, value)
+        add_at(flat, places, value)
 
 
 def _gather_at(attributes: Any, value: Any, *given: Any) -> Any:
@@ -219,7 +220,7 @@ def _put_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
 def _add_at(attributes: Any, base: Any, value: Any, *given: Any) -> Array:
     window, pattern = attributes
     result = copied(base)
-    np.add.at(window_of(result, window), indexed_by(pattern, given), value)
+    add_at(window_of(result, window), indexed_by(pattern, given), value)
     return result
 
 

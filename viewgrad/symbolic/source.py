@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import GraphError
 from ..operators.codegen.listing import list_source
 from ..operators.operands import owned_array
+from ..tensor.indices import add_at
 from ..views.specs import sum_to
 from .attributes import Given, thawed
 from .execute import add_into, check_guard, copied, forward_call, in_row_order, put, winners
@@ -493,7 +494,7 @@ ENVIRONMENT: Final[dict[str, Any]] = {
     "in_row_order": in_row_order,
     "ndarray": np.ndarray,
     "np_add": np.add,
-    "np_add_at": np.add.at,
+    "np_add_at": add_at,
     "np_empty": np.empty,
     "np_full": np.full,
     "np_zeros": np.zeros,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["BASIC", "composed", "is_plain", "plain_slice", "settled_slice", "window_at"]
+__all__ = ["BASIC", "add_at", "composed", "is_plain", "plain_slice", "settled_slice", "window_at"]
 
 PLAIN: Final = frozenset({int, slice})
 BASIC: Final = frozenset({int, slice, type(None), type(Ellipsis)})
@@ -27,6 +27,13 @@ def window_at(buffer: Any, index: Any) -> Any:
     if type(window if type(buffer) is np.ndarray else window._array) is not np.ndarray:
         window = buffer[(*index, ...) if type(index) is tuple else (index, ...)]
     return window
+
+
+def add_at(array: Any, index: Any, value: Any) -> None:
+    """`np.add.at`, for which NumPy 2.4 reads beyond a value of fewer dimensions than the only index of a vector."""
+    if array.ndim == 1 and 0 < np.ndim(value) < np.ndim(index[0] if type(index) is tuple else index):
+        value = np.broadcast_to(value, array[index].shape)
+    np.add.at(array, index, value)
 
 
 def composed(outer: Any, inner: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..tensor.creation import as_assigned, as_operand
 from ..tensor.features import Call, run_with_features
-from ..tensor.indices import BASIC, plain_slice
+from ..tensor.indices import BASIC, add_at, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
 from ..tensor.observers import array_of, array_of_index
@@ -323,7 +323,7 @@ def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
     behind = check_write(self, recorded)
     if not recorded:
         prepare_write(self, "index_accumulate_")
-        np.add.at(array, index, source)
+        add_at(array, index, source)
         if behind:
             constant_written(self, index=index)
         return
@@ -335,7 +335,7 @@ def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
     head, old = begin_write(self, node, own)
     try:
         prepare_write(self, "index_accumulate_")
-        np.add.at(array, index, source)
+        add_at(array, index, source)
         finish_write(self, head, old)
     except BaseException as error:
         abandon_write(self, head, old, error, "index_accumulate_")

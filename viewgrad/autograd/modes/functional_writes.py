@@ -20,7 +20,7 @@ from ...operators.derivatives.formulas import call as call_either
 from ...operators.features import OperatorCall
 from ...operators.samples.trials import trial
 from ...tensor.features import feature
-from ...tensor.indices import window_at
+from ...tensor.indices import add_at, window_at
 from ...tensor.known import SESSION, KnownStorage, copy_of_layout, move
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge
@@ -132,7 +132,7 @@ trial(
 
 def accumulated_forward(self: Array, values: Array, items: Any) -> Array:
     result = np.array(self, order="K")
-    np.add.at(result, items, values)
+    add_at(result, items, values)
     return result
 
 

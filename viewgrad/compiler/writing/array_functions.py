@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...operators.codegen.compile import ARRAY_FUNCTIONS
+from ...tensor.indices import add_at
 from .functions import FUNCTIONS, MATH
 
 __all__ = ["CAREFUL", "PREFIX", "VECTOR_FUNCTIONS"]
@@ -64,7 +65,7 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     found["as_float"] = lambda a: np.asarray(a, float)
     found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
     return {PREFIX + name: function for name, function in found.items()} | {
-        "window": window, "add_overlapping": add_overlapping, "add_at": np.add.at, "add_reduce": np.add.reduce,
+        "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
         "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
         "empty": lambda shape, name: np.empty(shape),
     }
