@@ -466,7 +466,8 @@ def test_what_compiling_fails_at_runs_eagerly_with_a_warning(monkeypatch):
     assert compiled(leaf(1.0, 3.0)).item() == 10
 
 
-def test_floats_that_change_become_inputs():
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_floats_that_change_become_inputs(kind):
     def f(x, alpha, rates):
         y = vg.zeros(len(x))
         for i in range(1, len(x)):
@@ -477,7 +478,7 @@ def test_floats_that_change_become_inputs():
     for number in range(20):
         x = leaf(1.0, 2.0, 3.0, 4.0)
         other = leaf(1.0, 2.0, 3.0, 4.0)
-        alpha, beta = 0.1 + 0.01 * number, 0.5 - 0.02 * number
+        alpha, beta = kind(0.1 + 0.01 * number), kind(0.5 - 0.02 * number)
         found, wanted = compiled(x, alpha, {"beta": beta}), f(other, alpha, {"beta": beta})
         assert found.item() == pytest.approx(wanted.item(), rel=1e-13)
         mine, theirs = vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, other)[0]

@@ -153,3 +153,79 @@ def test_places_that_are_named_twice_in_an_index(f, executor, monkeypatch):
         for one, other in zip(*seen, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
     assert compiled.entries[0].program is not None, compiled.explain()
+
+
+MANY = np.random.default_rng(0).integers(0, 10, (120, 8))  # places, others in each iteration
+ORDERS = np.array([np.random.default_rng(n).permutation(10) for n in range(120)])
+
+
+def resampled(x):
+    for places in MANY:
+        x = np.concatenate([x[places] * 1.01, x[:2]])
+    return x
+
+
+def put_in_many_orders(x):
+    y = x * 1.0
+    for order in ORDERS:
+        y[order] = y * 0.5 + x
+    return y
+
+
+def read_and_put(x):
+    y = x * 1.0
+    for order in ORDERS:
+        y[order[:4]] = x[order[4:8]] * 2.0 + y[order[:4]]
+    return y
+
+
+def rows_of_a_batch(x):
+    y, total = x.reshape(5, 2) * 1.0, 0.0
+    for places in MANY:
+        total = total + (y[places[:3] % 5] * x[:2]).sum()
+        y[places[0] % 5] *= 0.9
+    return total
+
+
+def two_by_turns(x):
+    y = x * 1.0
+    even, odd = np.array([0, 2, 6]), np.array([1, 5, 7])
+    for _ in range(40):
+        for places in (even, odd):
+            y[places] = y[places[::-1]] * 0.9 + x[places]
+    return y
+
+
+def elements_assembled(x):
+    matrix = vg.zeros((10, 10))
+    for order in ORDERS:
+        matrix[np.ix_(order[:2], order[:2])] += np.outer(x[order[:2]], x[order[:2]])
+    return matrix
+
+
+def test_loops_over_arrays_of_places_are_found_again():
+    for f in (resampled, put_in_many_orders, read_and_put, rows_of_a_batch, two_by_turns, elements_assembled):
+        compiled = vg.compile(f, executor="python", check=False)
+        for seed in range(4):
+            x = vg.Tensor(np.random.default_rng(seed).normal(size=10), requires_grad=True)
+            seen = []
+            for function in (compiled, f):
+                value = function(x)
+                loss = (value * np.cos(np.arange(value.size).reshape(value.shape))).sum()
+                seen.append([value.detach().numpy(), vg.autograd.grad(loss, x)[0].numpy()])
+            for one, other in zip(*seen, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+        assert compiled.entries[0].program is not None, compiled.explain()
+        assert compiled.source().count("\n") < 120, f.__name__
+
+
+def test_reductions_of_rows_that_are_read_twice():
+    corners = np.array([[0, 1], [2, 0]])
+    for f in (
+        lambda x: x[[1, 1]].sum(0), lambda x: x[[0, 2, 0]].mean(0), lambda x: (x[corners].sum((0, 1)) ** 2).sum(),
+    ):
+        compiled = vg.compile(f, executor="python", check=False)
+        for _ in range(3):
+            x = vg.Tensor(np.arange(6.0).reshape(3, 2), requires_grad=True)
+            found, wanted = [vg.autograd.grad(function(x).sum(), x)[0].numpy() for function in (compiled, f)]
+            np.testing.assert_allclose(found, wanted)

@@ -8,6 +8,7 @@ latest one of its place, and otherwise an array of all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from .program import (
     Compute,
     Number,
     Operand,
+    Places,
     Program,
     Read,
     Repeat,
@@ -259,12 +261,12 @@ class Builder:
             return Write(self._name("w"), sizes, location, of, strides, offset, value, unrecorded=unrecorded)
         if kind in ("gather", "scatter"):
             _, base, location, shape, table, *rest = structure
-            places = self.stream.tables[table]
+            places = Places(f"P{table}", self.stream.tables[table].table(), numbers[1], math.prod(shape))
             sizes, strides = tuple([constant(n) for n in shape]), _row_strides(shape)
             of = self.stream.bases[base]
             if kind == "gather":
                 return Read(self._name("v"), sizes, location, of, strides, numbers[0], places=places)
-            value = self.value(block, rest[0], iter(numbers[1:]), constants)
+            value = self.value(block, rest[0], iter(numbers[2:]), constants)
             return Write(self._name("w"), sizes, location, of, strides, numbers[0], value, places=places)
         assert kind == "check"
         _, location, operand, expected = structure

@@ -211,8 +211,9 @@ class Executions:
             for n, stride in fixed:
                 inner = np.add.outer(inner, np.arange(n) * stride).reshape(-1)  # type: ignore[operator, arg-type]
             if step.places is not None:
-                inner = step.places.array[inner]
-            offsets = np.add.outer(first, inner)
+                offsets = first[:, None] + step.places.array[np.add.outer(values(step.places.start), inner)]
+            else:
+                offsets = np.add.outer(first, inner)
             return offsets, np.broadcast_to(times[:, None], offsets.shape)
         which = np.arange(len(times))  # the execution that each element belongs to
         for n, stride in dims:
@@ -224,7 +225,7 @@ class Executions:
             offsets = np.repeat(offsets, repeats) + inner * values(stride)[which]
         times = times[which]
         if step.places is not None:
-            offsets = first[which] + step.places.array[offsets - first[which]]
+            offsets = first[which] + step.places.array[values(step.places.start)[which] + offsets - first[which]]
         return offsets, times
 
     def latest(self, steps: Iterable[Step]) -> int:

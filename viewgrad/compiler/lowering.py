@@ -69,7 +69,8 @@ def lowered(
         spilled: the keys of the places whose values go through memory; see `Stream`.
         native: whether it is compiled to machine code, where loops over single elements are fast.
         irregular: the lines with small matrices that may be near singular ones.
-        reserves: the size of the largest part of buffers whose parts grow, as found the last time.
+        reserves: the size of the largest part of buffers whose parts grow, and which tables have many parts, as found
+            the last time.
 
     Raises:
         NotCompiledError: for what cannot be compiled, with the file and line.
@@ -77,9 +78,10 @@ def lowered(
     known = {} if reserves is None else reserves
     first = Lowering(graph, limit, spilled, native, irregular, dict(known))
     stream = first.run()
-    if not first.growing:
+    if not first.growing and not stream.crowding:
         return stream
     known.update({key: first.reserves[key] for key in first.growing})
+    known.update(dict.fromkeys(stream.crowding, 0))
     return Lowering(graph, limit, spilled, native, irregular, dict(known)).run()
 
 
@@ -93,7 +95,7 @@ class Lowering:
         self.graph = graph
         self.irregular = irregular
         self.native = native  # whether loops over single elements are fast
-        self.stream = Stream(graph.locations, limit, spilled)
+        self.stream = Stream(graph.locations, limit, spilled, frozenset(key for key in reserves if key[0] == "table"))
         self.values: dict[Value, Lowered] = {}
         self.latest: dict[Memory, Value] = {}
         self.arenas: dict[Any, int] = {}
@@ -210,7 +212,8 @@ class Lowering:
         (pattern,) = node.attributes
         places = self._places(self.type_of(value).shape, pattern)
         memory = self.memory(value)
-        strides = strides_of(places)
+        crowded = self.stream.is_crowded("gather", node.location, memory.base, places.shape)
+        strides = None if crowded else strides_of(places)
         if strides is None:
             self.values[node.output] = self.stream.gather(memory.base, places, memory.offset, node.location)
         else:
@@ -228,9 +231,10 @@ class Lowering:
         memory = self._written(target)
         given, labels = self._given(source, target, value, places.shape)
         last = last_mentions(places)
+        crowded = self.stream.is_crowded("scatter", node.location, memory.base, places.shape)
         if last is not None:
             self._scatter(memory, places, last, given, labels)
-        elif (strides := strides_of(places)) is None:
+        elif crowded or (strides := strides_of(places)) is None:
             self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location)
         else:
             start = memory.offset + int(places.flat[0])

@@ -191,22 +191,28 @@ class Call(Step):
         return given if self.of is None else [self.operation.shape, *given]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class Places:
     """The elements that an index by arrays picks from a base, counted from an offset.
 
     Arguments:
         name: of the table in the source.
-        array: the numbers of the elements, in row order; strides and labels lead into this array.
+        array: the numbers of the elements, in row order, of each array that is an index here, one after the other.
+            Strides and labels lead into one of these.
+        start: where in the table the array begins that is the index in an execution.
+        count: how many elements each of them has.
     """
 
     name: str
-    array: np.ndarray[Any, Any]
+    array: np.ndarray[Any, Any] = attrs.field(eq=False)
+    start: Integer
+    count: int
 
     @property
     def are_distinct(self) -> bool:
-        """Whether no element is picked twice."""
-        return bool(np.unique(self.array).size == self.array.size)
+        """Whether no array picks an element twice."""
+        rows = np.sort(self.array.reshape(-1, self.count or 1), axis=1)
+        return bool((rows[:, 1:] != rows[:, :-1]).all())
 
 
 @attrs.define(eq=False)

@@ -7,7 +7,7 @@ names an operand by the place and the age, which mostly is the same in each iter
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,11 +15,12 @@ import numpy as np
 from ..symbolic.types import row_strides
 from .calls import widened
 from .loops import Ints, Roller
-from .program import Base, Places
+from .program import Base
 
 __all__ = ["Result", "Stream", "Named"]
 
 Shape = tuple[int, ...]
+FEW: Final = 8  # arrays at one line, of which each is kept once
 ROLLED: Final = 200_000  # terms that may be left before loops of iterations that are not all alike are found
 
 
@@ -40,6 +41,29 @@ class Result(NamedTuple):
     offset: int
 
 
+class Parts:
+    """The arrays of places that are indices at one line, as parts of one table.
+
+    Attributes:
+        arrays: these, flat.
+        size: how many elements they have in all.
+        starts: where each begins, by its content.
+        last: the content of the last one.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray[Any, Any]] = []
+        self.size = 0
+        self.starts: dict[bytes, int] = {}
+        self.last = b""
+
+    def table(self) -> np.ndarray[Any, Any]:
+        """All of them, one after the other."""
+        if len(self.arrays) > 1:
+            self.arrays = [np.concatenate(self.arrays)]
+        return self.arrays[0]
+
+
 class Stream:
     """Instructions, rolled up as they come.
 
@@ -47,10 +71,15 @@ class Stream:
         locations: the source lines that they come from.
         limit: how many terms may be left when all is rolled up.
         spilled: the keys of the places whose values go through memory, and the room that each value has in a buffer.
+        crowded: the keys of the tables that are known to have many parts.
+
+    Attributes:
+        crowding: the keys of those that were found to.
     """
 
     def __init__(
         self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: Mapping[Any, int] | None = None,
+        crowded: Set[Any] = frozenset(),
     ) -> None:
         self.locations = locations
         self.roller = Roller(max(limit, ROLLED))
@@ -68,7 +97,9 @@ class Stream:
         self.spilled = {} if spilled is None else spilled
         self.keys: list[Any] = []  # of the places
         self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
-        self.tables: list[Places] = []
+        self.crowded = crowded
+        self.crowding: set[Any] = set()
+        self.tables: list[Parts] = []
         self._tables: dict[Any, int] = {}
 
     def base(self, size: int, dtype: Any, kind: str, initial: Any = 0.0) -> int:
@@ -150,31 +181,57 @@ class Stream:
     def gather(self, base: int, places: Any, offset: int, location: int) -> Named:
         """The values at places of a base, which are an array of the shape of the value."""
         shape = places.shape
-        number = self._table(places)
+        table, start = self._table(_key_of("gather", location, base, shape), places)
         dtype = self.bases[base].dtype.char
         place = self._place((location, "gather", base, len(shape)), dtype, shape, location)
-        structure = self._structure(("gather", base, location, shape, number))
-        return self._given(structure, (offset,), (), place, shape, location)
+        structure = self._structure(("gather", base, location, shape, table))
+        return self._given(structure, (offset, start), (), place, shape, location)
 
     def scatter(self, base: int, places: Any, offset: int, value: Named | float, labels: Shape, location: int) -> None:
         """A value written to places of a base, none of which is there twice."""
-        number = self._table(places)
+        table, start = self._table(_key_of("scatter", location, base, places.shape), places)
         value = self._fetched(value, location)
         if type(value) is Named:
-            structure = self._structure(("scatter", base, location, places.shape, number, (value.place, labels)))
-            self.roller.take(structure, (offset, self._counts[value.place] - 1 - value.number))
+            structure = self._structure(("scatter", base, location, places.shape, table, (value.place, labels)))
+            self.roller.take(structure, (offset, start, self._counts[value.place] - 1 - value.number))
         else:
-            structure = self._structure(("scatter", base, location, places.shape, number, ("c", False)))
-            self.roller.take(structure, (offset,), (value,))  # type: ignore[arg-type]
+            structure = self._structure(("scatter", base, location, places.shape, table, ("c", False)))
+            self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
-    def _table(self, places: Any) -> int:
-        """The number of an array of places."""
-        key = (places.shape, places.tobytes())
+    def is_crowded(self, what: str, location: int, base: int, shape: Shape) -> bool:
+        """Whether many arrays are known to be indices at a line, so that each is taken in the same way.
+
+        Arguments:
+            what: "gather" or "scatter".
+            location, base, shape: of the line, of the base, and of the arrays.
+        """
+        return _key_of(what, location, base, shape) in self.crowded
+
+    def _table(self, key: Any, places: Any) -> tuple[int, int]:
+        """The number of the table that an array of places is a part of, and where it begins there.
+
+        Where there are few arrays, each is there once. Otherwise they follow each other as the program takes them, so
+        that where they begin changes by constant steps.
+        """
         number = self._tables.get(key)
         if number is None:
             number = self._tables[key] = len(self.tables)
-            self.tables.append(Places(f"P{number}", np.ascontiguousarray(places).reshape(-1)))
-        return number
+            self.tables.append(Parts())
+        parts = self.tables[number]
+        content = places.tobytes()
+        if key not in self.crowded:
+            start = parts.starts.get(content)
+            if start is not None:
+                return number, start
+            if len(parts.starts) == FEW:
+                self.crowding.add(key)
+        elif content == parts.last:
+            return number, parts.size - places.size
+        start = parts.starts[content] = parts.size
+        parts.last = content
+        parts.arrays.append(np.array(places).reshape(-1))
+        parts.size += places.size
+        return number, start
 
     def check(self, value: Named, expected: Any, location: int) -> None:
         """A value without dimensions that was looked at: where it is another, the program is another."""
@@ -234,3 +291,8 @@ class Stream:
             return value
         base, offsets = self._spills[value.place]
         return self.read(base, value.shape, row_strides(value.shape), offsets[value.number], location)
+
+
+def _key_of(what: str, location: int, base: int, shape: Shape) -> Any:
+    """The key of the table of a line."""
+    return "table", what, location, base, shape

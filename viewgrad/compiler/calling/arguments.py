@@ -17,8 +17,9 @@ from ...func.tree import Branch, Fixed, Leaf, Structure
 from ...symbolic.trace import argument_names
 from ...tensor.tensor import as_scalar, from_array
 
-__all__ = ["Arguments", "form_of", "is_found_by_name", "leaves_of", "owners"]
+__all__ = ["FLOATS", "Arguments", "form_of", "is_found_by_name", "leaves_of", "owners"]
 
+FLOATS: Final = frozenset({float, np.float64, np.float32})  # numbers that become inputs where they vary
 VARIES: Final = object()
 NONE: Final[frozenset[int]] = frozenset()
 
@@ -106,7 +107,7 @@ class Arguments:
             structure, leaves: the arguments, taken apart.
             static: the leaves that stay what they are.
         """
-        floats = [number for number, leaf in enumerate(leaves) if type(leaf) is float and number not in static]
+        floats = [number for number, leaf in enumerate(leaves) if type(leaf) in FLOATS and number not in static]
         if not floats:
             return leaves
         seen = next((seen for other, seen in self._floats if other == structure), None)

@@ -17,6 +17,7 @@ from ...tensor.creation import from_numpy
 from ...tensor.tangents import has_tangent
 from ...tensor.tensor import Tensor, as_scalar
 from ..compiled import PLAIN, CompiledProgram
+from .arguments import FLOATS
 from .call import called
 from .likeness import Likeness, likeness
 from .together import together
@@ -215,7 +216,7 @@ def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | N
                     return None
         elif kind is np.ndarray:
             array = arg
-        elif kind is float:
+        elif kind in FLOATS:
             array = np.array(arg)
         else:
             return None

@@ -104,7 +104,7 @@ def _taker(given: Any, leaf: Any, is_static: bool) -> Taker | None:
         if type(given) is not np.ndarray:
             return None
         return _same_arrays(given) if is_static else _arrays(given)
-    return _floats if type(leaf) is Tensor else _simple(given)
+    return _floats(type(given)) if type(leaf) is Tensor else _simple(given)
 
 
 def _of_type(given: Any, leaf: Any, is_static: bool) -> Taker | None:
@@ -151,9 +151,12 @@ def _same_arrays(array: np.ndarray[Any, Any]) -> Taker:
     return take
 
 
-def _floats(given: Any, leaves: list[Any]) -> bool:
-    leaves.append(given)
-    return type(given) is float
+def _floats(kind: type) -> Taker:
+    def take(given: Any, leaves: list[Any]) -> bool:
+        leaves.append(given)
+        return type(given) is kind
+
+    return take
 
 
 def _simple(value: Any) -> Taker:

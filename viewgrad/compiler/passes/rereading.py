@@ -100,7 +100,7 @@ def _forget(block: Block, write: Write, known: Known, executions: Executions) ->
 
 
 def _is_same(first: Read | Write, second: Read | Write) -> bool:
-    return first.places is second.places and first.offset == second.offset and not second.sizes and not first.sizes
+    return first.places == second.places and first.offset == second.offset and not second.sizes and not first.sizes
 
 
 def _behind(value: Value, found: dict[Step, Step]) -> Value:

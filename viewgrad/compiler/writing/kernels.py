@@ -402,7 +402,8 @@ class Writer:
             return base.name
         if step.places is not None:
             self.tables[step.places.name] = step.places.array
-            return f"{base.name}[{plus(step.offset)}{step.places.name}[{flat(places, step.strides)}]]"
+            number = f"{step.places.name}[{flat(places, step.strides, step.places.start)}]"
+            return f"{base.name}[{plus(step.offset)}{number}]"
         return f"{base.name}[{flat(places, step.strides, step.offset)}]"
 
     def _place(self, step: Read | Write, at: dict[int, str]) -> str:

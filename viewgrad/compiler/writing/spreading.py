@@ -276,5 +276,5 @@ def spread_of(step: Read | Write) -> Spread | None:
 
 
 def _is_same_window(first: Read | Write, second: Read | Write) -> bool:
-    same = first.base is second.base and first.offset == second.offset and first.places is second.places
+    same = first.base is second.base and first.offset == second.offset and first.places == second.places
     return same and first.sizes == second.sizes and first.strides == second.strides

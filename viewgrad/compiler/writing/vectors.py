@@ -13,8 +13,24 @@ import numpy as np
 
 from ..building import out_sizes
 from ..executions import Executions
-from ..integers import ONE, Integer
-from ..program import Add, Block, Call, Compute, Number, Operand, Pop, Program, Push, Read, Step, Table, Value, Write
+from ..integers import ONE, Integer, constant
+from ..program import (
+    Add,
+    Block,
+    Call,
+    Compute,
+    Number,
+    Operand,
+    Places,
+    Pop,
+    Program,
+    Push,
+    Read,
+    Step,
+    Table,
+    Value,
+    Write,
+)
 from ..rooms import Room
 from .array_functions import PREFIX
 from .kernels import EXTREMA, SCRATCH, Writer, flat, is_one_row, parenthesised, plus, product_of
@@ -170,8 +186,7 @@ class VectorWriter(Writer):
     def _window_text(self, step: Read | Write) -> str:
         name = step.base.name
         if step.places is not None:
-            self.tables[step.places.name] = step.places.array
-            return f"{name}[{plus(step.offset)}{step.places.name}].reshape({_tuple(step.sizes)})"
+            return f"{name}[{plus(step.offset)}{self._numbers(step.places)}].reshape({_tuple(step.sizes)})"
         sizes = _tuple(step.sizes)
         shaped = "" if len(step.sizes) == 1 else f".reshape({sizes})"
         if step.strides[-1] == ONE and is_one_row(step.sizes, step.strides):
@@ -183,11 +198,17 @@ class VectorWriter(Writer):
             return f"{name}[{step.offset}:{step.offset + size * stride}{by}]{shaped}"
         return f"window({name}, {step.offset}, {sizes}, {_tuple(step.strides)})"
 
+    def _numbers(self, places: Places) -> str:
+        """The numbers of the elements that an index by arrays picks."""
+        self.tables[places.name] = places.array
+        if places.count == places.array.size:
+            return places.name
+        return f"{places.name}[{places.start}:{places.start + constant(places.count)}]"
+
     def _written_window(self, step: Write) -> list[str]:
         value = self._aligned(step.value, len(step.sizes))
         if step.places is not None:
-            self.tables[step.places.name] = step.places.array
-            index = f"({plus(step.offset)}{step.places.name}).reshape({_tuple(step.sizes)})"
+            index = f"({plus(step.offset)}{self._numbers(step.places)}).reshape({_tuple(step.sizes)})"
             if type(step) is Add:
                 if step.places.are_distinct:
                     return [f"{step.base.name}[{index}] += {value}"]
