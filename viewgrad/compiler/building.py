@@ -266,8 +266,11 @@ class Builder:
             of = self.stream.bases[base]
             if kind == "gather":
                 return Read(self._name("v"), sizes, location, of, strides, numbers[0], places=places)
-            value = self.value(block, rest[0], iter(numbers[2:]), constants)
-            return Write(self._name("w"), sizes, location, of, strides, numbers[0], value, places=places)
+            operand, unrecorded = rest
+            value = self.value(block, operand, iter(numbers[2:]), constants)
+            return Write(
+                self._name("w"), sizes, location, of, strides, numbers[0], value, places=places, unrecorded=unrecorded
+            )
         assert kind == "check"
         _, location, operand, expected = structure
         value = self.value(block, operand, iter(numbers), constants)

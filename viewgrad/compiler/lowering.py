@@ -37,6 +37,7 @@ DTYPES: Final = frozenset({np.dtype(float), np.dtype(bool)})
 READ: Final = DTYPES | {np.dtype(np.int64)}  # of what is read only
 EMPTY: Final[Mapping[Any, int]] = {}
 ROUNDS: Final = 32  # so often may one place be added to
+UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
 DRAWING: Final = frozenset({"native_dropout"})  # which draw random numbers
 
 
@@ -188,7 +189,7 @@ class Lowering:
         given, labels = self._given(source, target, value, window.sizes)
         offset = memory.offset + window.offset
         self.stream.write(memory.base, window.sizes, window.strides, offset, given, labels, node.location,
-                          unrecorded=node.kind == "overwrite")
+                          unrecorded=node.kind in UNRECORDED)
         self.remember(node.output, memory)
 
     def _given(self, source: Named | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
@@ -230,15 +231,17 @@ class Lowering:
         source = self._operand(value)
         memory = self._written(target)
         given, labels = self._given(source, target, value, places.shape)
-        last = last_mentions(places)
+        last, unrecorded = last_mentions(places), node.kind in UNRECORDED
         crowded = self.stream.is_crowded("scatter", node.location, memory.base, places.shape)
         if last is not None:
-            self._scatter(memory, places, last, given, labels)
+            part, of_part = self._picked(given, labels, places.shape, last)
+            here = places.reshape(-1)[last]
+            self.stream.scatter(memory.base, here, memory.offset, part, of_part, node.location, unrecorded)
         elif crowded or (strides := strides_of(places)) is None:
-            self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location)
+            self.stream.scatter(memory.base, places, memory.offset, given, labels, node.location, unrecorded)
         else:
             start = memory.offset + int(places.flat[0])
-            self.stream.write(memory.base, places.shape, strides, start, given, labels, node.location)
+            self.stream.write(memory.base, places.shape, strides, start, given, labels, node.location, unrecorded)
         self.remember(node.output, memory)
 
     def _index_add(self, node: Node) -> None:
@@ -260,15 +263,10 @@ class Lowering:
             here = places.reshape(-1)[chosen]
             before = self.stream.gather(memory.base, here, memory.offset, node.location)
             total = self.emit("add", [(before, (0,)), (part, of_part)], here.shape, (0,))
-            self.stream.scatter(memory.base, here, memory.offset, total, (0,), node.location)
+            self.stream.scatter(
+                memory.base, here, memory.offset, total, (0,), node.location, unrecorded=node.kind in UNRECORDED
+            )
         self.remember(node.output, memory)
-
-    def _scatter(self, memory: Memory, places: Any, chosen: Any, given: Any, labels: Shape) -> None:
-        """Write some of the elements of a value to their places."""
-        assert self.node is not None
-        part, of_part = self._picked(given, labels, places.shape, chosen)
-        here = places.reshape(-1)[chosen]
-        self.stream.scatter(memory.base, here, memory.offset, part, of_part, self.node.location)
 
     def _picked(self, given: Any, labels: Shape, shape: Shape, chosen: Any) -> tuple[Any, Shape]:
         """Some elements of a value that is broadcast to a shape, one after the other, and their labels."""
@@ -321,11 +319,8 @@ class Lowering:
         return self.emit("spread", [(value, ())], number.shape, labels, dtype)
 
     def _check_write(self, node: Node) -> None:
-        target, value = node.inputs[:2]
-        assert target is not None and value is not None
-        known = self.type_of(target).requires_grad or not self.type_of(value).requires_grad
-        if not known and not self.type_of(node.output).requires_grad:
-            raise self._refused("a write that is not recorded, in no_grad, is not compiled")
+        target = node.inputs[0]
+        assert target is not None
         if self.type_of(target).dtype not in DTYPES:
             raise self._refused("a write to integers is not compiled")
 
@@ -643,7 +638,9 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "write": Lowering._write,
     "gather_at": Lowering._index,
     "put_at": Lowering._index_put,
+    "put_at_unrecorded": Lowering._index_put,
     "add_at": Lowering._index_add,
+    "add_at_unrecorded": Lowering._index_add,
     "guard": Lowering._guard,
     "stack": Lowering._joined,
     "concatenate": Lowering._joined,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
 from ..symbolic.attributes import thawed
@@ -12,12 +14,12 @@ from ..symbolic.execute import forward_call
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.types import TensorType, Window
 from ..tensor.creation import full
-from ..tensor.indices import add_at
 from ..tensor.tensor import Tensor
 
 __all__ = ["index_of", "outlived", "replayed"]
 
-WRITING: Final = frozenset({"write", "put_at", "add_at", "overwrite"})
+UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
+WRITING: Final = frozenset({"write", "put_at", "add_at", *UNRECORDED})
 
 
 def replayed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -66,7 +68,7 @@ class _Replay:
         elif kind == "gather_at":
             assert node.inputs[0] is not None
             self.values[node.output] = self._value(node.inputs[0])[index_of(node.attributes[0])]
-        elif kind in ("put_at", "add_at"):
+        elif kind in WRITING:
             self._put(node)
         elif kind == "constant":
             self.values[node.output] = Tensor(node.attributes[0].array)
@@ -86,9 +88,12 @@ class _Replay:
         given = self._value(value)
         buffer = self._written(base)
         window, pattern = node.attributes
-        part, index = window_of(buffer, window), index_of(pattern)
-        if node.kind == "add_at":
-            add_at(part, index, given)
+        unrecorded = node.kind in UNRECORDED
+        if unrecorded:
+            given = given.detach()
+        part, index = window_of(buffer.detach() if unrecorded else buffer, window), index_of(pattern)
+        if node.kind.startswith("add_at"):
+            np.add.at(part, index, given)
         else:
             part[index] = given
         self.buffers[node.output] = buffer

@@ -187,15 +187,20 @@ class Stream:
         structure = self._structure(("gather", base, location, shape, table))
         return self._given(structure, (offset, start), (), place, shape, location)
 
-    def scatter(self, base: int, places: Any, offset: int, value: Named | float, labels: Shape, location: int) -> None:
+    def scatter(
+        self, base: int, places: Any, offset: int, value: Named | float, labels: Shape, location: int,
+        unrecorded: bool = False,
+    ) -> None:
         """A value written to places of a base, none of which is there twice."""
         table, start = self._table(_key_of("scatter", location, base, places.shape), places)
         value = self._fetched(value, location)
         if type(value) is Named:
-            structure = self._structure(("scatter", base, location, places.shape, table, (value.place, labels)))
+            of: Any = (value.place, labels)
+            structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
             self.roller.take(structure, (offset, start, self._counts[value.place] - 1 - value.number))
         else:
-            structure = self._structure(("scatter", base, location, places.shape, table, ("c", False)))
+            of = ("c", False)
+            structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
             self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
     def is_crowded(self, what: str, location: int, base: int, shape: Shape) -> bool:
