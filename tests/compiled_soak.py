@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import drawn_integers
 import drawn_loops
 import numpy as np
 import scalar_programs
@@ -43,7 +44,7 @@ from viewgrad.testing import Program, programs
 CALLS = 3  # each kind is recorded, compared, and run alone
 BATCH = 40
 ROUNDING, SINGLE_ROUNDING = 1e-12, 1e-6  # of the largest number, which may be left of sums that cancel
-KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops", "nests")
+KINDS = ("drawn", "drawn", "drawn", "source", "scalars", "loops", "nests", "integers")
 
 
 class Enough(Exception):
@@ -76,7 +77,7 @@ class Soak:
                 )
             )()
             return
-        count = BATCH // 4 if kind == "nests" else BATCH  # these take longer
+        count = BATCH // 4 if kind in ("nests", "integers") else BATCH  # these take longer
         for each in range(number * BATCH, number * BATCH + count):
             getattr(self, kind)(each)
 
@@ -199,6 +200,27 @@ class Soak:
             return
         kind = "nests, pushed" if forward else "nests"
         self.compare(kind, run, made, lambda: f"{number}\n{drawn_loops.loop_source(number)}", 1e-6)
+
+    def integers(self, number: int) -> None:
+        """A drawn program of integers and bools."""
+        program = drawn_integers.integer_program(number)
+
+        def run(given: Any) -> Any:
+            loss, *results = program(*given.values())
+            return loss, {str(place): result for place, result in enumerate(results)}
+
+        def made(call: int) -> Any:
+            arrays = drawn_integers.inputs(number, call)
+            found = {str(n): vg.Tensor(a, requires_grad=a.dtype.kind == "f") for n, a in enumerate(arrays)}
+            return found, [tensor for tensor in found.values() if tensor.requires_grad]
+
+        try:
+            for call in range(CALLS):
+                run(made(call)[0])
+        except (OverflowError, TypeError, ValueError):
+            self.counts["programs of integers that raise"] += 1
+            return
+        self.compare("integers", run, made, lambda: f"{number}\n{drawn_integers.integer_source(number)}")
 
     # -- comparing ---------------------------------------------------------------------------------------------------
 

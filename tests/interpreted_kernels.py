@@ -15,10 +15,11 @@ from viewgrad.compiler.writing.array_functions import CAREFUL
 from viewgrad.compiler.writing.executors import NumbaExecutor
 from viewgrad.compiler.writing.functions import FUNCTIONS, MATH
 from viewgrad.compiler.writing.kernels import Kernel
+from viewgrad.compiler.writing.native import ARRAYS
 from viewgrad.operators.codegen.listing import list_source
 
 GIVEN = {
-    **MATH, **{function.__name__: function for function in FUNCTIONS}, **CAREFUL, "empty": np.empty, "zeros": np.zeros,
+    **MATH, **{function.__name__: function for function in FUNCTIONS}, **CAREFUL, **ARRAYS,
 }  # fmt: skip
 
 

@@ -6,7 +6,8 @@ A call goes through these files:
     calling/recording      a run recorded as a graph
     calling/surroundings   what a function sees besides its arguments; found by sight
     calling/misses         calls that it does not fit
-    lowering, stream       the graph as a stream of instructions; composites, rearranging, calls, windows help it
+    lowering, stream       the graph as a stream of instructions; elementwise, composites, rearranging, calls help it
+    kinds, conversions     the kinds of elements that there are
     loops                  its loops found again
     building, program      the program
     executions             what it touches, and when

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -20,6 +20,7 @@ from .building import out_sizes
 from .executions import Executions
 from .expressions import derivative
 from .integers import ONE, Integer, constant
+from .kinds import taped
 from .program import (
     Add,
     Base,
@@ -43,7 +44,9 @@ from .program import (
 
 __all__ = ["Tape", "differentiated"]
 
-CHEAP: Final = frozenset({"add", "sub", "mul", "neg", "positive", "square", "conj", "clone", "where", "masked_fill"})
+CHEAP: Final = frozenset({
+    "add", "sub", "mul", "neg", "positive", "square", "conj", "clone", "where", "masked_fill", "as_float",
+})  # fmt: skip
 PLACES: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -56,12 +59,14 @@ class Tape:
         step: whose values they are.
         sizes: of one of them.
         entries: how many elements are kept in all.
+        dtype: of these.
     """
 
     name: str
     step: Step
     sizes: tuple[Integer, ...]
     entries: int
+    dtype: np.dtype[Any]
 
 
 @attrs.define(eq=False)
@@ -340,11 +345,12 @@ class _Differentiation:
     def _popped(self, step: Step) -> Step:
         block = self.block_of[step]
         sizes = out_sizes(step)
-        tape = Tape(self._name("T"), step, sizes, self.executions.elements(block, sizes))
+        dtype = taped(step.dtype)  # type: ignore[attr-defined]
+        tape = Tape(self._name("T"), step, sizes, self.executions.elements(block, sizes), dtype)
         self.tapes.append(tape)
-        push = Push(self._name("w"), sizes, step.location, Operand(step, tuple(range(len(sizes)))), tape.name)
+        push = Push(self._name("w"), sizes, step.location, Operand(step, tuple(range(len(sizes)))), tape.name, dtype)
         block.items.insert(block.items.index(step) + 1, push)
-        return Pop(self._name("p"), sizes, step.location, tape.name)
+        return Pop(self._name("p"), sizes, step.location, tape.name, dtype)
 
     def _where(self, step: Step) -> str:
         locations = self.program.locations

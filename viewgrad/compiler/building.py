@@ -274,7 +274,8 @@ class Builder:
         assert kind == "check"
         _, location, operand, expected = structure
         value = self.value(block, operand, iter(numbers), constants)
-        right = Number(expected) if expected is not None else self.value(block, ("c", False), iter(()), constants)
+        fixed = type(expected) is bool
+        right = Number(expected) if fixed else self.value(block, expected, iter(()), constants)
         return Check(self._name("g"), (), location, value, right)
 
     def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
@@ -289,11 +290,11 @@ class Builder:
     def value(self, block: Block, operand: tuple[Any, ...], ages: Any, constants: Any) -> Value:
         """An operand as a value."""
         if operand[0] == "c":
-            values = next(constants)
-            bits = np.array(values, float)
-            if (bits.view(np.int64) == bits.view(np.int64)[0]).all():
-                return Number(float(bits[0]))
-            return Table(self._name("F"), bits, block)
+            numbers = np.array(next(constants), operand[1])
+            bits = numbers.view(f"u{numbers.itemsize}")
+            if (bits == bits[0]).all():
+                return Number(numbers[0].item())
+            return Table(self._name("F"), numbers, block)
         place, labels = operand
         try:
             return Operand(self._found(block, place, next(ages)), labels)

@@ -18,21 +18,15 @@ from ..symbolic.execute import forward_call
 from ..symbolic.kinds import operator_of
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import from_array
+from .kinds import INTEGER, kind_of, widened
 
-__all__ = ["SINGLE", "Operation", "backward_of", "forward_of", "native_caller", "raise_failure", "widened"]
+__all__ = ["Operation", "backward_of", "forward_of", "native_caller", "raise_failure"]
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 Kind = tuple[Shape, np.dtype[Any]] | None
 FAILED: Final = 1
-SINGLE: Final = np.dtype(np.float32)
 _failures: Final = threading.local()
-NUMBERS: Final = {"f": float, "b": bool, "i": int}
-
-
-def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which programs hold elements of a dtype: of single precision in double precision."""
-    return np.dtype(float) if dtype == SINGLE else dtype
 
 
 @attrs.frozen
@@ -95,7 +89,7 @@ def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
     return backward
 
 
-def native_caller(function: Callable[..., Any], shapes: list[Shape], size: int) -> Any:
+def native_caller(function: Callable[..., Any], kinds: list[Any], size: int, dtype: np.dtype[Any]) -> Any:
     """A function that compiled code can call, of numbers and of the addresses of buffers.
 
     It takes the operands and the buffer of the result, and gives 1 where an exception was raised, which
@@ -103,21 +97,21 @@ def native_caller(function: Callable[..., Any], shapes: list[Shape], size: int) 
 
     Arguments:
         function: a function of arrays and numbers.
-        shapes: those of its operands; () for numbers.
-        size: of its result.
+        kinds: the shapes and dtypes of its operands; () for numbers.
+        size, dtype: of its result.
     """
 
     def call(*given: Any) -> int:
         try:
-            operands = [_at(each, shape) if shape else each for each, shape in zip(given, shapes)]
-            _at(given[-1], (size,))[:] = np.reshape(function(*operands), -1)
+            operands = [_at(each, shape, of) if shape else each for each, (shape, of) in zip(given, kinds)]
+            _at(given[-1], (size,), dtype)[:] = np.reshape(function(*operands), -1)
         except BaseException as error:
             _failures.last = error
             return FAILED
         return 0
 
-    kinds = [ctypes.c_int64 if shape else ctypes.c_double for shape in shapes]
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds, ctypes.c_int64)(call)
+    types = [ctypes.c_int64 if shape or of == INTEGER else ctypes.c_double for shape, of in kinds]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *types, ctypes.c_int64)(call)
 
 
 def raise_failure() -> None:
@@ -127,9 +121,11 @@ def raise_failure() -> None:
     raise error
 
 
-def _at(address: int, shape: Shape) -> Array:
-    """The floats at an address."""
-    return np.ctypeslib.as_array((ctypes.c_double * int(np.prod(shape))).from_address(address)).reshape(shape)
+def _at(address: int, shape: Shape, dtype: np.dtype[Any]) -> Array:
+    """The elements at an address."""
+    memory = (ctypes.c_byte * (int(np.prod(shape)) * dtype.itemsize)).from_address(address)
+    found: Array = np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
+    return found
 
 
 def _operator(operation: Operation) -> Any:
@@ -148,4 +144,4 @@ def _arrays(kinds: tuple[Kind, ...], given: tuple[Any, ...]) -> list[Any]:
 def _given_back(array: Any, shape: Shape, dtype: np.dtype[Any]) -> Any:
     if shape:
         return np.ascontiguousarray(array, widened(dtype))
-    return NUMBERS[dtype.kind](np.asarray(array).item())
+    return kind_of(dtype).number(np.asarray(array).item())

@@ -12,9 +12,10 @@ from ..symbolic.graph import Graph
 from ..symbolic.signature import laid_out
 from .adjoint import Adjoint, Tape, differentiated
 from .building import build
-from .calls import SINGLE, raise_failure
+from .calls import raise_failure
 from .collecting import rare_collections
 from .executions import Executions
+from .kinds import FLOAT, SINGLE
 from .lowering import lowered
 from .passes.carrying import carry_in_variables
 from .passes.rereading import without_rereads
@@ -206,7 +207,7 @@ class CompiledProgram:
             else:
                 self._made.append(base)
         for tape in self.tapes.values():
-            if carves or tape.sizes:
+            if tape.dtype == FLOAT and (carves or tape.sizes):
                 rooms[True].add(tape.name, tape.entries)
             else:
                 self._loose_tapes.append(tape)
@@ -288,7 +289,9 @@ class CompiledProgram:
 
     def layout(self) -> Layout | None:
         """Where everything is, where inputs are not written to and all else is in rooms."""
-        if self.adjoint is None or self.backward_kernel is None or not self.executor.carves or self._made:
+        if self.adjoint is None or self.backward_kernel is None or not self.executor.carves:
+            return None
+        if self._made or self._loose_tapes:
             return None
         made = [each for each in self._wanted_gradients if each is not None]
         if len(made) < len(self.wanted) or any(self._single_inputs) or any(self._single_results):
@@ -319,7 +322,7 @@ class CompiledProgram:
         for base in self._made:
             buffers[base.name] = executor.buffer(filled(base), base.name in kept)
         for tape in self._loose_tapes:
-            buffers[tape.name] = executor.buffer(np.empty(tape.entries), False)
+            buffers[tape.name] = executor.buffer(np.empty(tape.entries, tape.dtype), bool(tape.sizes))
         arrays_of = []
         for room in self._rooms:
             array = buffers[room.name] = room.array()

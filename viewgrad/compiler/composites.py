@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +12,8 @@ from ..operators.define import OPERATORS
 from ..symbolic.attributes import thawed
 from ..symbolic.graph import Node, Value
 from ..symbolic.types import row_strides
+from .conversions import converted
+from .kinds import FLOAT, HELD, INTEGER
 
 if TYPE_CHECKING:
     from .lowering import Lowering
@@ -20,16 +22,17 @@ if TYPE_CHECKING:
 __all__ = ["COMPOSITES", "broadcast_labels", "options_of"]
 
 Shape = tuple[int, ...]
-FLOAT: Final = np.dtype(float)
+FLOATS: Final = frozenset({FLOAT})
 LONGEST: Final = 5000  # a running sum or product of so many is written down as a loop
 FEW: Final = 4096  # elements of which it is kept which ones are an extremum
 
 
 def _sum(of: Lowering, node: Node) -> bool:
-    value, options = _only_input(of, node), options_of(node, "axis", "keepdims")
-    if value is None or options is None:
+    value, options = _only_input(of, node, HELD), options_of(node, "axis", "keepdims")
+    dtype = of.type_of(node.output).dtype
+    if value is None or options is None or dtype not in (FLOAT, INTEGER):
         return False
-    of.values[node.output] = _reduced(of, "sum", of.named(value), *options)
+    of.values[node.output] = _reduced(of, "sum", converted(of, of.named(value), dtype), *options)
     return True
 
 
@@ -262,24 +265,11 @@ def _clip(of: Lowering, node: Node) -> bool:
     return True
 
 
-def _cast(of: Lowering, node: Node) -> bool:
-    """A value in another dtype: numbers from bools and integers."""
-    value = node.inputs[0]
-    kind = of.type_of(node.output)
-    if value is None or kind.dtype != FLOAT:
-        return False
-    labels = tuple(range(len(kind.shape)))
-    name = "positive" if of.type_of(value).dtype == FLOAT else "as_float"
-    of.values[node.output] = of.emit(name, [of.spread(value, kind.shape)], kind.shape, labels)
-    return True
-
-
 COMPOSITES: Final[dict[str, Callable[[Any, Node], bool]]] = {
     "sum": _sum, "mean": _mean, "var": _var, "std": _var, "vector_norm": _vector_norm, "max": _extremum,
     "min": _extremum, "logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _softmax, "cumsum": _running,
     "cumprod": _running, "prod": _running, "matmul": _matmul, "dot": _matmul, "vecdot": _vecdot, "outer": _outer,
     "clip": _clip,
-    "cast": _cast, "cast_exactly": _cast,
 }  # fmt: skip
 
 
@@ -290,7 +280,7 @@ def _reduced(of: Lowering, name: str, operand: Named, axis: Any, keepdims: bool)
     labels = tuple(range(len(operand.shape)))
     dims = reduced_dims(axis, len(labels))
     out = tuple([-1 if dim in dims else dim for dim in labels if keepdims or dim not in dims])
-    return of.emit(name, [(operand, labels)], operand.shape, out)
+    return of.emit(name, [(operand, labels)], operand.shape, out, of.stream.places[operand.place][1])
 
 
 def _averaged(of: Lowering, operand: Named, axis: Any, keepdims: bool) -> Named:
@@ -308,12 +298,12 @@ def _kept_labels(shape: Shape, dims: set[int]) -> Shape:
     return tuple([-1 if dim in dims else dim for dim in range(len(shape))])
 
 
-def _only_input(of: Lowering, node: Node) -> Value | None:
-    """The first input of a node, where it has no other and that is of floats."""
+def _only_input(of: Lowering, node: Node, dtypes: Set[Any] = FLOATS) -> Value | None:
+    """The first input of a node, where it has no other and that is of one of some dtypes."""
     value = node.inputs[0]
     if value is None or any(other is not None for other in node.inputs[1:]):
         return None
-    return value if of.type_of(value).dtype == FLOAT else None
+    return value if of.type_of(value).dtype in dtypes else None
 
 
 def options_of(node: Node, *names: str) -> list[Any] | None:

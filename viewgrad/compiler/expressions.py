@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..operators.define import OPERATORS
 from ..operators.language.declaration import Operator
 
-__all__ = ["BITWISE", "EXACT", "FORWARD", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
+__all__ = ["BITWISE", "EXACT", "FORWARD", "INTEGERS", "LOGICAL", "MORE", "OF_BOOLS", "STEPLESS", "derivative"]
 
 # Of operators whose operands are broadcast against each other.
 FORWARD: Final[dict[str, str]] = {
@@ -50,9 +50,21 @@ LOGICAL: Final = frozenset({
 })
 # Of these the operands must be bools.
 OF_BOOLS: Final = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
-# Operators of bits, of bools.
+# Operators whose operands are all bools, as what they are of bools.
 BITWISE: Final = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor", "invert": "logical_not",
+    "add": "logical_or", "mul": "logical_and", "maximum": "logical_or", "minimum": "logical_and",
+}
+# What gives integers, of integers: those of 64 bits, which wrap around.
+INTEGERS: Final[dict[str, str]] = {
+    **dict.fromkeys(("positive", "clone", "conj", "detach", "spread", "sum"), "{0}"), "as_integer": "as_integer({0})",
+    "add": "wrapped({0} + {1})", "sub": "wrapped({0} - {1})", "mul": "wrapped({0} * {1})", "neg": "wrapped(-{0})",
+    "neg_": "wrapped(-{0})", "square": "wrapped({0} * {0})", "abs": "wrapped(abs({0}))",
+    "floor_divide": "quotient({0}, {1})", "remainder": "modulo({0}, {1})",
+    "maximum": "{0} if {0} >= {1} else {1}", "minimum": "{0} if {0} <= {1} else {1}",
+    "fmax": "{0} if {0} >= {1} else {1}", "fmin": "{0} if {0} <= {1} else {1}",
+    "where": "{1} if {0} else {2}", "masked_fill": "{2} if {1} else {0}",
+    "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}", "invert": "~{0}",
 }
 # Functions of formulas that are functions of the generated source too.
 KNOWN: Final = frozenset({
@@ -67,7 +79,8 @@ MORE: Final[dict[str, str]] = {
     "spread": "{0}", "as_float": "as_float({0})", "root": "sqrt({0})",
     "tie_hit": "tie_hit({0}, {1})", "share": "{0} / {1}", "tied": "{1}", "tied_by_share": "{1}",
     "clip_low_high": "minimum(maximum({0}, {1}), {2})", "clip_low": "maximum({0}, {1})",
-    "clip_high": "minimum({0}, {1})", "rounded": "rounded({0})",
+    "clip_high": "minimum({0}, {1})", "rounded": "rounded({0})", "as_bool": "{0} != 0",
+    "fits": "-9223372036854775808.0 <= {0} < 9223372036854775808.0",
 }
 # What these give needs no rounding in single precision, if the operands are rounded.
 EXACT: Final = frozenset({
@@ -79,7 +92,7 @@ EXACT: Final = frozenset({
 # The derivatives of these, for one element, with respect to each operand; {} where all are 0.
 OTHERS: Final[dict[str, dict[int, str]]] = {
     "sum": {0: "{grad}"}, "greatest": {}, "least": {}, "finite_or_zero": {}, "detach": {}, "spread": {0: "{grad}"},
-    "as_float": {}, "": {}, "tie_hit": {}, "share": {}, "rounded": {0: "{grad}"},
+    "as_float": {}, "as_integer": {}, "": {}, "tie_hit": {}, "share": {}, "rounded": {0: "{grad}"},
     "root": {0: "0.0 if {result} == 0.0 else {grad} * 0.5 / nonzero_or_one({result})"},
     "tied": {0: "{grad} * (1.0 / {2}) if tie_hit({0}, {1}) else 0.0"},
     "tied_by_share": {0: "{grad} * {2} if {2} else 0.0"},

@@ -20,9 +20,12 @@ from ..symbolic.attributes import Frozen, Given
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.kinds import operator_of
 from ..symbolic.types import TensorType, row_strides
-from .calls import SINGLE, Operation, widened
+from .calls import Operation
 from .composites import COMPOSITES, broadcast_labels, options_of
-from .expressions import BITWISE, EXACT, FORWARD, LOGICAL, MORE, OF_BOOLS
+from .conversions import converted
+from .elementwise import elementwise
+from .expressions import BITWISE, EXACT, FORWARD, INTEGERS, MORE
+from .kinds import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_of, widened
 from .rearranging import REARRANGING
 from .replay import index_of, outlived
 from .small_matrices import SMALL_MATRICES
@@ -32,9 +35,6 @@ from .windows import completed_windows
 __all__ = ["Lowering", "lowered"]
 
 Shape = tuple[int, ...]
-FLOAT: Final = np.dtype(float)
-DTYPES: Final = frozenset({np.dtype(float), np.dtype(bool)})
-READ: Final = DTYPES | {np.dtype(np.int64)}  # of what is read only
 EMPTY: Final[Mapping[Any, int]] = {}
 ROUNDS: Final = 32  # so often may one place be added to
 UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
@@ -139,22 +139,23 @@ class Lowering:
         handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, node)
-        elif not ((kind in FORWARD or kind in BITWISE) and self._elementwise(node)):
+        elif not ((kind in FORWARD or kind in BITWISE) and elementwise(self, node)):
             composite = _COMPOSITES.get(kind)
             if composite is None or not composite(self, node):
                 self._call(node)
 
     def _full(self, node: Node) -> None:
         shape, fill, dtype = node.attributes
-        if widened(dtype) not in READ:
+        if widened(dtype) not in HELD:
             raise self._refused(f"arrays of {dtype} are not compiled")
-        self.values[node.output] = Number(float(SINGLE.type(fill)) if dtype == SINGLE else fill, tuple(shape))
+        number = float(SINGLE.type(fill)) if dtype == SINGLE else as_number(fill, dtype)
+        self.values[node.output] = Number(number, tuple(shape))
 
     def _constant(self, node: Node) -> None:
         (frozen,) = node.attributes
         array = frozen.array
         array = array.astype(widened(array.dtype), copy=False)
-        if array.dtype not in READ:
+        if array.dtype not in HELD:
             raise self._refused(f"arrays of {array.dtype} are not compiled")
         if array.size == 1:
             self.values[node.output] = Number(array.item(), array.shape)
@@ -182,9 +183,7 @@ class Lowering:
         window = self.windows.get(node, node.attributes)
         if window.dtype is not None:
             raise self._refused("parts of complex numbers are not compiled")
-        source = self._operand(value)
-        if self.type_of(target).dtype not in DTYPES:
-            raise self._refused("a write to integers is not compiled")
+        source = self.operand(value)
         memory = self._written(target)
         given, labels = self._given(source, target, value, window.sizes)
         offset = memory.offset + window.offset
@@ -197,14 +196,14 @@ class Lowering:
         to, of = self.type_of(target).dtype, self.type_of(value).dtype
         narrows = _is_single(target) and not _is_single(value)
         if isinstance(source, Number):
-            number = float(source.value) if to.kind == "f" else bool(source.value)
+            number = as_number(source.value, to)
             return (float(SINGLE.type(number)) if narrows else number), ()
         if narrows and of == to:
             source = self._rounded(source)
-        if to != of:
-            if to.kind != "f" or of.kind not in "bi":
-                raise self._refused("a write that changes the dtype is not compiled")
-            source = self._as_float(source)
+        if to == INTEGER and of == FLOAT and not source.shape:  # NumPy raises where a single number is none
+            fits = self.emit("fits", [(source, ())], (), (), "?")
+            self.stream.check(fits, True, self.node.location)  # type: ignore[union-attr]
+        source = converted(self, source, to)
         return source, broadcast_labels(source.shape, shape)
 
     def _index(self, node: Node) -> None:
@@ -225,10 +224,9 @@ class Lowering:
         target, value = node.inputs[:2]
         assert target is not None and value is not None
         window, pattern = node.attributes
-        self._check_write(node)
         numbers = np.arange(math.prod(self.type_of(target).shape))
         places = self._places(window.sizes, pattern, window_of(numbers, window))
-        source = self._operand(value)
+        source = self.operand(value)
         memory = self._written(target)
         given, labels = self._given(source, target, value, places.shape)
         last, unrecorded = last_mentions(places), node.kind in UNRECORDED
@@ -249,20 +247,20 @@ class Lowering:
         target, value = node.inputs[:2]
         assert target is not None and value is not None
         window, pattern = node.attributes
-        self._check_write(node)
         numbers = np.arange(math.prod(self.type_of(target).shape))
         places = self._places(window.sizes, pattern, window_of(numbers, window))
         rounds = mentions(places)
         if len(rounds) > ROUNDS or _is_single(target):
             raise self._refused("adding to one place many times is not compiled")
-        source = self._operand(value)
+        source = self.operand(value)
         memory = self._written(target)
         given, labels = self._given(source, target, value, places.shape)
         for chosen in rounds:
             part, of_part = self._picked(given, labels, places.shape, chosen)
             here = places.reshape(-1)[chosen]
             before = self.stream.gather(memory.base, here, memory.offset, node.location)
-            total = self.emit("add", [(before, (0,)), (part, of_part)], here.shape, (0,))
+            dtype = self.type_of(target).dtype
+            total = self.emit("add", [(before, (0,)), (part, of_part)], here.shape, (0,), dtype.char)
             self.stream.scatter(
                 memory.base, here, memory.offset, total, (0,), node.location, unrecorded=node.kind in UNRECORDED
             )
@@ -294,9 +292,9 @@ class Lowering:
         operator = operator_of(node.kind)
         if operator is None or node.kind != operator.name or operator.name in DRAWING:
             raise self._refused(f"there is no kernel for {node.kind}")
-        operands = [None if value is None else self._operand(value) for value in node.inputs]
+        operands = [None if value is None else self.operand(value) for value in node.inputs]
         for value in (*node.inputs, *node.outputs):
-            if value is not None and self.type_of(value).dtype not in READ:
+            if value is not None and self.type_of(value).dtype not in HELD:
                 raise self._refused(f"arrays of {self.type_of(value).dtype} are not compiled")
         kinds: list[Any] = [None if value is None else value.type for value in node.inputs]
         given_kinds = tuple([None if kind is None else (kind.shape, kind.dtype) for kind in kinds])
@@ -313,26 +311,20 @@ class Lowering:
         """A number as an operand of a call: an array of it, where that is what it stands for."""
         if not math.prod(number.shape) or not number.shape:
             return number.value  # type: ignore[no-any-return]
-        dtype = np.asarray(number.value).dtype.char
         labels = tuple(range(len(number.shape)))
-        value = number.value if type(number.value) is bool else float(number.value)
-        return self.emit("spread", [(value, ())], number.shape, labels, dtype)
-
-    def _check_write(self, node: Node) -> None:
-        target = node.inputs[0]
-        assert target is not None
-        if self.type_of(target).dtype not in DTYPES:
-            raise self._refused("a write to integers is not compiled")
+        return self.emit("spread", [(number.value, ())], number.shape, labels, char_of(number.value))
 
     def _guard(self, node: Node) -> None:
         (value,) = node.inputs
         assert value is not None
         how, expected = node.attributes
-        operand = self._operand(value)
+        operand = self.operand(value)
         if isinstance(operand, Number):
             return
         if isinstance(expected, Frozen):
             expected = expected.array
+        if isinstance(expected, np.generic):
+            expected = expected.item()
         if isinstance(expected, np.ndarray) and expected.dtype.kind in "bi":
             self._guard_array(operand, expected)
             if how == "an index" or value in self.graph.inputs:
@@ -346,15 +338,15 @@ class Lowering:
             operand = self._reshaped(operand)
         if how == "int()" and self.type_of(value).dtype.kind == "f":
             operand, expected = self.emit("trunc", [(operand, ())], (), ()), float(expected)
-        if type(expected) is bool and self.type_of(value).dtype.kind == "f":
-            operand = self.emit("not_equal", [(operand, ()), (0.0, ())], (), (), "?")
+        if type(expected) is bool:
+            operand = converted(self, operand, BOOL)
         self.stream.check(operand, expected, node.location)
 
     def _guard_array(self, operand: Named, expected: np.ndarray[Any, Any]) -> None:
         """Check that no element is another than it was."""
         assert self.node is not None
         location = self.node.location
-        if expected.dtype not in READ:
+        if expected.dtype not in HELD:
             raise self._refused(f"arrays of {expected.dtype} are not compiled")
         key = ("expected", location, expected.dtype)
         base = self.arena(key, expected.dtype, 0)
@@ -363,67 +355,27 @@ class Lowering:
         labels = tuple(range(expected.ndim))
         known = self.stream.read(base, expected.shape, row_strides(expected.shape), start, location)
         differs = self.emit("not_equal", [(operand, labels), (known, labels)], expected.shape, labels, "?")
-        count = self.emit("sum", [(self._as_float(differs), labels)], expected.shape, ())
+        count = self.emit("sum", [(converted(self, differs, FLOAT), labels)], expected.shape, ())
         self.stream.check(self.emit("not_equal", [(count, ()), (0.0, ())], (), (), "?"), False, location)
-
-    def _as_float(self, operand: Named) -> Named:
-        labels = tuple(range(len(operand.shape)))
-        return self.emit("as_float", [(operand, labels)], operand.shape, labels)
-
-    def _elementwise(self, node: Node) -> bool:
-        """An operator of elements; whether there is a kernel for these operands."""
-        out = self.type_of(node.output)
-        name = node.kind
-        if None in node.inputs or (node.attributes and name not in ("clone",)):
-            return False
-        if not out.shape and self._of_numbers(node, out):
-            return True
-        kinds = [self.type_of(value).dtype.kind for value in node.inputs if value is not None]
-        if set(kinds) == {"b"}:
-            name = BITWISE.get(name, name)
-        if name in OF_BOOLS and set(kinds) != {"b"}:
-            return False
-        if name not in LOGICAL and name != "where" and name != "masked_fill" and "b" in kinds and out.dtype.kind != "f":
-            return False
-        if out.dtype not in DTYPES:
-            return False
-        taken = [self.spread(value, out.shape) for value in node.inputs if value is not None]
-        labels = tuple(range(len(out.shape)))
-        self.values[node.output] = self.emit(name, taken, out.shape, labels, out.dtype.char)
-        return True
-
-    def _of_numbers(self, node: Node, out: TensorType) -> bool:
-        """An operator of single floats, which most records consist of; whether it was one."""
-        if out.dtype is not FLOAT or node.kind not in FORWARD or node.kind in OF_BOOLS:
-            return False
-        taken: list[tuple[Any, Shape]] = []
-        for value in node.inputs:
-            kind: Any = value.type  # type: ignore[union-attr]
-            if kind.dtype is not FLOAT or kind.shape:
-                return False
-            operand = self._operand(value)  # type: ignore[arg-type]
-            taken.append((operand, ()) if type(operand) is Named else (float(operand.value), ()))  # type: ignore[union-attr]
-        self.values[node.output] = self.emit(node.kind, taken, (), ())
-        return True
 
     def _joined(self, node: Node) -> None:
         """`stack` and `concatenate`: an array whose parts are written."""
-        if any(value is None or self.type_of(value).dtype != np.dtype(float) for value in node.inputs):
+        shape, dtype = self.type_of(node.output).shape, self.type_of(node.output).dtype
+        if any(value is None or self.type_of(value).dtype not in HELD for value in node.inputs) or dtype not in HELD:
             self._call(node)
             return
-        shape = self.type_of(node.output).shape
         options = options_of(node, "axis")
         if options is None:
             self._call(node)
             return
         flattened = options[0] is None
         axis = 0 if flattened else options[0] % max(1, len(shape))
-        base, start = self.new_part(("joined", node.location), math.prod(shape))
+        base, start = self.new_part(("joined", node.location), math.prod(shape), dtype)
         strides = row_strides(shape)
         place = 0
         for value in node.inputs:
             assert value is not None
-            part = self.named(value)
+            part = converted(self, self.named(value), dtype)
             step = strides[axis] if len(strides) else 0
             if node.kind == "stack":
                 moves = (*strides[:axis], *strides[axis + 1 :])
@@ -442,7 +394,7 @@ class Lowering:
         assert value is not None
         if value.type.dtype != node.output.type.dtype:  # type: ignore[attr-defined]
             raise self._refused("a conversion to another dtype is not compiled")
-        operand = self._operand(value)
+        operand = self.operand(value)
         self.values[node.output] = operand if isinstance(operand, Number) else self._detached(operand)
 
     def _cast(self, node: Node) -> None:
@@ -450,19 +402,19 @@ class Lowering:
         (value,) = node.inputs
         assert value is not None
         to, of = self.type_of(node.output).dtype, self.type_of(value).dtype
-        operand = self._operand(value)
-        if to != np.dtype(float) or of not in READ or isinstance(operand, Number):
+        operand = self.operand(value)
+        if to not in HELD or of not in HELD or isinstance(operand, Number):
             self._call(node)
         elif of != to:
-            self.values[node.output] = self._as_float(operand)
+            self.values[node.output] = converted(self, operand, to)
         else:
             labels = tuple(range(len(operand.shape)))
             name = "rounded" if _is_single(node.output) and not _is_single(value) else "positive"
-            self.values[node.output] = self.emit(name, [(operand, labels)], operand.shape, labels)
+            self.values[node.output] = self.emit(name, [(operand, labels)], operand.shape, labels, to.char)
 
     # -- values --------------------------------------------------------------------------------------------------------
 
-    def _operand(self, value: Value) -> Named | Number:
+    def operand(self, value: Value) -> Named | Number:
         """A value, to be computed with."""
         found = self.values[value]
         if isinstance(found, Number):
@@ -483,7 +435,7 @@ class Lowering:
         if isinstance(found, Named):
             return found
         if isinstance(found, Number) and not found.shape:
-            return self.emit("positive", [(float(found.value), ())], (), (), "d")
+            return self.emit("positive", [(found.value, ())], (), (), char_of(found.value))
         memory = self.memory(value)
         shape = self.type_of(value).shape
         location = self.node.location if self.node is not None else -1
@@ -542,7 +494,7 @@ class Lowering:
         return Result(base.name, shape, row_strides(shape), memory.offset)
 
     def _base(self, size: int, dtype: np.dtype[Any], kind: str, initial: Any) -> int:
-        if dtype not in READ:
+        if dtype not in HELD:
             raise self._refused(f"arrays of {dtype} are not compiled")
         return self.stream.base(size, dtype, kind, initial)
 
@@ -553,10 +505,10 @@ class Lowering:
             base = self.arenas[key] = self._base(0, dtype, "made", initial)
         return base
 
-    def new_part(self, key: Any, size: int) -> tuple[int, int]:
-        """A new part of a buffer of floats: the buffer, and where it begins."""
-        key = (*key, "d")
-        base = self.arena(key, np.dtype(float), 0.0)
+    def new_part(self, key: Any, size: int, dtype: np.dtype[Any] = FLOAT) -> tuple[int, int]:
+        """A new part of a buffer: the buffer, and where it begins."""
+        key = (*key, dtype.char)
+        base = self.arena(key, dtype, 0.0)
         return base, self._part(key, base, size)
 
     def _part(self, key: Any, base: int, size: int) -> int:
@@ -584,7 +536,7 @@ class Lowering:
         """A computed value; see `Stream.op`. In single precision it is rounded."""
         node = self.node
         assert node is not None
-        expression = FORWARD.get(name) or MORE[name]
+        expression = INTEGERS[name] if dtype == INTEGER.char else FORWARD.get(name) or MORE[name]
         rounds = dtype == "d" and name not in EXACT and bool(node.outputs) and _is_single(node.outputs[0])
         is_sum = bool(sizes) and len(sizes) > sum(1 for label in out if label >= 0)
         if rounds and not is_sum:
@@ -601,9 +553,9 @@ class Lowering:
 
     def spread(self, value: Value, shape: Shape) -> tuple[Named | float | bool, Shape]:
         """A value as an operand that is broadcast to a shape, with its labels."""
-        operand = self._operand(value)
+        operand = self.operand(value)
         if isinstance(operand, Number):
-            return operand.value if type(operand.value) is bool else float(operand.value), ()
+            return operand.value, ()
         return operand, broadcast_labels(operand.shape, shape)
 
     def _reshaped(self, operand: Named) -> Named:
@@ -647,6 +599,7 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "overwrite": Lowering._write,
     "detach": Lowering._detach,
     "cast": Lowering._cast,
+    "cast_exactly": Lowering._cast,
 }
 _COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING
 

@@ -11,13 +11,14 @@ What a step computes is an expression, in which `{0}`, `{1}`, ... stand for the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import numpy as np
 
-from .calls import Operation, widened
+from .calls import Operation
 from .integers import Integer
+from .kinds import FLOAT, char_of, widened
 
 __all__ = [
     "Add",
@@ -40,13 +41,13 @@ __all__ = [
     "Table",
     "Write",
     "bodies_of",
+    "dtype_of",
     "items_of",
     "steps_of",
 ]
 
 Labels = tuple[int, ...]
 Sizes = tuple[Integer, ...]
-FLOAT: Final = np.dtype(float)
 
 
 @attrs.define(eq=False)
@@ -101,6 +102,13 @@ class Operand:
 
 
 Value = Number | Table | Operand
+
+
+def dtype_of(value: Value) -> np.dtype[Any]:
+    """The dtype of a value."""
+    if isinstance(value, Operand):
+        return value.step.dtype  # type: ignore[attr-defined,no-any-return]
+    return np.dtype(char_of(value.value)) if isinstance(value, Number) else value.values.dtype
 
 
 @attrs.define(eq=False)
@@ -185,10 +193,12 @@ class Call(Step):
         return widened(self.operation.dtype) if self.of is None else FLOAT
 
     @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of what it takes."""
-        given = [kind[0] for kind in self.operation.operands if kind is not None]
-        return given if self.of is None else [self.operation.shape, *given]
+    def kinds(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The shapes and dtypes of what it takes."""
+        shapes = [kind[0] for kind in self.operation.operands if kind is not None]
+        if self.of is not None:
+            shapes.insert(0, self.operation.shape)
+        return [(shape, dtype_of(value)) for shape, value in zip(shapes, self.taken)]
 
 
 @attrs.frozen
@@ -280,6 +290,7 @@ class Push(Step):
 
     value: Operand
     tape: str
+    dtype: np.dtype[Any] = FLOAT
 
     @property
     def operands(self) -> tuple[Value, ...]:

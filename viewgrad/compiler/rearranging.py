@@ -14,24 +14,27 @@ from ..symbolic.execute import forward_call
 from ..symbolic.graph import Node, Value
 from ..symbolic.types import row_strides
 from .composites import options_of
+from .kinds import FLOAT, HELD
 
 if TYPE_CHECKING:
     from .lowering import Lowering
 
 __all__ = ["REARRANGING"]
 
-FLOAT: Final = np.dtype(float)
 MOST: Final = 1_000_000  # elements; tables of the places of more take too much memory
 WINDOWS_FROM: Final = 500  # elements; of so many parts are copied rather than elements gathered
 Shape = tuple[int, ...]
 
 
 def _copy(of: Lowering, node: Node) -> bool:
-    value = _input(of, node)
-    if value is None:
+    (value,) = node.inputs
+    assert value is not None
+    kind = of.type_of(value)
+    if kind.dtype not in HELD:
         return False
-    shape = of.type_of(value).shape
-    of.values[node.output] = of.emit("positive", [of.spread(value, shape)], shape, tuple(range(len(shape))))
+    labels = tuple(range(len(kind.shape)))
+    taken = [of.spread(value, kind.shape)]
+    of.values[node.output] = of.emit("positive", taken, kind.shape, labels, kind.dtype.char)
     return True
 
 

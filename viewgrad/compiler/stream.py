@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..symbolic.types import row_strides
-from .calls import widened
+from .kinds import char_of, widened
 from .loops import Ints, Roller
 from .program import Base
 
@@ -131,7 +131,7 @@ class Stream:
                 taken.append((operand.place, labels))
                 ages.append(self._counts[operand.place] - 1 - operand.number)
             else:
-                taken.append(("c", type(operand) is bool))
+                taken.append(("c", char_of(operand)))
                 constants.append(operand)
         shape = tuple([1 if label < 0 else sizes[label] for label in out])
         place = self._place((location, name, dtype, len(out)), dtype, shape, location)
@@ -150,7 +150,7 @@ class Stream:
                 taken.append((operand.place, tuple(range(len(operand.shape)))))
                 ages.append(self._counts[operand.place] - 1 - operand.number)
             elif operand is not None:
-                taken.append(("c", type(operand) is bool))
+                taken.append(("c", char_of(operand)))
                 constants.append(operand)
         shape, dtype = operation.shape, widened(operation.dtype).char
         place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
@@ -175,7 +175,7 @@ class Stream:
             age = self._counts[value.place] - 1 - value.number
             self.roller.take(structure, (*sizes, *strides, offset, age))
         else:
-            structure = self._structure(("write", base, location, len(sizes), ("c", False), unrecorded))
+            structure = self._structure(("write", base, location, len(sizes), ("c", char_of(value)), unrecorded))
             self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
 
     def gather(self, base: int, places: Any, offset: int, location: int) -> Named:
@@ -199,7 +199,7 @@ class Stream:
             structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
             self.roller.take(structure, (offset, start, self._counts[value.place] - 1 - value.number))
         else:
-            of = ("c", False)
+            of = ("c", char_of(value))
             structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
             self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
 
@@ -245,7 +245,8 @@ class Stream:
         if type(expected) is bool:
             self.roller.take(self._structure(("check", location, (value.place, ()), expected)), (age,))
         else:
-            self.roller.take(self._structure(("check", location, (value.place, ()), None)), (age,), (expected,))
+            structure = self._structure(("check", location, (value.place, ()), ("c", char_of(expected))))
+            self.roller.take(structure, (age,), (expected,))
 
     def place_of(self, structure: int) -> int | None:
         """The place of the values that instructions of a structure give, if they give any."""

@@ -160,7 +160,12 @@ def _agrees(expected: Any, found: Any, noise: float, what: str, compiled: Compil
 
 
 def _is_close(expected: Any, found: Any, noise: float = 0.0, is_single: bool = False) -> Any:
-    """Whether numbers are close, apart from the noise of rounding, which is all that is left of sums that cancel."""
+    """Whether numbers are close, apart from the noise of rounding, which is all that is left of sums that cancel.
+
+    Integers and bools must be equal.
+    """
+    if expected.dtype.kind in "biu":
+        return found == expected
     scale = np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0) if expected.size else 0.0
     if is_single or expected.dtype == np.float32:
         return np.isclose(found, expected, rtol=1e-3, atol=1e-5 * scale + noise * SINGLE_NOISE, equal_nan=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...operators.codegen.compile import ARRAY_FUNCTIONS
 from ...tensor.indices import add_at
-from .functions import FUNCTIONS, MATH
+from .functions import FUNCTIONS, MATH, wrapped
 
 __all__ = ["CAREFUL", "PREFIX", "VECTOR_FUNCTIONS"]
 
@@ -63,12 +63,23 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     for name in ("add", "multiply", "subtract", "divide"):
         found[name] = getattr(np, name)
     found["as_float"] = lambda a: np.asarray(a, float)
+    found |= {"as_integer": _as_integer, "quotient": np.floor_divide, "modulo": np.remainder, "wrapped": _wrapped}
     found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
         "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
         "empty": lambda shape, name: np.empty(shape),
     }
+
+
+def _as_integer(a: Any) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(a).astype(np.int64)
+
+
+def _wrapped(a: Any) -> Any:
+    """Arrays of integers wrap around by themselves."""
+    return wrapped(a) if type(a) is int else a
 
 
 def _called_with_arrays(name: str, *given: Any) -> Any:

@@ -23,6 +23,10 @@ from .vectors import array_bases
 __all__ = ["Executor", "careful_executor", "chosen_executor"]
 
 Array = np.ndarray[Any, Any]
+ZEROS: Final = {
+    "zeros": lambda n, dtype=np.float64: [dtype(0).item()] * n, "array_zeros": np.zeros, "int64": np.int64,
+    "bool_": np.bool_,
+}  # fmt: skip
 _numbers: Final = itertools.count()
 
 
@@ -80,7 +84,7 @@ class PythonExecutor:
 
     def compiled(self, kernel: Kernel) -> Callable[..., int]:
         """The function `kernel` of a source."""
-        space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, "zeros": lambda n: [0.0] * n, "array_zeros": np.zeros}
+        space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, **ZEROS}
         space.update({function.__name__: function for function in FUNCTIONS})
         if self.careful:
             space.update(CAREFUL)

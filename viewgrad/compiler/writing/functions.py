@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["FUNCTIONS", "MATH"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "MATH", "NATIVE", "unchanged"]
 
 # What Python's `math` has; it raises where NumPy gives inf or nan, and then the program is run by NumPy.
 MATH: Final = {
@@ -18,6 +18,10 @@ MATH: Final = {
     )
 }
 BLOCK: Final = 128  # so many numbers are summed up by eight running sums, as NumPy does it
+# What NumPy makes integers of that are none, which is another on other processors.
+with np.errstate(invalid="ignore"):
+    OF_NAN, OF_GREAT, OF_SMALL = np.array([np.nan, np.inf, -np.inf]).astype(np.int64)
+CONSTANTS: Final = {"OF_NAN": OF_NAN, "OF_GREAT": OF_GREAT, "OF_SMALL": OF_SMALL}
 
 
 def floor(a: float) -> float:
@@ -38,6 +42,36 @@ def rint(a: float) -> float:
 
 def as_float(a: float) -> float:
     return a * 1.0
+
+
+def as_integer(a: float) -> int:
+    if a != a:
+        return int(OF_NAN)
+    if a >= 9223372036854775808.0:
+        return int(OF_GREAT)
+    if a < -9223372036854775808.0:
+        return int(OF_SMALL)
+    return int(a)
+
+
+def wrapped(a: int) -> int:
+    if -9223372036854775808 <= a <= 9223372036854775807:
+        return a
+    return (a + 9223372036854775808) % 18446744073709551616 - 9223372036854775808
+
+
+def unchanged(a: int) -> int:
+    return a
+
+
+def quotient(a: int, b: int) -> int:
+    if b == 0:
+        return 0
+    return wrapped(-a) if b == -1 else a // b
+
+
+def modulo(a: int, b: int) -> int:
+    return 0 if b == 0 or b == -1 else a % b
 
 
 def rounded(a: float) -> float:
@@ -208,7 +242,9 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
-    floor, ceil, trunc, rint, as_float, rounded, square, sign, maximum, minimum, fmax, fmin, power, exp2,
-    logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
+    floor, ceil, trunc, rint, as_float, as_integer, wrapped, quotient, modulo, rounded, square, sign, maximum, minimum,
+    fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, flowing, tie_hit, over_square, power_slope, power_log, block_sum, pairwise_sum,
 )
+# Those that do something else where integers have 64 bits by themselves.
+NATIVE: Final = {"wrapped": unchanged}

@@ -20,6 +20,7 @@ from ..building import out_sizes
 from ..calls import backward_of, forward_of, native_caller
 from ..executions import Executions
 from ..integers import ONE, Integer
+from ..kinds import FLOAT, kind_of, literal, taped
 from ..program import (
     Add,
     Base,
@@ -52,7 +53,6 @@ __all__ = [
 
 SUM_IN_PAIRS: Final = "pairwise_sum"
 EXTREMA: Final = {"greatest": ("(-inf)", "maximum"), "least": ("inf", "minimum")}
-CONVERTED: Final = {"f": "{}", "b": "{} != 0.0", "i": "int({})"}
 SMALL: Final = 1000  # products in a sum for which the order of the loops does not matter
 SCRATCH: Final = "scratch"  # the name of the parameter
 RAISED: Final = -2  # what a kernel returns after an exception
@@ -129,8 +129,8 @@ class Writer:
         self.lines: list[str] = []
         self.tables: dict[str, Any] = {}
         self.functions: dict[str, Callable[..., Any]] = {}
-        self.tapes: list[str] = []
-        self.buffers: dict[str, int] = {}
+        self.tapes: dict[str, np.dtype[Any]] = {}
+        self.buffers: dict[str, tuple[int, str]] = {}  # their sizes, and what follows these where they are made
         self.fixed: dict[str, str] = {}  # what is made once, before all else, with the names of it
         self.owner = {step: block for block, step in steps_of(program.block)}
         self.users: dict[Step, list[Step]] = {}
@@ -154,13 +154,14 @@ class Writer:
         for name, base in self.program.bases.items():
             if self.is_variable(base):
                 if name in names:
-                    head.append(f"    {name} = {'False' if base.dtype.kind == 'b' else '0.0'}")
+                    head.append(f"    {name} = {kind_of(base.dtype).zero}")
             elif base.kind == "register":
                 if name in names:
-                    head.append(f"    {name} = {'array_' * (name in self.arrays)}zeros({base.size})")
+                    made = f"zeros({base.size}{kind_of(base.dtype).made})"
+                    head.append(f"    {name} = {'array_' * (name in self.arrays)}{made}")
             elif name in names:
                 parameters.append(name)
-        head += [f"    {name} = empty({size})" for name, size in self.buffers.items()]
+        head += [f"    {name} = empty({size}{of})" for name, (size, of) in self.buffers.items()]
         for block in self._blocks(self.program.block):
             if block in self.counted:
                 head.append(f"    {block.name} = {self._count(block) if self.down else 0}")
@@ -175,7 +176,8 @@ class Writer:
         source = "\n".join([f"def kernel({', '.join(parameters)}):", *head, *body, "    return -1", ""])
         dtypes = {name: self._dtype(name) for name in parameters}
         return Kernel(
-            source, parameters, self.arrays, self.tables, self.tapes, self.functions, dtypes, self.scratch, self.quiet
+            source, parameters, self.arrays, self.tables, list(self.tapes), self.functions, dtypes, self.scratch,
+            self.quiet,
         )
 
     def _parts(self, parameters: list[str]) -> list[str]:
@@ -195,7 +197,9 @@ class Writer:
         base = self.program.bases.get(name)
         if base is not None:
             return base.dtype
-        return self.tables[name].dtype if name in self.tables else np.dtype(float)
+        if name in self.tables:
+            return self.tables[name].dtype  # type: ignore[no-any-return]
+        return self.tapes.get(name, FLOAT)
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
@@ -268,16 +272,18 @@ class Writer:
 
     def _called(self, step: Call) -> list[str]:
         """The lines of a call of what has no kernel: by the interpreter, over buffers."""
-        shapes = step.shapes
+        kinds = step.kinds
         arguments = [
-            f"{self._buffer(value)}.ctypes.data" if shape else f"float({self._value(value, {})})"
-            for value, shape in zip(step.taken, shapes)
-        ]
-        name = self._function(step, native_caller(self._callable(step), shapes, int(np.prod(step.shape))))
+            f"{self._buffer(value)}.ctypes.data" if shape
+            else kind_of(taped(dtype)).taken.format(self._value(value, {}))
+            for value, (shape, dtype) in zip(step.taken, kinds)
+        ]  # fmt: skip
+        function = native_caller(self._callable(step), kinds, int(np.prod(step.shape)), step.dtype)
+        name = self._function(step, function)
         result = self._buffered(step, ["0"] * len(step.sizes))
         lines = [f"if {name}({', '.join([*arguments, f'b{step.name}.ctypes.data'])}): return {RAISED}"]
         if not step.sizes:
-            lines.append(f"{step.name} = {CONVERTED[step.dtype.kind].format(result)}")
+            lines.append(f"{step.name} = {result}")
         return lines
 
     def _buffer(self, value: Value) -> str:
@@ -389,7 +395,8 @@ class Writer:
         name = f"b{step.name}"
         dims = out_sizes(step)
         if name not in self.buffers:
-            self.buffers[name] = self.executions.largest_named(self.owner[step].name, dims)
+            size = self.executions.largest_named(self.owner[step].name, dims)
+            self.buffers[name] = size, kind_of(step.dtype).made  # type: ignore[attr-defined]
         return f"{name}[{flat(places, _row(dims))}]"
 
     def is_variable(self, base: Base) -> bool:
@@ -412,9 +419,12 @@ class Writer:
             return base.name
         return self._element(step, [at[label] for label in range(len(step.sizes))])
 
-    def _tape(self, tape: str, block: Block, step: Step, at: dict[int, str]) -> str:
-        if tape not in self.tapes:
-            self.tapes.append(tape)
+    def _use_tape(self, step: Push | Pop) -> None:
+        """Take the tape of a step for a parameter."""
+        self.tapes[step.tape] = step.dtype
+
+    def _tape(self, tape: str, block: Block, step: Push | Pop, at: dict[int, str]) -> str:
+        self._use_tape(step)
         if not step.sizes:
             return f"{tape}[{block.name}]"
         size = ONE
@@ -608,7 +618,7 @@ class Writer:
         deep = indent + "    " * outer
         target = self._buffered(step, [at[label] for label in step.out])
         self.lines += [
-            *before[:outer], f"{deep}{step.name} = 0.0", *before[outer:],
+            *before[:outer], f"{deep}{step.name} = {kind_of(step.dtype).zero}", *before[outer:],
             f"{indent}{'    ' * len(order)}{step.name} += {self._expression(step, at)}",
             f"{deep}{target} = {step.name}",
         ]
@@ -633,10 +643,10 @@ class Writer:
             self._extremum(step, at, indent, deep, before, body, expression)
             return
         if not step.out:
-            if step.operator == "sum" or step.operator == "":
+            if step.dtype == FLOAT and step.operator in ("sum", ""):
                 self._sum_in_pairs(step, at, indent, deep, body, inner, after, expression)
             else:
-                before.append(f"{indent}{step.name} = 0.0")
+                before.append(f"{indent}{step.name} = {kind_of(step.dtype).zero}")
                 body.append(f"{deep}{step.name} += {expression}")
             return
         dims = out_sizes(step)
@@ -645,7 +655,8 @@ class Writer:
             size = size * n
         places = ["0" if label < 0 else at[label] for label in step.out]
         target = self._buffered(step, places)
-        before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = 0.0"]
+        zero = kind_of(step.dtype).zero
+        before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = {zero}"]
         body.append(f"{deep}{target} += {expression}")
 
     def _sum_in_pairs(
@@ -656,12 +667,12 @@ class Writer:
         block = self.owner[step].name
         outer, last = step.sizes[:-1], step.sizes[-1]
         row, rows = f"q{step.name}", f"s{step.name}"
-        self.buffers[row] = self.executions.largest_named(block, (last,))
+        self.buffers[row] = self.executions.largest_named(block, (last,)), ""
         body.append(f"{deep}{row}[{at[len(outer)]}] = {expression}")
         if not outer:
             after.append(f"{indent}{step.name} = {SUM_IN_PAIRS}({row}, 0, {last})")
             return
-        self.buffers[rows] = self.executions.largest_named(block, outer)
+        self.buffers[rows] = self.executions.largest_named(block, outer), ""
         place = flat([at[label] for label in range(len(outer))], _row(outer))
         inner.append(f"{indent}{'    ' * len(outer)}{rows}[{place}] = {SUM_IN_PAIRS}({row}, 0, {last})")
         size = ONE
@@ -728,18 +739,6 @@ def parenthesised(integer: Integer) -> str:
     """An integer as a factor."""
     text = str(integer)
     return text if (integer.value is not None and integer.value >= 0) or text.isidentifier() else f"({text})"
-
-
-def literal(value: Any) -> str:
-    """A number in the source."""
-    if type(value) is bool:
-        return repr(value)
-    if value != value:
-        return "nan"
-    if value in (np.inf, -np.inf):
-        return "inf" if value > 0 else "(-inf)"
-    text = repr(float(value))
-    return f"({text})" if text.startswith("-") else text
 
 
 def _row(sizes: Sequence[Integer]) -> tuple[Integer, ...]:

@@ -22,15 +22,16 @@ import numpy as np
 from ...errors import NotCompiledError
 from ...operators.codegen.listing import list_source
 from . import functions
-from .functions import FUNCTIONS, MATH
+from .functions import CONSTANTS, FUNCTIONS, MATH, NATIVE
 from .kernels import Kernel
 
-__all__ = ["KernelError", "native_function"]
+__all__ = ["ARRAYS", "KernelError", "native_function"]
 
 LINES: Final = 4000  # of a source; the time that compiling takes grows faster than they do
 DEEP: Final = 100_000  # calls within calls, which Numba makes for long sources
 KEPT: Final = 400  # sources on disk
 Dtypes = tuple[np.dtype[Any], ...]
+ARRAYS: Final = {"empty": np.empty, "zeros": np.zeros, "int64": np.int64, "bool_": np.bool_}
 _lock: Final = threading.RLock()
 _numbers: Final = itertools.count()
 
@@ -62,7 +63,7 @@ def _shared(source: str, dtypes: Dtypes) -> Callable[..., int]:
 def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]) -> Callable[..., int]:
     path = None if called else _written(source)
     name = f"<viewgrad kernel {next(_numbers)}>" if path is None else str(path)
-    space = {"__name__": __name__, **MATH, **_compiled_functions(), "empty": np.empty, "zeros": np.zeros, **called}
+    space = {"__name__": __name__, **MATH, **_compiled_functions(), **ARRAYS, **called}
     exec(compile(source, name, "exec"), space)
     list_source(name, source, space["kernel"].__code__)
     with _lock, _deep(), warnings.catch_warnings():
@@ -151,7 +152,9 @@ def _compiled_functions() -> dict[str, Any]:
     """The functions of programs, compiled by Numba."""
     jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
     space: dict[str, Any] = {"__name__": functions.__name__, "math": importlib.import_module("math"), "np": np}
+    space |= CONSTANTS
     for function in FUNCTIONS:
-        copied = types.FunctionType(function.__code__, space, function.__name__)
+        code = NATIVE.get(function.__name__, function).__code__
+        copied = types.FunctionType(code, space, function.__name__)
         space[function.__name__] = jit(copied)
     return {function.__name__: space[function.__name__] for function in FUNCTIONS}

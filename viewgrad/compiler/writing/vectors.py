@@ -14,6 +14,7 @@ import numpy as np
 from ..building import out_sizes
 from ..executions import Executions
 from ..integers import ONE, Integer, constant
+from ..kinds import kind_of
 from ..program import (
     Add,
     Block,
@@ -102,8 +103,7 @@ class VectorWriter(Writer):
                 or [f"{step.name} = {self._computed(step)}"]
             )
         if isinstance(step, (Push, Pop)) and product_of(step.sizes).value:
-            if step.tape not in self.tapes:
-                self.tapes.append(step.tape)
+            self._use_tape(step)
             shape = ", ".join(map(str, step.sizes))
             entry = f"{self.fixed.setdefault(f'{step.tape}.reshape(-1, {shape})', f'f{step.tape}')}[{block.name}]"
             return [f"{entry} = {self._whole(step.value.step)}" if isinstance(step, Push) else f"{step.name} = {entry}"]
@@ -113,8 +113,7 @@ class VectorWriter(Writer):
             return [f"{step.tape}[{start}:{stop}] = {self._whole(step.value.step)}{flat}"]
         assert isinstance(step, Pop)
         start, stop = self._entry(block, step)
-        if step.tape not in self.tapes:
-            self.tapes.append(step.tape)
+        self._use_tape(step)
         shaped = "" if len(step.sizes) == 1 else f".reshape({_tuple(step.sizes)})"
         return [f"{step.name} = {step.tape}[{start}:{stop}]{shaped}"]
 
@@ -166,8 +165,7 @@ class VectorWriter(Writer):
 
     def _entry(self, block: Block, step: Push | Pop) -> tuple[str, str]:
         """Where on its tape the value of this execution is."""
-        if step.tape not in self.tapes:
-            self.tapes.append(step.tape)
+        self._use_tape(step)
         size = product_of(step.sizes)
         if size.value is None:
             return f"o{step.tape}", f"o{step.tape} + {parenthesised(size)}"
@@ -285,7 +283,7 @@ class VectorWriter(Writer):
                 return f"{function}({expression}, {axes}, None, None, True)"
             expression = f"{function}({expression}, {axes})"
             if not step.out:
-                return f"float({expression})"
+                return kind_of(step.dtype).taken.format(expression)
         out = [label for label in step.out if label >= 0]
         if out != kept:
             expression = f"({expression}).transpose({[kept.index(label) for label in out]})"

@@ -1,0 +1,102 @@
+"""The kinds of elements that programs hold: floats, bools and integers, and how each is written in a source.
+
+Single precision is held in double precision. Arrays of all other dtypes are not compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import NotCompiledError
+
+__all__ = [
+    "BOOL", "FLOAT", "HELD", "INTEGER", "SINGLE", "as_number", "char_of", "kind_of", "literal", "taped", "widened",
+]  # fmt: skip
+
+SINGLE: Final = np.dtype(np.float32)
+FLOAT: Final = np.dtype(float)
+BOOL: Final = np.dtype(bool)
+INTEGER: Final = np.dtype(np.int64)
+HELD: Final = frozenset({FLOAT, BOOL, INTEGER})
+LOWEST: Final = -(2**63)  # its literal is none that Numba takes for an integer of 64 bits
+
+
+class Kind:
+    """How elements of one dtype are written in a source.
+
+    Arguments:
+        number: the class of Python's numbers that they are.
+        zero: the literal of zero.
+        made: what follows the size where an array of them is made.
+    """
+
+    def __init__(self, number: type, zero: str, made: str) -> None:
+        self.number = number
+        self.zero = zero
+        self.made = made
+
+    @property
+    def taken(self) -> str:
+        """What makes a number of an element, or of an array of one element."""
+        return f"{self.number.__name__}({{}})"
+
+
+KINDS: Final = {"f": Kind(float, "0.0", ""), "b": Kind(bool, "False", ", bool_"), "i": Kind(int, "0", ", int64")}
+CHARS: Final = {float: FLOAT.char, bool: BOOL.char, int: INTEGER.char}
+
+
+def kind_of(dtype: np.dtype[Any]) -> Kind:
+    """How elements of a dtype are written in a source."""
+    return KINDS[dtype.kind]
+
+
+def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which programs hold elements of a dtype: of single precision in double precision."""
+    return FLOAT if dtype == SINGLE else dtype
+
+
+def taped(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which values of a dtype are kept for the gradient: bools as floats."""
+    return INTEGER if dtype == INTEGER else FLOAT
+
+
+def char_of(number: Any) -> str:
+    """The character of the dtype of one of Python's numbers.
+
+    Raises:
+        NotCompiledError: for anything else.
+    """
+    found = CHARS.get(type(number))
+    if found is None:
+        raise NotCompiledError(f"a number of {type(number).__name__} is not compiled")
+    return found
+
+
+def as_number(number: Any, dtype: np.dtype[Any]) -> Any:
+    """A number as one of a dtype, as an assignment casts it."""
+    if dtype.kind == "f":
+        return float(number)
+    if dtype.kind == "b":
+        return bool(number)
+    with np.errstate(invalid="ignore"):
+        return int(np.asarray(number).astype(INTEGER))
+
+
+def literal(value: Any) -> str:
+    """A number in the source.
+
+    Raises:
+        NotCompiledError: for the lowest integer of 64 bits.
+    """
+    if value == LOWEST and type(value) is int:
+        raise NotCompiledError(f"the number {LOWEST} is not compiled")
+    if type(value) in (bool, int):
+        return repr(value) if value >= 0 else f"({value})"
+    if value != value:
+        return "nan"
+    if value in (np.inf, -np.inf):
+        return "inf" if value > 0 else "(-inf)"
+    text = repr(float(value))
+    return f"({text})" if text.startswith("-") else text
