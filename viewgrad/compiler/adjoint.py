@@ -29,6 +29,7 @@ from .program import (
     Choose,
     Compute,
     Item,
+    Move,
     Number,
     Operand,
     Pop,
@@ -46,6 +47,7 @@ __all__ = ["Tape", "differentiated"]
 
 CHEAP: Final = frozenset({
     "add", "sub", "mul", "neg", "positive", "square", "conj", "clone", "where", "masked_fill", "as_float",
+    "place",
 })  # fmt: skip
 PLACES: Final = re.compile(r"\{(\w+)\}")
 
@@ -182,7 +184,8 @@ class _Differentiation:
         value = step.value
         if isinstance(value, Operand) and value.step in self.active:
             read = Read(
-                self._name("g"), step.sizes, step.location, gradient, step.strides, step.offset, places=step.places
+                self._name("g"), step.sizes, step.location, gradient, step.strides, step.offset, places=step.places,
+                moves=self._moves(step),
             )
             items.append(read)
             labels = tuple(range(len(step.sizes)))
@@ -194,7 +197,7 @@ class _Differentiation:
             self._contribute(block, items, contributions, value.step, given)
         zero = Write(
             self._name("w"), step.sizes, step.location, gradient, step.strides, step.offset, Number(0.0),
-            places=step.places,
+            places=step.places, moves=self._moves(step),
         )
         items.append(zero)
 
@@ -224,7 +227,7 @@ class _Differentiation:
             items.append(
                 Add(
                     self._name("w"), step.sizes, step.location, gradient, step.strides, step.offset, total,
-                    places=step.places,
+                    places=step.places, moves=self._moves(step),
                 )
             )
             return
@@ -297,6 +300,12 @@ class _Differentiation:
 
     # -- values of the program -----------------------------------------------------------------------------------------
 
+    def _moves(self, step: Read | Write) -> tuple[Move, ...]:
+        """The integers that move a window, in the gradient."""
+        return tuple([
+            Move(Operand(self._restored(move.value.step), move.value.labels), move.stride) for move in step.moves
+        ])
+
     def _restored_value(self, value: Value) -> Value:
         return Operand(self._restored(value.step), value.labels) if isinstance(value, Operand) else value
 
@@ -318,7 +327,8 @@ class _Differentiation:
             home = step.memory or step
         if home is not None:
             return Read(
-                self._name("p"), home.sizes, step.location, home.base, home.strides, home.offset, places=home.places
+                self._name("p"), home.sizes, step.location, home.base, home.strides, home.offset, places=home.places,
+                moves=self._moves(home),
             )
         if type(step) is Compute and step.operator in CHEAP and not step.summed and self._is_cheap(step):
             taken = tuple([self._restored_value(value) for value in step.taken])

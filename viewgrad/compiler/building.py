@@ -25,6 +25,7 @@ from .program import (
     Check,
     Choose,
     Compute,
+    Move,
     Number,
     Operand,
     Places,
@@ -259,6 +260,8 @@ class Builder:
             value = self.value(block, operand, iter(numbers[2 * ndim + 1 :]), constants)
             of = self.stream.bases[base]
             return Write(self._name("w"), sizes, location, of, strides, offset, value, unrecorded=unrecorded)
+        if kind in ("read_at", "write_at"):
+            return self._moved(block, structure, numbers, constants)
         if kind in ("gather", "scatter"):
             _, base, location, shape, table, *rest = structure
             places = Places(f"P{table}", self.stream.tables[table].table(), numbers[1], math.prod(shape))
@@ -277,6 +280,25 @@ class Builder:
         fixed = type(expected) is bool
         right = Number(expected) if fixed else self.value(block, expected, iter(()), constants)
         return Check(self._name("g"), (), location, value, right)
+
+    def _moved(
+        self, block: Block, structure: tuple[Any, ...], numbers: tuple[Integer, ...], constants: Any
+    ) -> Read | Write:
+        """A read or a write of a window that computed integers move."""
+        kind, base, location, ndim, by, *rest = structure
+        sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
+        steps, ages = numbers[2 * ndim + 1 : 2 * ndim + 1 + len(by)], iter(numbers[2 * ndim + 1 + len(by) :])
+        moves = tuple([
+            Move(self.value(block, each, ages, constants), stride) for each, stride in zip(by, steps)  # type: ignore[arg-type]
+        ])
+        of = self.stream.bases[base]
+        if kind == "read_at":
+            return Read(self._name("v"), sizes, location, of, strides, offset, moves=moves)
+        operand, unrecorded = rest
+        value = self.value(block, operand, ages, constants)
+        return Write(
+            self._name("w"), sizes, location, of, strides, offset, value, moves=moves, unrecorded=unrecorded
+        )
 
     def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
         """The write of a value to its place in memory."""

@@ -18,6 +18,7 @@ __all__ = ["Executions"]
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are looked at
 LARGEST: Final = 30_000_000  # elements touched; where there are more, nothing is known
+UNKNOWN: Final = 1 << 60  # how many elements a step touches that computed integers move
 PART: Final = 3_000  # elements that are looked at at a time
 ALL: Final = slice(None)
 
@@ -41,6 +42,7 @@ class Executions:
         self._durations: dict[Block, Array] = {}
         self._measure(program.block)
         self._place(program.block, np.zeros(1, int))
+        self._end = int(self._durations[program.block].max(initial=0))
         self._offsets: dict[tuple[Step, Grain], tuple[Array, Array]] = {}
         self._last: dict[tuple[str, Grain], Array | None] = {}
         self._runs: dict[Step, Runs | None] = {}
@@ -82,7 +84,7 @@ class Executions:
     def are_apart(self, first: tuple[str, Read | Write], second: tuple[str, Read | Write]) -> bool:
         """Whether two windows, each in the block with a name, have no element in common in any execution."""
         (name, one), (other_name, other) = first, second
-        if name != other_name or one.places is not None or other.places is not None:
+        if name != other_name or one.places is not None or other.places is not None or one.moves or other.moves:
             return False
         block = self._named[name]
         difference = other.offset - one.offset
@@ -118,6 +120,9 @@ class Executions:
         """Whether what a step reads or writes is never overwritten after that; or another window, from its time on."""
         base = (window or step).base
         writes = [each for _, each in steps_of(self.program.block) if isinstance(each, Write) and each.base is base]
+        if any(each.moves for each in (step, *writes)):  # which of its elements are touched, is not known
+            first = int(self.times(self._block_of[step], step).min(initial=self._end))
+            return self.latest(writes) < first if isinstance(step, Read) else False
         grain = SINGLE if window is not None else self.grain([step, *writes], base.size)
         last = self._last_writes(base, writes, grain)
         if last is None:
@@ -141,6 +146,8 @@ class Executions:
     def touches(self, step: Read | Write, grain: Grain = SINGLE) -> int:
         """How many elements the executions of a step touch, or how many grains."""
         block = self._block_of[step]
+        if step.moves:
+            return UNKNOWN
         if grain == SINGLE:
             return self.elements(block, step.sizes)
         each: int = math.prod([n for n, _ in self._dims(step, grain)])
@@ -230,7 +237,7 @@ class Executions:
 
     def latest(self, steps: Iterable[Step]) -> int:
         """When the last execution of some steps comes."""
-        return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=0)
+        return max([int(self.times(self._block_of[step], step).max(initial=0)) for step in steps], default=-1)
 
     def forget(self) -> None:
         """Let go of what was found of single elements, which takes memory and can be found again."""

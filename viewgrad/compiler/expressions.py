@@ -58,6 +58,7 @@ BITWISE: Final = {
 # What gives integers, of integers: those of 64 bits, which wrap around.
 INTEGERS: Final[dict[str, str]] = {
     **dict.fromkeys(("positive", "clone", "conj", "detach", "spread", "sum"), "{0}"), "as_integer": "as_integer({0})",
+    "place": "place({0}, {1})",
     "add": "wrapped({0} + {1})", "sub": "wrapped({0} - {1})", "mul": "wrapped({0} * {1})", "neg": "wrapped(-{0})",
     "neg_": "wrapped(-{0})", "square": "wrapped({0} * {0})", "abs": "wrapped(abs({0}))",
     "floor_divide": "quotient({0}, {1})", "remainder": "modulo({0}, {1})",
@@ -80,6 +81,7 @@ MORE: Final[dict[str, str]] = {
     "tie_hit": "tie_hit({0}, {1})", "share": "{0} / {1}", "tied": "{1}", "tied_by_share": "{1}",
     "clip_low_high": "minimum(maximum({0}, {1}), {2})", "clip_low": "maximum({0}, {1})",
     "clip_high": "minimum({0}, {1})", "rounded": "rounded({0})", "as_bool": "{0} != 0",
+    "missing": "{0} < 0",
     "fits": "-9223372036854775808.0 <= {0} < 9223372036854775808.0",
 }
 # What these give needs no rounding in single precision, if the operands are rounded.
@@ -87,12 +89,13 @@ EXACT: Final = frozenset({
     "positive", "neg", "neg_", "abs", "fabs", "conj", "clone", "where", "masked_fill", "maximum", "minimum", "fmax",
     "fmin", "relu", "floor", "ceil", "trunc", "rint", "sign", "copysign", "greatest", "least", "finite_or_zero",
     "detach", "spread", "as_float", "tie_hit", "tied", "tied_by_share", "clip_low_high", "clip_low", "clip_high",
-    "rounded",
+    "rounded", "place", "missing",
 })
 # The derivatives of these, for one element, with respect to each operand; {} where all are 0.
 OTHERS: Final[dict[str, dict[int, str]]] = {
     "sum": {0: "{grad}"}, "greatest": {}, "least": {}, "finite_or_zero": {}, "detach": {}, "spread": {0: "{grad}"},
-    "as_float": {}, "as_integer": {}, "": {}, "tie_hit": {}, "share": {}, "rounded": {0: "{grad}"},
+    "as_float": {}, "as_integer": {}, "": {}, "place": {}, "missing": {}, "tie_hit": {}, "share": {},
+    "rounded": {0: "{grad}"},
     "root": {0: "0.0 if {result} == 0.0 else {grad} * 0.5 / nonzero_or_one({result})"},
     "tied": {0: "{grad} * (1.0 / {2}) if tie_hit({0}, {1}) else 0.0"},
     "tied_by_share": {0: "{grad} * {2} if {2} else 0.0"},

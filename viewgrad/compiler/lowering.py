@@ -22,6 +22,7 @@ from ..symbolic.kinds import operator_of
 from ..symbolic.types import TensorType, row_strides
 from .calls import Operation
 from .composites import COMPOSITES, broadcast_labels, options_of
+from .computed_indices import COMPUTED, fixed_indices, is_computed, moved_read, moved_write
 from .conversions import converted
 from .elementwise import elementwise
 from .expressions import BITWISE, EXACT, FORWARD, INTEGERS, MORE
@@ -105,6 +106,8 @@ class Lowering:
         self.windows = completed_windows(graph)
         self.growing: set[Any] = set()  # the arenas with parts larger than those before
         self.reserves = reserves  # by arena: the size of its largest part
+        self.fixed = fixed_indices(graph)  # the integers that must be what they were
+        self.expected: dict[Value, Frozen] = {}  # what these were
         self.outlived = outlived(graph)  # the values that are used after a write over them
 
     def run(self) -> Stream:
@@ -184,14 +187,14 @@ class Lowering:
         if window.dtype is not None:
             raise self._refused("parts of complex numbers are not compiled")
         source = self.operand(value)
-        memory = self._written(target)
-        given, labels = self._given(source, target, value, window.sizes)
+        memory = self.written(target)
+        given, labels = self.given(source, target, value, window.sizes)
         offset = memory.offset + window.offset
         self.stream.write(memory.base, window.sizes, window.strides, offset, given, labels, node.location,
                           unrecorded=node.kind in UNRECORDED)
         self.remember(node.output, memory)
 
-    def _given(self, source: Named | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
+    def given(self, source: Named | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
         """What is written to a window, and its labels: a value in the dtype of the target."""
         to, of = self.type_of(target).dtype, self.type_of(value).dtype
         narrows = _is_single(target) and not _is_single(value)
@@ -209,6 +212,9 @@ class Lowering:
     def _index(self, node: Node) -> None:
         value = node.inputs[0]
         assert value is not None
+        if is_computed(node) and self.fixed.isdisjoint(node.inputs[1:]):
+            self.values[node.output] = moved_read(self, node)
+            return
         (pattern,) = node.attributes
         places = self._places(self.type_of(value).shape, pattern)
         memory = self.memory(value)
@@ -223,12 +229,15 @@ class Lowering:
     def _index_put(self, node: Node) -> None:
         target, value = node.inputs[:2]
         assert target is not None and value is not None
+        if is_computed(node) and self.fixed.isdisjoint(node.inputs[2:]):
+            moved_write(self, node, node.kind in UNRECORDED)
+            return
         window, pattern = node.attributes
         numbers = np.arange(math.prod(self.type_of(target).shape))
         places = self._places(window.sizes, pattern, window_of(numbers, window))
         source = self.operand(value)
-        memory = self._written(target)
-        given, labels = self._given(source, target, value, places.shape)
+        memory = self.written(target)
+        given, labels = self.given(source, target, value, places.shape)
         last, unrecorded = last_mentions(places), node.kind in UNRECORDED
         crowded = self.stream.is_crowded("scatter", node.location, memory.base, places.shape)
         if last is not None:
@@ -253,8 +262,8 @@ class Lowering:
         if len(rounds) > ROUNDS or _is_single(target):
             raise self._refused("adding to one place many times is not compiled")
         source = self.operand(value)
-        memory = self._written(target)
-        given, labels = self._given(source, target, value, places.shape)
+        memory = self.written(target)
+        given, labels = self.given(source, target, value, places.shape)
         for chosen in rounds:
             part, of_part = self._picked(given, labels, places.shape, chosen)
             here = places.reshape(-1)[chosen]
@@ -280,8 +289,12 @@ class Lowering:
         return self.stream.gather(base, chosen, start, node.location), (0,)
 
     def _places(self, shape: Shape, pattern: Any, numbers: Any = None) -> np.ndarray[Any, Any]:
-        if any(type(item) is Given for item in pattern):
+        assert self.node is not None
+        given = self.node.inputs[1 if self.node.kind == "gather_at" else 2 :]
+        known = [None if value is None else self.expected.get(value) for value in given]
+        if any(type(item) is Given and known[item.number] is None for item in pattern):
             raise self._refused("an index by computed arrays is not compiled")
+        pattern = [known[item.number] if type(item) is Given else item for item in pattern]
         if numbers is None:
             numbers = np.arange(math.prod(shape)).reshape(shape)
         found: np.ndarray[Any, Any] = np.asarray(numbers[index_of(pattern)])
@@ -318,16 +331,20 @@ class Lowering:
         (value,) = node.inputs
         assert value is not None
         how, expected = node.attributes
+        if how == COMPUTED:
+            if value not in self.fixed:
+                return
+            self.expected[value] = expected
         operand = self.operand(value)
         if isinstance(operand, Number):
             return
         if isinstance(expected, Frozen):
-            expected = expected.array
+            expected = expected.array if expected.array.ndim else expected.array.item()
         if isinstance(expected, np.generic):
             expected = expected.item()
         if isinstance(expected, np.ndarray) and expected.dtype.kind in "bi":
             self._guard_array(operand, expected)
-            if how == "an index" or value in self.graph.inputs:
+            if how in ("an index", COMPUTED) or value in self.graph.inputs:
                 self.stream.indices.add(node.location)
             return
         if isinstance(expected, np.ndarray) or self._size(value) != 1:
@@ -354,9 +371,16 @@ class Lowering:
         self.contents.setdefault(base, []).append((start, expected.reshape(-1)))
         labels = tuple(range(expected.ndim))
         known = self.stream.read(base, expected.shape, row_strides(expected.shape), start, location)
-        differs = self.emit("not_equal", [(operand, labels), (known, labels)], expected.shape, labels, "?")
-        count = self.emit("sum", [(converted(self, differs, FLOAT), labels)], expected.shape, ())
-        self.stream.check(self.emit("not_equal", [(count, ()), (0.0, ())], (), (), "?"), False, location)
+        self.check_none(self.emit("not_equal", [(operand, labels), (known, labels)], expected.shape, labels, "?"))
+
+    def check_none(self, wrong: Named) -> None:
+        """Check that no element of an array of bools is true."""
+        assert self.node is not None
+        if wrong.shape:
+            labels = tuple(range(len(wrong.shape)))
+            count = self.emit("sum", [(converted(self, wrong, FLOAT), labels)], wrong.shape, ())
+            wrong = self.emit("not_equal", [(count, ()), (0.0, ())], (), (), "?")
+        self.stream.check(wrong, False, self.node.location)
 
     def _joined(self, node: Node) -> None:
         """`stack` and `concatenate`: an array whose parts are written."""
@@ -467,7 +491,7 @@ class Lowering:
         self.remember(value, memory)
         return memory
 
-    def _written(self, target: Value) -> Memory:
+    def written(self, target: Value) -> Memory:
         """The memory of a value that is written over: a copy of it, where the value is used again."""
         memory = self.memory(target)
         if target not in self.outlived:

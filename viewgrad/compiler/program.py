@@ -29,6 +29,7 @@ __all__ = [
     "Choose",
     "Compute",
     "Item",
+    "Move",
     "Number",
     "Operand",
     "Places",
@@ -225,11 +226,26 @@ class Places:
         return bool((rows[:, 1:] != rows[:, :-1]).all())
 
 
+@attrs.frozen(eq=False)
+class Move:
+    """By how much a window is moved by an integer that is computed.
+
+    Arguments:
+        value: the integer, which is known to be in range. Its labels are those of the window.
+        stride: how many elements the window moves by 1.
+    """
+
+    value: Operand
+    stride: Integer
+
+
 @attrs.define(eq=False)
 class Read(Step):
     """A window of a base, as it is now. Its labels are its dimensions, and so they are of writes.
 
     Arguments:
+        places: the elements that an index by arrays picks.
+        moves: the integers that it is moved by.
         memory: a read of the memory in which the value is too, where it is carried in a variable.
     """
 
@@ -238,6 +254,12 @@ class Read(Step):
     offset: Integer
     places: Places | None = attrs.field(default=None, kw_only=True)
     memory: Read | None = attrs.field(default=None, kw_only=True)
+    moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The integers that it is moved by."""
+        return tuple([move.value for move in self.moves])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -250,6 +272,7 @@ class Write(Step):
     """A value written over a window of a base.
 
     Arguments:
+        places, moves: as of reads.
         unrecorded: whether the history of the base does not know of it, so that its gradient passes.
     """
 
@@ -259,11 +282,12 @@ class Write(Step):
     value: Value
     places: Places | None = attrs.field(default=None, kw_only=True)
     unrecorded: bool = attrs.field(default=False, kw_only=True)
+    moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """The value it writes."""
-        return (self.value,)
+        """The value it writes, and the integers that it is moved by."""
+        return (self.value, *[move.value for move in self.moves]) if self.moves else (self.value,)
 
 
 @attrs.define(eq=False)

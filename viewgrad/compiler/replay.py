@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
 from ..symbolic.attributes import thawed
-from ..symbolic.execute import forward_call
+from ..symbolic.execute import forward_call, indexed_by
 from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.types import TensorType, Window
 from ..tensor.creation import full
@@ -67,7 +67,7 @@ class _Replay:
             self.buffers[node.output] = buffer
         elif kind == "gather_at":
             assert node.inputs[0] is not None
-            self.values[node.output] = self._value(node.inputs[0])[index_of(node.attributes[0])]
+            self.values[node.output] = self._value(node.inputs[0])[self._index(node.attributes[0], node.inputs[1:])]
         elif kind in WRITING:
             self._put(node)
         elif kind == "constant":
@@ -83,7 +83,7 @@ class _Replay:
 
     def _put(self, node: Node) -> None:
         """A write to, or an addition at, places that an index names."""
-        base, value = node.inputs
+        base, value = node.inputs[:2]
         assert base is not None and value is not None
         given = self._value(value)
         buffer = self._written(base)
@@ -91,12 +91,17 @@ class _Replay:
         unrecorded = node.kind in UNRECORDED
         if unrecorded:
             given = given.detach()
-        part, index = window_of(buffer.detach() if unrecorded else buffer, window), index_of(pattern)
+        part = window_of(buffer.detach() if unrecorded else buffer, window)
+        index = self._index(pattern, node.inputs[2:])
         if node.kind.startswith("add_at"):
             np.add.at(part, index, given)
         else:
             part[index] = given
         self.buffers[node.output] = buffer
+
+    def _index(self, pattern: Any, given: Sequence[Value | None]) -> tuple[Any, ...]:
+        """The index that a pattern means, with computed arrays as they are in this run."""
+        return indexed_by(pattern, [self._value(value)._array for value in given if value is not None])
 
     def _call(self, node: Node) -> None:
         operator = OPERATORS.get(node.kind.removesuffix("_"))

@@ -17,7 +17,7 @@ from .kinds import char_of, widened
 from .loops import Ints, Roller
 from .program import Base
 
-__all__ = ["Result", "Stream", "Named"]
+__all__ = ["Moved", "Named", "Result", "Stream"]
 
 Shape = tuple[int, ...]
 FEW: Final = 8  # arrays at one line, of which each is kept once
@@ -30,6 +30,14 @@ class Named(NamedTuple):
     place: int
     number: int
     shape: Shape
+
+
+class Moved(NamedTuple):
+    """A computed integer that moves a window, its labels, and by how many elements 1 moves it."""
+
+    value: Named
+    labels: Shape
+    stride: int
 
 
 class Result(NamedTuple):
@@ -163,6 +171,38 @@ class Stream:
         place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
         structure = self._structure(("read", base, location, len(sizes)))
         return self._given(structure, (*sizes, *strides, offset), (), place, sizes, location)
+
+    def read_at(
+        self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], location: int
+    ) -> Named:
+        """The value of a window that computed integers move."""
+        moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
+        dtype = self.bases[base].dtype.char
+        place = self._place((location, "read_at", base, len(sizes)), dtype, sizes, location)
+        by = tuple([(move.value.place, move.labels) for move in moves])
+        structure = self._structure(("read_at", base, location, len(sizes), by))
+        return self._given(structure, (*sizes, *strides, offset, *self._moved(moves)), (), place, sizes, location)
+
+    def write_at(
+        self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], value: Any, labels: Shape,
+        location: int, unrecorded: bool = False,
+    ) -> None:
+        """A value written over a window that computed integers move."""
+        value = self._fetched(value, location)
+        moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
+        by = tuple([(move.value.place, move.labels) for move in moves])
+        ints = (*sizes, *strides, offset, *self._moved(moves))
+        of: Any = (value.place, labels) if type(value) is Named else ("c", char_of(value))
+        structure = self._structure(("write_at", base, location, len(sizes), by, of, unrecorded))
+        if type(value) is Named:
+            self.roller.take(structure, (*ints, self._counts[value.place] - 1 - value.number))
+        else:
+            self.roller.take(structure, ints, (value,))
+
+    def _moved(self, moves: Sequence[Moved]) -> Ints:
+        """The strides of moves, and how old the integers are."""
+        ages = [self._counts[move.value.place] - 1 - move.value.number for move in moves]
+        return (*[move.stride for move in moves], *ages)
 
     def write(
         self, base: int, sizes: Shape, strides: Shape, offset: int, value: Named | float, labels: Shape, location: int,

@@ -17,13 +17,22 @@ from .modes import TRACE, current_mode
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "observed"]
+__all__ = [
+    "OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed",
+    "keeps_indices", "observed",
+]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
 
 class Observer(Protocol):
-    """What is told of things."""
+    """What is told of things.
+
+    Attributes:
+        keeps_indices: whether single integers that are indices stay arrays, which are inputs of what is recorded.
+    """
+
+    keeps_indices: bool
 
     def made(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
         """`tensor` was made of numbers or arrays, or of the tensor `data`, without its history.
@@ -87,6 +96,12 @@ PROFILER: Final[ContextVar[Profiler]] = ContextVar("viewgrad_profiler")
 def observed() -> Observer | None:
     """The observer here and now, if there is any."""
     return OBSERVER.get() if current_mode() & TRACE else None
+
+
+def keeps_indices() -> bool:
+    """Whether single integers that are indices stay arrays."""
+    observer = observed()
+    return observer is not None and observer.keeps_indices
 
 
 def array_of(tensor: Tensor, how: str) -> Array:

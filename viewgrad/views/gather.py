@@ -16,7 +16,7 @@ from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, add_at, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
-from ..tensor.observers import array_of, array_of_index
+from ..tensor.observers import array_of, array_of_index, keeps_indices
 from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import CopySlices
@@ -60,7 +60,7 @@ def normalised(index: Any) -> tuple[Any, bool]:
             continue
         if isinstance(item, Tensor):
             item = array_of_index(item)
-            if item.ndim:
+            if item.ndim or (item.dtype.kind in "iu" and keeps_indices()):
                 if item.dtype.kind not in "biu":
                     raise IndexError(WRONG_INDEX.format(item.dtype))
                 result.append(item)

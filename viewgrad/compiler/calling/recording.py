@@ -11,13 +11,15 @@ import numpy as np
 from ...errors import TraceError, ViewInPlaceError
 from ...func.containers import Containers
 from ...func.tree import Structure
+from ...symbolic.attributes import Frozen
 from ...symbolic.graph import Graph, Node, Value
 from ...symbolic.trace import Binder, argument_names, check_containers, observing
-from ...symbolic.tracing.tracer import Tracer
+from ...symbolic.tracing.tracer import CONSTANTS, Tracer
 from ...symbolic.types import TensorType
 from ...tensor.interruption import in_own_context
 from ...tensor.tensor import Tensor
 from ..collecting import rare_collections
+from ..computed_indices import COMPUTED
 from .extrema import extrema_by_value
 from .outside import outside_refused
 
@@ -106,6 +108,8 @@ class QuietTracer(Tracer):
         refusal: why it has given up; None as long as it has not.
     """
 
+    keeps_indices = True
+
     def __init__(self, escapes: str = "error", *, limit: int | None = None) -> None:
         super().__init__(escapes, limit=limit)
         self.refusal: TraceError | None = None
@@ -123,8 +127,17 @@ class QuietTracer(Tracer):
 
     @quietly
     def indexed(self, tensor: Tensor, array: Any) -> None:
-        """A copy of the elements of a tensor is used for an index; they are looked at in each run."""
-        self.left(tensor, "an index", array if array.ndim else array.item())
+        """A copy of the elements of a tensor is used for an index.
+
+        Integers are inputs of the read or write. Where the compiler cannot take them so, they must be what they were.
+        """
+        if array.dtype.kind not in "iu":
+            self.left(tensor, "an index", array if array.ndim else array.item())
+            return
+        read = self._read(tensor)
+        if read.node.kind not in CONSTANTS:
+            self.node("guard", (read,), (COMPUTED, Frozen(np.array(array))), ())
+            self._indices[id(array)] = (array, read)
 
     @quietly
     def asked(self, tensor: Tensor, what: str) -> None:

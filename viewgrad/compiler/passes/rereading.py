@@ -13,6 +13,7 @@ from ..program import (
     Call,
     Check,
     Compute,
+    Move,
     Number,
     Operand,
     Program,
@@ -46,6 +47,8 @@ def without_rereads(program: Program, executions: Executions) -> None:
             step.taken = tuple([_behind(value, found) for value in step.taken])
         elif isinstance(step, (Write, Check)):
             step.value = _behind(step.value, found)
+        if isinstance(step, (Read, Write)) and step.moves:
+            step.moves = tuple([Move(_behind(move.value, found), move.stride) for move in step.moves])  # type: ignore[arg-type]
     left_out(program.block, set(found))
 
 
@@ -100,6 +103,8 @@ def _forget(block: Block, write: Write, known: Known, executions: Executions) ->
 
 
 def _is_same(first: Read | Write, second: Read | Write) -> bool:
+    if first.moves or second.moves:
+        return False
     return first.places == second.places and first.offset == second.offset and not second.sizes and not first.sizes
 
 

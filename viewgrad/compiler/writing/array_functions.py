@@ -64,11 +64,12 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
         found[name] = getattr(np, name)
     found["as_float"] = lambda a: np.asarray(a, float)
     found |= {"as_integer": _as_integer, "quotient": np.floor_divide, "modulo": np.remainder, "wrapped": _wrapped}
+    found["place"] = _place
     found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
         "greatest": np.maximum.reduce, "least": np.minimum.reduce, "broadcast_to": np.broadcast_to,
-        "empty": lambda shape, name: np.empty(shape),
+        "places_at": places_at, "empty": lambda shape, name: np.empty(shape),
     }
 
 
@@ -80,6 +81,21 @@ def _as_integer(a: Any) -> Array:
 def _wrapped(a: Any) -> Any:
     """Arrays of integers wrap around by themselves."""
     return wrapped(a) if type(a) is int else a
+
+
+def _place(a: Any, extent: int) -> Array:
+    """What indices count from the first element on, and -1 where they are out of range."""
+    counted = np.where(a < 0, a + extent, a)
+    return np.where((counted >= 0) & (counted < extent), counted, -1)
+
+
+def places_at(offset: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """The numbers of the elements of windows, of which some dimensions may be moved."""
+    found = np.asarray(offset)
+    for dim, (n, stride) in enumerate(zip(sizes, strides)):
+        if stride:
+            found = found + np.arange(0, n * stride, stride).reshape(-1, *(1,) * (len(sizes) - 1 - dim))
+    return np.broadcast_to(found, sizes)
 
 
 def _called_with_arrays(name: str, *given: Any) -> Any:

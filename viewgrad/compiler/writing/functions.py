@@ -60,6 +60,12 @@ def wrapped(a: int) -> int:
     return (a + 9223372036854775808) % 18446744073709551616 - 9223372036854775808
 
 
+def place(a: int, extent: int) -> int:
+    if a < 0:
+        a += extent
+    return a if 0 <= a < extent else -1
+
+
 def unchanged(a: int) -> int:
     return a
 
@@ -242,8 +248,8 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 
 # In an order in which each calls only those before it.
 FUNCTIONS: Final = (
-    floor, ceil, trunc, rint, as_float, as_integer, wrapped, quotient, modulo, rounded, square, sign, maximum, minimum,
-    fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
+    floor, ceil, trunc, rint, as_float, as_integer, wrapped, place, quotient, modulo, rounded, square, sign, maximum,
+    minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
     nonzero_or_one, finite_or_zero, flowing, tie_hit, over_square, power_slope, power_log, block_sum, pairwise_sum,
 )
 # Those that do something else where integers have 64 bits by themselves.

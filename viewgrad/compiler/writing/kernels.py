@@ -329,6 +329,8 @@ class Writer:
         for other in others:
             if any(isinstance(value, Operand) and value.step is other for value in step.operands):
                 return False
+            if any(other in moved_by(value) for value in step.operands):
+                return False
             written, read = self._written(other), self._read_bases(other)
             if any(base in written for base in [*self._written(step), *self._read_bases(step)]):
                 return False
@@ -411,7 +413,12 @@ class Writer:
             self.tables[step.places.name] = step.places.array
             number = f"{step.places.name}[{flat(places, step.strides, step.places.start)}]"
             return f"{base.name}[{plus(step.offset)}{number}]"
-        return f"{base.name}[{flat(places, step.strides, step.offset)}]"
+        return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
+
+    def _moved(self, step: Read | Write, places: Sequence[str]) -> str:
+        """By how many elements computed integers move a window, as the end of a sum."""
+        at = dict(enumerate(places))
+        return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
 
     def _place(self, step: Read | Write, at: dict[int, str]) -> str:
         base = step.base
@@ -499,6 +506,8 @@ class Writer:
                 inner = value.step
                 if value.labels != identity or (isinstance(inner, Compute) and inner.out != identity):
                     return False
+            if any(moved in nest.steps for moved in moved_by(value)):  # whose elements may be wanted in another order
+                return False
         mine = self._windows(step)
         for other in nest.steps:
             for there, writes_there in self._windows(other):
@@ -514,7 +523,7 @@ class Writer:
     def _is_same(self, step: Step, here: Read | Write, other: Step, there: Read | Write) -> bool:
         """Whether two steps take the same window, each element at its own place of the nest."""
         same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
-        same = same and here.places is None and there.places is None
+        same = same and here.places is None and there.places is None and not here.moves and not there.moves
         return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
 
     def _labels(self, step: Step, window: Read | Write) -> tuple[int, ...]:
@@ -591,13 +600,14 @@ class Writer:
         for step in nest.steps:
             if isinstance(step, Compute) and (step.summed or step.out != identity):
                 return False
-            if isinstance(step, (Read, Write)) and not is_one_row(sizes, step.strides):
+            if isinstance(step, (Read, Write)) and (step.moves or not is_one_row(sizes, step.strides)):
                 return False
             for value in step.operands:
                 if isinstance(value, Operand) and value.labels and (dims := out_sizes(value.step)):
                     if value.labels != identity or dims != sizes:
                         return False
-                    if value.step in self.inlined and not is_one_row(sizes, value.step.strides):  # type: ignore[attr-defined]
+                    read: Any = value.step
+                    if read in self.inlined and (read.moves or not is_one_row(sizes, read.strides)):
                         return False
         return True
 
@@ -696,6 +706,13 @@ class Writer:
         target = self._buffered(step, ["0" if label < 0 else at[label] for label in step.out])
         before += [f"{indent}for e in range({size}):", f"{indent}    b{step.name}[e] = {first}"]
         body.append(f"{deep}{target} = {function}({target}, {expression})")
+
+
+def moved_by(value: Value) -> list[Step]:
+    """The steps whose integers move the window that a value is, which may be taken where the value is wanted."""
+    if not isinstance(value, Operand) or type(value.step) is not Read:
+        return []
+    return [move.value.step for move in value.step.moves]
 
 
 def steps_in(item: Item) -> list[Step]:

@@ -92,7 +92,8 @@ class VectorWriter(Writer):
     def _lines_of(self, block: Block, step: Step) -> list[str]:
         if type(step) is Read:
             text = self._window(step)
-            if step.places is None and not self._is_inlined(block, step):
+            picks = step.places is not None or any(move.value.labels for move in step.moves)
+            if not picks and not self._is_inlined(block, step):
                 text += ".copy()"
             return [f"{step.name} = {text}"]
         if isinstance(step, Write):
@@ -175,7 +176,7 @@ class VectorWriter(Writer):
 
     def _window(self, step: Read | Write) -> str:
         text = self._window_text(step)
-        if not self.in_loop or step.places is not None:
+        if not self.in_loop or step.places is not None or step.moves:
             return text
         if any(n.value is None for n in (step.offset, *step.sizes, *step.strides)):
             return text
@@ -186,6 +187,10 @@ class VectorWriter(Writer):
         if step.places is not None:
             return f"{name}[{plus(step.offset)}{self._numbers(step.places)}].reshape({_tuple(step.sizes)})"
         sizes = _tuple(step.sizes)
+        if any(move.value.labels for move in step.moves):
+            return f"{name}[{self._places_at(step)}]"
+        if step.moves:
+            return f"window({name}, {step.offset}{self._moved(step, ())}, {sizes}, {_tuple(step.strides)})"
         shaped = "" if len(step.sizes) == 1 else f".reshape({sizes})"
         if step.strides[-1] == ONE and is_one_row(step.sizes, step.strides):
             return f"{name}[{step.offset}:{step.offset + product_of(step.sizes)}]{shaped}"
@@ -195,6 +200,13 @@ class VectorWriter(Writer):
             by = "" if stride == ONE else f":{stride}"
             return f"{name}[{step.offset}:{step.offset + size * stride}{by}]{shaped}"
         return f"window({name}, {step.offset}, {sizes}, {_tuple(step.strides)})"
+
+    def _places_at(self, step: Read | Write) -> str:
+        """The numbers of the elements of windows that computed integers move, other integers for other elements."""
+        offset = str(step.offset)
+        for move in step.moves:
+            offset += f" + {self._aligned(move.value, len(step.sizes))}*{parenthesised(move.stride)}"
+        return f"places_at({offset}, {_tuple(step.sizes)}, {_tuple(step.strides)})"
 
     def _numbers(self, places: Places) -> str:
         """The numbers of the elements that an index by arrays picks."""
@@ -212,10 +224,14 @@ class VectorWriter(Writer):
                     return [f"{step.base.name}[{index}] += {value}"]
                 return [f"add_at({step.base.name}, {index}, {value})"]
             return [f"{step.base.name}[{index}] = {value}"]
+        if any(move.value.labels for move in step.moves):
+            if type(step) is Add:
+                return [f"add_at({step.base.name}, {self._places_at(step)}, {value})"]
+            return [f"{step.base.name}[{self._places_at(step)}] = {value}"]
         if type(step) is not Add:
             return [f"{self._window(step)}[...] = {value}"]
         if not is_one_to_one(step):
-            where = f"{step.offset}, {_tuple(step.sizes)}, {_tuple(step.strides)}"
+            where = f"{step.offset}{self._moved(step, ())}, {_tuple(step.sizes)}, {_tuple(step.strides)}"
             return [f"add_overlapping({step.base.name}, {where}, {value})"]
         return [f"w = {self._window(step)}", f"w += {value}"]
 
@@ -223,7 +239,7 @@ class VectorWriter(Writer):
         base = step.base
         if base.name in self.arrays and type(step) is Read and not self.is_variable(base):
             if step.places is None:
-                return f"{base.name}.item({flat((), (), step.offset)})"
+                return f"{base.name}.item({flat((), (), step.offset)}{self._moved(step, ())})"
         return super()._place(step, at)
 
     # -- values --------------------------------------------------------------------------------------------------------

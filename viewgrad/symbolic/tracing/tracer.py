@@ -25,7 +25,7 @@ from .histories import Chain, Ended, end, ended_of, has_old_history, history_of,
 from .locations import Locations
 from .memory import Memories, Memory, identified, owner_of, reaches
 
-__all__ = ["Tracer"]
+__all__ = ["CONSTANTS", "Tracer"]
 
 Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
@@ -51,6 +51,8 @@ class Tracer:
         ended: the tensors from outside whose history was ended in place.
         aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
     """
+
+    keeps_indices = False
 
     def __init__(self, escapes: str = "error", *, lenient: bool = False, limit: int | None = None) -> None:
         if escapes not in ESCAPES:

@@ -1,0 +1,185 @@
+"""Indices that are computed or handed in: compiled programs are the same whatever these are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interpreted_kernels import compiled_by
+
+import viewgrad as vg
+import viewgrad.compiler.calling.choosing as choosing
+
+
+def discrete_observations(transitions, emissions, start, seen):
+    total = 0.0
+    alpha = start * emissions[:, seen[0]]
+    for t in range(1, len(seen)):
+        alpha = (alpha @ transitions) * emissions[:, seen[t]]
+        scale = alpha.sum()
+        total = total + np.log(scale)
+        alpha = alpha / scale
+    return total
+
+
+def score_of_tags(emit, moves, tags):
+    total = emit[0, tags[0]]
+    for t in range(1, len(tags)):
+        total = total + moves[tags[t - 1], tags[t]] * emit[t % 3, tags[t]]
+    return total
+
+
+def counted(x, places):
+    sums, counts = vg.zeros(4), vg.zeros(4, dtype=int)
+    for t in range(len(places)):
+        sums[places[t]] += x[t] * x[t]
+        counts[places[t]] += 1
+    return sums / (counts + 1.0) + sums[::-1] * counts
+
+
+def rows_written(table, places):
+    table = table * 1.0
+    for t in range(len(places)):
+        row = table[places[t]]
+        table[places[t]] = row * 0.9 + table[0] * row
+        table[1:, places[t] % 3] *= 1.01
+        table[places[t], ::-1] = table[places[t]] + 0.5
+    return table
+
+
+def minibatches(samples, places):
+    weights = vg.zeros(samples.shape[1])
+    for t in range(len(places)):
+        chosen = samples[places[t]]
+        weights = weights - 0.1 * (chosen.T @ (chosen @ weights - 1.0))
+    return weights
+
+
+def many_axes(x, places, others):
+    total = 0.0
+    for t in range(len(places)):
+        total = total + (x[places[t], :, others[t]] * x[0, ::-1, others[t]]).sum() * x[places[t], 1, -1 - others[t]]
+        total = total + x[..., others[t]].sum() * x[places[t], None].mean()
+    return total
+
+
+def best_path(scores, moves):
+    steps, n = scores.shape
+    best, back = vg.zeros((steps, n)), vg.zeros((steps, n), dtype=int)
+    best[0] = scores[0]
+    for t in range(1, steps):
+        for j in range(n):
+            before = best[t - 1] + moves[:, j]
+            back[t, j] = np.argmax(before)
+            best[t, j] = before[back[t, j]] + scores[t, j]
+    path = vg.zeros(steps, dtype=int)
+    path[-1] = np.argmax(best[-1])
+    for t in range(steps - 2, -1, -1):
+        path[t] = back[t + 1, path[t + 1]]
+    total = 0.0
+    for t in range(steps):
+        total = total + scores[t, path[t]] ** 2
+    return total * np.ones(1), path
+
+
+def put_by_arrays(x, places):
+    y = x * 1.0
+    for t in range(len(places)):
+        y[places[t]] = y[places[t]] * 0.5 + x[:2]  # which of two values for one place stays, is known of fixed places
+    np.add.at(y, places, 0.25)
+    return y
+
+
+def picked(low, high, *shape):
+    return lambda rng: rng.integers(low, high, shape)
+
+
+def floats(*shape):
+    return lambda rng: rng.random(shape) + 0.1
+
+
+PROGRAMS = {
+    discrete_observations: (floats(3, 3), floats(3, 5), floats(3), picked(-5, 5, 12)),
+    score_of_tags: (floats(3, 4), floats(4, 4), picked(0, 4, 11)),
+    counted: (floats(9), picked(-4, 4, 9)),
+    rows_written: (floats(4, 3), picked(-4, 4, 8)),
+    minibatches: (floats(6, 2), picked(-6, 6, 7, 3)),
+    many_axes: (floats(3, 2, 4), picked(-3, 3, 6), picked(0, 4, 6)),
+    best_path: (floats(7, 3), floats(3, 3)),
+    put_by_arrays: (floats(5), picked(0, 5, 4, 2)),
+}
+
+
+def outcomes(f, arrays):
+    given = [vg.Tensor(array, requires_grad=array.dtype.kind == "f") for array in arrays]
+    leaves = [each for each in given if each.requires_grad]
+    results = f(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    value = results[0]
+    loss = (value * np.cos(np.arange(value.size).reshape(value.shape))).sum()
+    first = vg.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
+    total = sum([(g * np.sin(1.0 + np.arange(g.size).reshape(g.shape))).sum() for g in first if g is not None])
+    second = vg.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else []
+    found = [each.detach().numpy() for each in (*results, *(g for g in first if g is not None))]
+    return found + [np.zeros(leaf.shape) if g is None else g.numpy() for leaf, g in zip(leaves, second)]
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted", pytest.param("numba", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_the_program_is_the_same_whatever_the_indices_are(f, executor, monkeypatch):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = compiled_by(executor, f)
+    fixed = f is put_by_arrays
+    for seed in range(4 if fixed else 12):
+        rng = np.random.default_rng(0 if fixed else seed)
+        arrays = [draw(rng) for draw in PROGRAMS[f]]
+        for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert sum(entry.records for entry in compiled.entries) == 1, compiled.explain()
+    assert compiled.entries[-1].calls >= 3, compiled.explain()
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted"])
+def test_an_index_that_is_out_of_range_raises_as_it_does(executor, monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+    def f(x, places):
+        y = x * 2.0
+        for t in range(len(places)):
+            y[places[t]] = y[places[t]] + 1.0
+        return (y * y).sum()
+
+    compiled = compiled_by(executor, f)
+    x = vg.Tensor(np.arange(3.0), requires_grad=True)
+    for _ in range(4):
+        compiled(x, vg.Tensor([0, -1, 2, -3]))
+    for wrong in ([0, 3, 1, 1], [0, 1, 1, -4]):
+        with pytest.raises(IndexError, match="out of bounds"):
+            compiled(x, vg.Tensor(wrong))
+    found = compiled(x, vg.Tensor([2, 2, 2, -1]))
+    assert found.item() == f(x, [2, 2, 2, -1]).item()
+    assert compiled.entries[0].records == 1
+
+
+def test_rows_that_were_read_keep_their_values(monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+    def f(x, places):
+        y = x * 1.0
+        total = 0.0
+        for t in range(len(places)):
+            row = y[places[t]]
+            y[0] = y[1] * 3.0
+            y[places[t]] *= 2.0
+            total = total + (row * y[places[t]]).sum()
+        return total
+
+    for executor in ("python", "interpreted"):
+        compiled = compiled_by(executor, f)
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            arrays = [rng.normal(size=(3, 2)), rng.integers(0, 3, 5)]
+            for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-9)
+        assert compiled.entries[0].records == 1 and compiled.entries[0].calls >= 3
