@@ -236,7 +236,7 @@ def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few
                 total = total + (y.max(axis=axis) * w[i]).sum() + (y[:, ::-1].min(axis=axis, keepdims=True)).sum()
         return total
 
-    monkeypatch.setattr("viewgrad.compiler.composites.FEW", few)
+    monkeypatch.setattr("viewgrad.compiler.nodes.composites.FEW", few)
     compiled = vg.compile(f, executor=executor)
     rng = np.random.default_rng(0)
     for special in (1.0, 2.0, np.inf, np.nan, 1.0):

@@ -117,15 +117,15 @@ def test_elements_gathered_at_places_that_move_on(executor):
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_loops_over_observations_are_found_each(executor):
     def f(start, moves, emits, seen):
-        alpha, scale = start * emits[:, seen[0]], 0.0
+        alpha, scale = start * emits[:, int(seen[0])], 0.0
         for t in range(1, len(seen)):
-            alpha = (alpha @ moves) * emits[:, seen[t]]
+            alpha = (alpha @ moves) * emits[:, int(seen[t])]
             scale = scale + np.log(alpha.sum())
             alpha = alpha / alpha.sum()
         beta = vg.ones(len(start))
         for t in range(len(seen) - 1, 0, -1):
-            beta = moves @ (emits[:, seen[t]] * beta)
-            beta[seen[t] % 3] = 1.0
+            beta = moves @ (emits[:, int(seen[t])] * beta)
+            beta[int(seen[t]) % 3] = 1.0
         return scale + (alpha * beta).sum()
 
     compiled = vg.compile(f, executor=executor)

@@ -6,8 +6,9 @@ A call goes through these files:
     calling/recording      a run recorded as a graph
     calling/surroundings   what a function sees besides its arguments; found by sight
     calling/misses         calls that it does not fit
-    lowering, stream       the graph as a stream of instructions; elementwise, composites, rearranging, calls help it
-    kinds, conversions     the kinds of elements that there are
+    lowering, stream       the graph as a stream of instructions; calls help it
+    nodes                  what further kinds of nodes become
+    kinds                  the kinds of elements that there are
     loops                  its loops found again
     building, program      the program
     executions             what it touches, and when

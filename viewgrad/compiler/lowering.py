@@ -21,15 +21,15 @@ from ..symbolic.graph import Graph, Node, Value
 from ..symbolic.kinds import operator_of
 from ..symbolic.types import TensorType, row_strides
 from .calls import Operation
-from .composites import COMPOSITES, broadcast_labels, options_of
-from .computed_indices import COMPUTED, fixed_indices, is_computed, moved_read, moved_write
-from .conversions import converted
-from .elementwise import elementwise
 from .expressions import BITWISE, EXACT, FORWARD, INTEGERS, MORE
 from .kinds import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_of, widened
-from .rearranging import REARRANGING
+from .nodes.composites import COMPOSITES, broadcast_labels, options_of
+from .nodes.computed_indices import COMPUTED, fixed_indices, is_computed, moved_read, moved_write
+from .nodes.conversions import converted
+from .nodes.elementwise import elementwise
+from .nodes.rearranging import REARRANGING
+from .nodes.small_matrices import SMALL_MATRICES
 from .replay import index_of, outlived
-from .small_matrices import SMALL_MATRICES
 from .stream import Named, Result, Stream
 from .windows import completed_windows
 

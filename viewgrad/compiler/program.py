@@ -228,7 +228,7 @@ class Places:
 
 @attrs.frozen(eq=False)
 class Move:
-    """By how much a window is moved by an integer that is computed.
+    """The integer that moves a window, as where an index is computed.
 
     Arguments:
         value: the integer, which is known to be in range. Its labels are those of the window.

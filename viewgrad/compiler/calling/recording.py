@@ -19,7 +19,7 @@ from ...symbolic.types import TensorType
 from ...tensor.interruption import in_own_context
 from ...tensor.tensor import Tensor
 from ..collecting import rare_collections
-from ..computed_indices import COMPUTED
+from ..nodes.computed_indices import COMPUTED
 from .extrema import extrema_by_value
 from .outside import outside_refused
 

@@ -416,7 +416,7 @@ class Writer:
         return f"{base.name}[{flat(places, step.strides, step.offset)}{self._moved(step, places)}]"
 
     def _moved(self, step: Read | Write, places: Sequence[str]) -> str:
-        """By how many elements computed integers move a window, as the end of a sum."""
+        """The end of a sum that says where a window is: by how many elements computed integers move it."""
         at = dict(enumerate(places))
         return "".join([f" + {self._value(move.value, at)}*{parenthesised(move.stride)}" for move in step.moves])
 

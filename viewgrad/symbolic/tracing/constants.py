@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ..attributes import Frozen
 
-__all__ = ["full_or_constant"]
+__all__ = ["LARGE", "full_or_constant"]
 
+LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
 Array = np.ndarray[Any, Any]
 
 

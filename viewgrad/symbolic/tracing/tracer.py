@@ -18,7 +18,7 @@ from ..attributes import Frozen, Given, interned
 from ..graph import Graph, Node, Value
 from ..types import TensorType, Window, whole
 from .composed import composed
-from .constants import full_or_constant
+from .constants import LARGE, full_or_constant
 from .existing import Existing
 from .foreign import holds
 from .histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
@@ -33,7 +33,6 @@ STEERING: Final = frozenset({"bool()", "int()", "a mask", "where=", "an index", 
 CONSTANTS: Final = frozenset({"constant", "full"})
 UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode does not look through it, and forward mode does
 MANY: Final = 4096  # numbers that are remembered before those that are gone are forgotten
-LARGE: Final = 16  # elements; above, an array of equal elements is made when the graph runs
 
 
 class Tracer:
@@ -401,8 +400,7 @@ class Tracer:
         if self.lenient or (how not in STEERING and self.escapes != "guard"):  # a formula has examples only
             raise EscapeError(
                 f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
-                "fixed; compute with tensors instead, or trace with escapes='guard', which checks in each run that it "
-                "is the same"
+                "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same"
             )
         expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
         self.node("guard", (read,), (how, expected), ())

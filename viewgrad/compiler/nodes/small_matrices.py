@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..symbolic.graph import Node, Value
-from ..symbolic.types import row_strides
+from ...symbolic.graph import Node, Value
+from ...symbolic.types import row_strides
 from .composites import options_of
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
-    from .stream import Named
+    from ..lowering import Lowering
+    from ..stream import Named
 
 __all__ = ["SMALL_MATRICES"]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..operators.define import OPERATORS
-from ..symbolic.attributes import thawed
-from ..symbolic.graph import Node, Value
-from ..symbolic.types import row_strides
+from ...operators.define import OPERATORS
+from ...symbolic.attributes import thawed
+from ...symbolic.graph import Node, Value
+from ...symbolic.types import row_strides
+from ..kinds import FLOAT, HELD, INTEGER
 from .conversions import converted
-from .kinds import FLOAT, HELD, INTEGER
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
-    from .stream import Named
+    from ..lowering import Lowering
+    from ..stream import Named
 
 __all__ = ["COMPOSITES", "broadcast_labels", "options_of"]
 

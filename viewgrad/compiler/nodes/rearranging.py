@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..operators.define import OPERATORS
-from ..symbolic.attributes import thawed
-from ..symbolic.execute import forward_call
-from ..symbolic.graph import Node, Value
-from ..symbolic.types import row_strides
+from ...operators.define import OPERATORS
+from ...symbolic.attributes import thawed
+from ...symbolic.execute import forward_call
+from ...symbolic.graph import Node, Value
+from ...symbolic.types import row_strides
+from ..kinds import FLOAT, HELD
 from .composites import options_of
-from .kinds import FLOAT, HELD
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
+    from ..lowering import Lowering
 
 __all__ = ["REARRANGING"]
 

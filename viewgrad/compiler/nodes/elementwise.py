@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..symbolic.graph import Node
-from ..symbolic.types import TensorType
+from ...symbolic.graph import Node
+from ...symbolic.types import TensorType
+from ..expressions import BITWISE, FORWARD, INTEGERS, LOGICAL, OF_BOOLS
+from ..kinds import BOOL, FLOAT, HELD, INTEGER, as_number
+from ..stream import Named
 from .conversions import converted
-from .expressions import BITWISE, FORWARD, INTEGERS, LOGICAL, OF_BOOLS
-from .kinds import BOOL, FLOAT, HELD, INTEGER, as_number
-from .stream import Named
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
+    from ..lowering import Lowering
 
 __all__ = ["elementwise"]
 

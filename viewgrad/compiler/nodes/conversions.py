@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .kinds import BOOL, FLOAT, INTEGER
-from .stream import Named
+from ..kinds import BOOL, FLOAT, INTEGER
+from ..stream import Named
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
+    from ..lowering import Lowering
 
 __all__ = ["converted"]
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..symbolic.attributes import Given
-from ..symbolic.graph import Graph, Node, Value
-from ..symbolic.types import TensorType, row_strides
+from ...symbolic.attributes import Given
+from ...symbolic.graph import Graph, Node, Value
+from ...symbolic.types import TensorType, row_strides
+from ..kinds import BOOL, INTEGER, as_number
+from ..stream import Moved, Named
 from .composites import broadcast_labels
-from .kinds import BOOL, INTEGER, as_number
-from .stream import Moved, Named
 
 if TYPE_CHECKING:
-    from .lowering import Lowering
+    from ..lowering import Lowering
 
 __all__ = ["COMPUTED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
 
