@@ -37,6 +37,7 @@ class Drawn:
         self.loops: list[tuple[str, int, int]] = []  # the variables, and what they are at least and at most
         self.names: list[str] = []  # of single numbers
         self.count = 0
+        self.computes_places = False  # whether K are places that depend on values
 
     def text(self) -> str:
         """The source."""
@@ -47,6 +48,9 @@ class Drawn:
             self.line("    T[...] = A")
         if self.chance(0.3):
             self.line("    y[:] = 0.2")
+        self.computes_places = self.chance(0.4)
+        if self.computes_places:
+            self.line("    K = np.argsort(x)")
         self.names = ["s"]
         for _ in range(self.random.randint(1, 3)):
             self.loop(1)
@@ -116,8 +120,8 @@ class Drawn:
         other = self.random.choice(self.loops)[0]
         return self.random.choice([f"{one} > 1", f"({one} + {other}) % 2 == 0", f"{one} != {other}", f"{one} % 3 == 1"])
 
-    def place(self, length: int) -> str:
-        """An index of a dimension of a length."""
+    def place(self, length: int, known: bool = False) -> str:
+        """An index of a dimension of a length, which may be known beforehand."""
         draw = self.random
         fitting = []
         for name, least, most in self.loops:
@@ -130,6 +134,8 @@ class Drawn:
                 fitting += [f"{length - 1} - {name}", f"-{name} - 1", f"({name} * 5 + 1) % {length}"]
             if most < LENGTH:
                 fitting.append(f"{'ORDER' if length == LENGTH else 'CHOSEN'}[{name}]")
+                if self.computes_places and not known:
+                    fitting += [f"K[{name}]" if length == LENGTH else f"K[{name}] % {WIDTH}"] * 3
         return draw.choice(fitting) if fitting and self.chance(0.9) else str(draw.randrange(-length, length))
 
     def number(self, depth: int = 0) -> str:
@@ -194,7 +200,7 @@ class Drawn:
         elif kind == 8:
             self.line(f"{pad}s = 0.9 * s + {self.small(self.number())}")
         elif kind == 9:
-            one, other = self.place(LENGTH), self.place(LENGTH)
+            one, other = self.place(LENGTH, known=True), self.place(LENGTH, known=True)
             self.line(pad + draw.choice([
                 f"y[{one}], y[{other}] = y[{other}], y[{one}]",
                 f"T[[{one}, {other}]] = T[[{other}, {one}]]",
@@ -215,7 +221,7 @@ class Drawn:
             if self.chance(0.5):
                 self.line(f"{pad}v *= {self.small(self.number(1))}")
         elif kind == 12:
-            self.write(pad, f"y[[{self.place(LENGTH)}, {self.place(LENGTH)}]]", self.number())
+            self.write(pad, f"y[[{self.place(LENGTH, True)}, {self.place(LENGTH, True)}]]", self.number())
         else:
             function, row = draw.choice(["multiply", "add"]), self.small(self.row(1))
             self.line(f"{pad}np.{function}({row}, 0.4, out=T[{self.place(LENGTH)}])")
