@@ -6,6 +6,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from interpreted_kernels import compiled_by
 
 import viewgrad as vg
 import viewgrad.compiler.calling.choosing as choosing
@@ -293,3 +294,25 @@ def test_arrays_of_one_number_that_are_put_in_single_places(f, executor, monkeyp
         for one, other in zip(*seen, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
     assert compiled.entries[0].program is not None, compiled.explain()
+
+
+@pytest.mark.parametrize("executor", ["interpreted", pytest.param("numba", marks=pytest.mark.slow)])
+def test_arrays_of_one_number_that_iterations_hand_on(executor, monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+    def f(x):
+        total, count = vg.zeros(1), vg.zeros(1, dtype=int)
+        for t in range(len(x)):
+            if t % 4 == 1:
+                continue
+            total += x[t] * x[t]
+            count += 1
+        return total[0] / count[0]
+
+    compiled = compiled_by(executor, f)
+    for seed in range(4):
+        x = vg.Tensor(np.random.default_rng(seed).normal(size=30), requires_grad=True)
+        found, wanted = compiled(x), f(x)
+        assert found.item() == pytest.approx(wanted.item())
+        np.testing.assert_allclose(vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, x)[0])
+    assert compiled.entries[0].calls >= 3 and not compiled.entries[0].program.remark

@@ -407,7 +407,7 @@ class Writer:
 
     def _element(self, step: Read | Write, places: Sequence[str]) -> str:
         base = step.base
-        if self.is_variable(base) and not step.sizes:
+        if self.is_variable(base):
             return base.name
         if step.places is not None:
             self.tables[step.places.name] = step.places.array
