@@ -183,3 +183,34 @@ def test_rows_that_were_read_keep_their_values(monkeypatch):
             for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-9)
         assert compiled.entries[0].records == 1 and compiled.entries[0].calls >= 3
+
+
+def test_derivatives_along_directions_and_options_of_operators(monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+
+    def moved(x):
+        y, total = x * 1.0, 0.0
+        order = np.argsort(x)
+        for t in range(len(x)):
+            y[order[t]] = np.sin(x[order[t - 1]]) + y[t]
+            total = total + y[order[-1 - t]] * x[t]
+        return total
+
+    def taken(x):
+        order = np.argsort(x)
+        return (np.take(x, order) * np.arange(1.0, 6.0)).sum() + x[order[0]] * 3.0 + np.take(x, order[1])
+
+    def differentiated(x):
+        slope = vg.func.grad(lambda y: (y[np.argsort(y)] ** 3 * np.arange(5.0)).sum() + y[np.argmax(y)] ** 2)(x)
+        return (slope * slope).sum()
+
+    for f in (moved, taken, differentiated):
+        for executor in ("python", "interpreted"):
+            compiled = compiled_by(executor, f)
+            for seed in range(8):
+                rng = np.random.default_rng(seed)
+                x, along = vg.Tensor(rng.normal(size=5)), vg.Tensor(rng.normal(size=5))
+                for one, other in zip(vg.func.jvp(compiled, (x,), (along,)), vg.func.jvp(f, (x,), (along,))):
+                    np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-10)
+                found, wanted = vg.func.grad(compiled)(x), vg.func.grad(f)(x)
+                np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-10, atol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import drawn_loops
 import numpy as np
 import pytest
@@ -228,3 +230,20 @@ def test_results_that_are_not_differentiated_give_no_nan(executor):
         x = vg.Tensor(each, requires_grad=True)
         (gradient,) = vg.autograd.grad(compiled(x)[1], [x])
         assert gradient.tolist() == [2.0, 2.0]
+
+
+def test_derivatives_do_not_warn_of_infinite_slopes():
+    def far_apart(x):
+        total = x[0]
+        for i in range(1, 12):
+            total = np.logaddexp(total - 1e3, x[i])
+        return total
+
+    compiled = vg.compile(far_apart, executor="python")
+    x = vg.Tensor(np.linspace(-2, 2, 12))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            vg.func.hessian(compiled)(x)
+            vg.func.jvp(compiled, (x,), (vg.ones(12),))
+            vg.func.value_and_grad(compiled)(x)

@@ -184,7 +184,8 @@ class Compiled:
         """For `func.jvp` and its like: the output, and its derivative along tangents of some of the arguments."""
         if self.pushed is None:
             self.pushed = pushed_forward(self)
-        return self.pushed(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
+        with np.errstate(all="ignore"):  # slopes may be infinite, of which formulas do not complain, either
+            return self.pushed(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
     def _gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         if not current_mode() & ~GRAD:

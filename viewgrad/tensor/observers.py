@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
-    "OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed",
+    "OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "copied_index",
     "keeps_indices", "observed",
 ]  # fmt: skip
 
@@ -57,6 +57,12 @@ class Observer(Protocol):
 
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """`array`, a copy of the elements of `tensor`, is used for an index."""
+
+    def copied(self, index: Array, array: Array) -> None:
+        """`array` is a copy of one that may be such a copy itself, and takes its place in an index."""
+
+    def kept(self, option: Any) -> None:
+        """An array, or something that may hold arrays, is an option of an operator, which a graph holds fixed."""
 
     def asked(self, tensor: Tensor, what: str) -> None:
         """The program asks `tensor` for something that it may be told besides its elements: its text, its gradient."""
@@ -120,6 +126,13 @@ def array_of_index(tensor: Tensor) -> Array:
     if observer is not None:
         observer.indexed(tensor, array)
     return array
+
+
+def copied_index(index: Array, array: Array) -> None:
+    """Tell the observer that an array of an index was copied."""
+    observer = observed()
+    if observer is not None:
+        observer.copied(index, array)
 
 
 def composed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from ..tensor.features import Call, run_with_features
 from ..tensor.indices import BASIC, add_at, plain_slice
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
-from ..tensor.observers import array_of, array_of_index, keeps_indices
+from ..tensor.observers import array_of, array_of_index, copied_index, keeps_indices
 from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method
 from .copy_slices import CopySlices
@@ -74,6 +74,8 @@ def normalised(index: Any) -> tuple[Any, bool]:
                 array = array.astype(np.intp)
             if array.dtype.kind not in "biu":
                 raise IndexError(WRONG_INDEX.format(array.dtype))
+            if isinstance(item, np.ndarray):
+                copied_index(item, array)
             result.append(array)
             basic = False
     return (tuple(result) if type(index) is tuple or not basic else result[0]), basic

@@ -55,7 +55,8 @@ class CompiledBackward(Node):
         numbers = [base.initial for base in self.program.wanted]
         lacking = any(seed is None for seed in seeds)
         if lacking and any(array is not None and np.isnan(array).any() for array in found):
-            found = self._by_replay(seeds, arrays, numbers)
+            with np.errstate(all="ignore"):  # as the program itself
+                found = self._by_replay(seeds, arrays, numbers)
         gradients: list[Any] = [None] * len(edges)
         for number, array in zip(numbers, found, strict=True):
             if array is not None and edges[number] is not None:

@@ -113,6 +113,8 @@ class QuietTracer(Tracer):
     def __init__(self, escapes: str = "error", *, limit: int | None = None) -> None:
         super().__init__(escapes, limit=limit)
         self.refusal: TraceError | None = None
+        self._guards: dict[int, Node] = {}  # of arrays that are indices, by the ids of these
+        self._fixed: set[Node] = set()  # the guards of those that are used as something else, too
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)
@@ -136,8 +138,31 @@ class QuietTracer(Tracer):
             return
         read = self._read(tensor)
         if read.node.kind not in CONSTANTS:
-            self.node("guard", (read,), (COMPUTED, Frozen(np.array(array))), ())
-            self._indices[id(array)] = (array, read)
+            self._guards[id(array)] = self.node("guard", (read,), ("an index", Frozen(np.array(array))), ())
+            self.indices.add(array, read)
+
+    def copied(self, index: Any, array: Any) -> None:
+        """An array takes the place of another in an index."""
+        super().copied(index, array)
+        guard = self._guards.get(id(index))
+        if guard is not None:
+            self._guards[id(array)] = guard
+
+    def pattern(self, items: tuple[Any, ...]) -> Any:
+        """An index, of which the integers that are computed are inputs, and need not be what they were."""
+        for item in items:
+            guard = self._guards.get(id(item))
+            if guard is not None and guard not in self._fixed:
+                guard.attributes = (COMPUTED, guard.attributes[1])
+        return super().pattern(items)
+
+    def kept(self, option: Any) -> None:
+        """An option of an operator: where it may hold such integers, they must be what they were."""
+        guards = [self._guards.get(id(option))] if type(option) is np.ndarray else list(self._guards.values())
+        for guard in guards:
+            if guard is not None:
+                self._fixed.add(guard)
+                guard.attributes = ("an index", guard.attributes[1])
 
     @quietly
     def asked(self, tensor: Tensor, what: str) -> None:

@@ -89,7 +89,7 @@ class PythonExecutor:
         if self.careful:
             space.update(CAREFUL)
         function = _executed(kernel.source, space | kernel.functions)
-        return np.errstate(over="ignore", under="ignore", invalid="ignore")(function) if kernel.quiet else function
+        return np.errstate(all="ignore")(function) if kernel.quiet else function
 
     def buffer(self, array: Array, as_array: bool) -> Any:
         """The array itself, or a list of its elements."""

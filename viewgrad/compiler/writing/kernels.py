@@ -71,7 +71,7 @@ class Kernel:
         functions: what it calls besides the functions of numbers, by name.
         dtypes: of the elements of each parameter.
         scratch: how many elements its own buffers have, which are parts of the last parameter; 0 where it has none.
-        quiet: whether it computes numbers that mean nothing, of which NumPy is not to complain.
+        quiet: whether it computes derivatives, or numbers that mean nothing, of which NumPy is not to complain.
     """
 
     source: str

@@ -63,6 +63,7 @@ class VectorWriter(Writer):
     def __init__(self, program: Program, executions: Executions, rooms: Mapping[str, Room], down: bool) -> None:
         super().__init__(program, executions, rooms, down)
         self.arrays = array_bases(program)
+        self.quiet = down  # formulas of derivatives do not complain of infinite slopes, either
 
     def _expression(self, step: Compute, at: dict[int, str]) -> str:
         if self.careful:

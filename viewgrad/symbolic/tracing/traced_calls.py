@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from ..types import OBJECT, TensorType
 from .tracer import Tracer
 
 __all__: list[str] = []
+
+PLAIN: Final = frozenset({int, float, complex, bool, str, type(None), type(...), slice, np.dtype, type})
 
 
 def tracer() -> Tracer:
@@ -225,7 +227,10 @@ def attribute_of(option: Any) -> Any:
     if kind is list:
         return [attribute_of(item) for item in option]
     if kind is np.ndarray:
+        OBSERVER.get().kept(option)
         return Frozen(option.copy("C"))
     if kind is type and (option in (bool, int, float, complex) or issubclass(option, np.generic)):
         return np.dtype(option)
+    if kind not in PLAIN:
+        OBSERVER.get().kept(option)
     return frozen_copy(option)

@@ -14,7 +14,7 @@ from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar
 from ...views.ends import has_ended
-from ..attributes import Frozen, Given, interned
+from ..attributes import Frozen, interned
 from ..graph import Graph, Node, Value
 from ..types import TensorType, Window, whole
 from .composed import composed
@@ -22,6 +22,7 @@ from .constants import LARGE, full_or_constant
 from .existing import Existing
 from .foreign import holds
 from .histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
+from .indices import Indices
 from .locations import Locations
 from .memory import Memories, Memory, identified, owner_of, reaches
 
@@ -71,7 +72,7 @@ class Tracer:
         self._constants: dict[Any, Value] = {}
         self._numbers: dict[int, weakref.ref[Any]] = {}
         self._many = MANY
-        self._indices: dict[int, tuple[Array, Value]] = {}
+        self.indices = Indices()
         self.existing = None if lenient else Existing()
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -262,19 +263,7 @@ class Tracer:
 
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
         """An index by arrays, with numbers in the place of those that are values, and these."""
-        pattern: list[Any] = []
-        inputs: list[Value] = []
-        for item in items:
-            if type(item) is np.ndarray:
-                known = self._indices.get(id(item))
-                if known is None:
-                    pattern.append(Frozen(item))
-                    continue
-                pattern.append(Given(len(inputs)))
-                inputs.append(known[1])
-            else:
-                pattern.append(item)
-        return tuple(pattern), tuple(inputs)
+        return self.indices.pattern(items)
 
     def add(self, tensor: Tensor, value: Value) -> None:
         """A tensor was made, whose value nobody else can see."""
@@ -411,9 +400,16 @@ class Tracer:
     def indexed(self, tensor: Tensor, array: Array) -> None:
         """A copy of the elements of a tensor is used for an index."""
         if array.ndim and array.dtype.kind in "iu":
-            self._indices[id(array)] = (array, self._read(tensor))
+            self.indices.add(array, self._read(tensor))
         else:  # the shape of the result, or the window, depends on it
             self.left(tensor, "an index", array if array.ndim else array.item())
+
+    def copied(self, index: Array, array: Array) -> None:
+        """An array takes the place of another in an index."""
+        self.indices.copied(index, array)
+
+    def kept(self, option: Any) -> None:
+        """An option of an operator."""
 
     def preserved(self, window: Array, copy: Array) -> None:
         """A window of memory that is about to be written to was copied, for a node that has saved it."""

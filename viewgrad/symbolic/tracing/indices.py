@@ -1,0 +1,47 @@
+"""The arrays that a program uses as indices, where they are elements of tensors: a graph has these as inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..attributes import Frozen, Given
+from ..graph import Value
+
+__all__ = ["Indices"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Indices:
+    """The arrays, each with the value that it is."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Array, Value]] = {}  # by the ids of the arrays, which are kept
+
+    def add(self, array: Array, value: Value) -> None:
+        """An array of our own holds the elements of a value."""
+        self._known[id(array)] = (array, value)
+
+    def copied(self, index: Array, array: Array) -> None:
+        """An array takes the place of another in an index."""
+        known = self._known.get(id(index))
+        if known is not None:
+            self.add(array, known[1])
+
+    def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
+        """An index by arrays, with numbers in the place of those that are values, and these."""
+        pattern: list[Any] = []
+        inputs: list[Value] = []
+        for item in items:
+            if type(item) is np.ndarray:
+                known = self._known.get(id(item))
+                if known is None:
+                    pattern.append(Frozen(item))
+                    continue
+                pattern.append(Given(len(inputs)))
+                inputs.append(known[1])
+            else:
+                pattern.append(item)
+        return tuple(pattern), tuple(inputs)
