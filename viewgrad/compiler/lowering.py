@@ -27,6 +27,7 @@ from .nodes.composites import COMPOSITES, broadcast_labels, options_of
 from .nodes.computed_indices import COMPUTED, fixed_indices, is_computed, moved_read, moved_write
 from .nodes.conversions import converted
 from .nodes.elementwise import elementwise
+from .nodes.parts_of_arrays import PARTS
 from .nodes.rearranging import REARRANGING
 from .nodes.small_matrices import SMALL_MATRICES
 from .replay import index_of, outlived
@@ -361,17 +362,29 @@ class Lowering:
 
     def _guard_array(self, operand: Named, expected: np.ndarray[Any, Any]) -> None:
         """Check that no element is another than it was."""
-        assert self.node is not None
-        location = self.node.location
         if expected.dtype not in HELD:
             raise self._refused(f"arrays of {expected.dtype} are not compiled")
-        key = ("expected", location, expected.dtype)
-        base = self.arena(key, expected.dtype, 0)
-        start = self._part(key, base, expected.size)
-        self.contents.setdefault(base, []).append((start, expected.reshape(-1)))
+        known = self.constant("expected", expected)
         labels = tuple(range(expected.ndim))
-        known = self.stream.read(base, expected.shape, row_strides(expected.shape), start, location)
         self.check_none(self.emit("not_equal", [(operand, labels), (known, labels)], expected.shape, labels, "?"))
+
+    def constant(self, what: str, array: np.ndarray[Any, Any], shared: bool = False) -> Named:
+        """An array that is a part of the program.
+
+        Arguments:
+            what: what it is, of several at one line.
+            array: the array.
+            shared: whether it is the same each time.
+        """
+        assert self.node is not None
+        key = (what, self.node.location, array.dtype, array.shape)
+        base = self.arenas.get(key)
+        start = 0
+        if base is None or not shared:
+            base = self.arena(key, array.dtype, 0)
+            start = self._part(key, base, array.size)
+            self.contents.setdefault(base, []).append((start, array.reshape(-1)))
+        return self.stream.read(base, array.shape, row_strides(array.shape), start, self.node.location)
 
     def check_none(self, wrong: Named) -> None:
         """Check that no element of an array of bools is true."""
@@ -625,7 +638,7 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "cast": Lowering._cast,
     "cast_exactly": Lowering._cast,
 }
-_COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING
+_COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING | PARTS
 
 
 def _is_single(value: Value) -> bool:
