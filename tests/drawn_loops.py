@@ -186,7 +186,7 @@ class Drawn:
     def statement(self, pad: str, names: bool = False) -> None:
         """A write, or a new name where these last."""
         draw = self.random
-        kind = draw.randrange(14)
+        kind = draw.randrange(15)
         if kind == 0 and names:
             self.count += 1
             self.line(f"{pad}t{self.count} = {self.small(self.number())}")
@@ -222,6 +222,9 @@ class Drawn:
                 self.line(f"{pad}v *= {self.small(self.number(1))}")
         elif kind == 12:
             self.write(pad, f"y[[{self.place(LENGTH, True)}, {self.place(LENGTH, True)}]]", self.number())
+        elif kind == 13:
+            name, bound = draw.choice("yzT"), draw.choice(["> 0.3", "< -0.2", ">= x[1]"])
+            self.line(f"{pad}{name}[{name} {bound}] = {self.small(self.number(1))}")
         else:
             function, row = draw.choice(["multiply", "add"]), self.small(self.row(1))
             self.line(f"{pad}np.{function}({row}, 0.4, out=T[{self.place(LENGTH)}])")

@@ -204,7 +204,14 @@ def test_derivatives_along_directions_and_options_of_operators(monkeypatch):
         slope = vg.func.grad(lambda y: (y[np.argsort(y)] ** 3 * np.arange(5.0)).sum() + y[np.argmax(y)] ** 2)(x)
         return (slope * slope).sum()
 
-    for f in (moved, taken, differentiated):
+    def masked(x):
+        y = x * 1.0
+        y[y > 0.3] = x[0] * 0.5
+        y[y < -0.3] = 0.0
+        slope = vg.func.grad(lambda z: clipped(z).sum())(y)
+        return (y * slope * clipped(x)).sum()
+
+    for f in (moved, taken, differentiated, masked):
         for executor in ("python", "interpreted"):
             compiled = compiled_by(executor, f)
             for seed in range(8):
@@ -214,3 +221,38 @@ def test_derivatives_along_directions_and_options_of_operators(monkeypatch):
                     np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-10)
                 found, wanted = vg.func.grad(compiled)(x), vg.func.grad(f)(x)
                 np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-10, atol=1e-12)
+
+
+def clipped(x):
+    x = x * 1.0
+    for t in range(6):
+        x[1:-1] = 0.5 * x[2:] + 0.6 * x[:-2]
+        x[x > 0.6] = 0.1 * t
+        x[x < -0.5] = x[0] * x[1]
+    return x
+
+
+def barrier(x):
+    table = np.outer(x, x)
+    for t in range(4):
+        row = table[t]
+        row[row > 0.2] = 0.0
+        table[:, 1][np.isnan(table[:, 1])] = x[2]
+        table[table[:, 0] > 0.1] *= 1.0
+        other = table.detach()
+        other[other < -0.9] = -0.9
+    return table
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted"])
+@pytest.mark.parametrize("f", [clipped, barrier])
+def test_one_value_is_written_by_masks_whatever_these_are(f, executor, monkeypatch):
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    compiled = compiled_by(executor, f)
+    for seed in range(10):
+        arrays = [np.random.default_rng(seed if f is clipped else seed // 4).normal(size=5)]
+        if seed == 3 and f is clipped:
+            arrays[0][2] = np.nan
+        for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+    assert f is barrier or sum(entry.records for entry in compiled.entries) == 1, compiled.explain()

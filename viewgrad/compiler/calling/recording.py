@@ -114,12 +114,12 @@ class QuietTracer(Tracer):
         super().__init__(escapes, limit=limit)
         self.refusal: TraceError | None = None
         self._guards: dict[int, Node] = {}  # of arrays that are indices, by the ids of these
+        self._masks: dict[int, tuple[Any, Value]] = {}  # arrays of bools that are indices, by their ids
         self._fixed: set[Node] = set()  # the guards of those that are used as something else, too
         self.nothing = Value(Node("nothing", (), None, ()), TensorType.of(np.dtype(float), ()))
 
     value_of = quietly(Tracer.value_of)
     element_of = quietly(Tracer.element_of)
-    write = quietly(Tracer.write)
     made = quietly(Tracer.made)
     detached = quietly(Tracer.detached)
     cut = quietly(Tracer.cut)
@@ -133,13 +133,16 @@ class QuietTracer(Tracer):
 
         Integers are inputs of the read or write. Where the compiler cannot take them so, they must be what they were.
         """
-        if array.dtype.kind not in "iu":
-            self.left(tensor, "an index", array if array.ndim else array.item())
+        if array.dtype.kind not in "iu" and not array.ndim:
+            self.left(tensor, "an index", array.item())
             return
         read = self._read(tensor)
         if read.node.kind not in CONSTANTS:
             self._guards[id(array)] = self.node("guard", (read,), ("an index", Frozen(np.array(array))), ())
-            self.indices.add(array, read)
+            if array.dtype.kind == "b":
+                self._masks[id(array)] = (array, read)
+            else:
+                self.indices.add(array, read)
 
     def copied(self, index: Any, array: Any) -> None:
         """An array takes the place of another in an index."""
@@ -147,14 +150,45 @@ class QuietTracer(Tracer):
         guard = self._guards.get(id(index))
         if guard is not None:
             self._guards[id(array)] = guard
+        mask = self._masks.get(id(index))
+        if mask is not None:
+            self._masks[id(array)] = (array, mask[1])
 
     def pattern(self, items: tuple[Any, ...]) -> Any:
-        """An index, of which the integers that are computed are inputs, and need not be what they were."""
+        """An index, of which the integers that are computed are inputs, and need not be what they were; masks must."""
         for item in items:
-            guard = self._guards.get(id(item))
-            if guard is not None and guard not in self._fixed:
-                guard.attributes = (COMPUTED, guard.attributes[1])
+            if id(item) in self._masks:
+                self.kept(item)
+            else:
+                self._need_not_be_the_same(item)
         return super().pattern(items)
+
+    def _need_not_be_the_same(self, array: Any) -> None:
+        guard = self._guards.get(id(array))
+        if guard is not None and guard not in self._fixed:
+            guard.attributes = (COMPUTED, guard.attributes[1])
+
+    def _written(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
+        """A tensor was written to: one value by a mask is a choice, whatever the mask is."""
+        if kind == "put_at" and len(items) == 1 and self._is_choice(tensor, value, recorded, items[0]):
+            before = self._read(tensor)
+            of: Any = before.type
+            made = TensorType.of(of.dtype, of.shape, of.requires_grad or value.type.requires_grad)
+            mask = self._masks[id(items[0])][1]
+            self._need_not_be_the_same(items[0])
+            value, items, kind = self.node("where", (mask, value, before), (), (made,)).output, None, "write"
+        super().write(tensor, value, recorded, items, kind)
+
+    write = quietly(_written)
+
+    def _is_choice(self, tensor: Tensor, value: Value, recorded: bool, mask: Any) -> bool:
+        """Whether what is written by an index is one value by a mask of all elements, as the history knows."""
+        if id(mask) not in self._masks or mask.shape != tensor.shape:
+            return False
+        of: Any = value.type
+        if of.shape or of.dtype != tensor.dtype or of.dtype.kind != "f":
+            return False
+        return recorded or not (of.requires_grad or tensor.requires_grad)
 
     def kept(self, option: Any) -> None:
         """An option of an operator: where it may hold such integers, they must be what they were."""
