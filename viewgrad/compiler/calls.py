@@ -18,6 +18,7 @@ from ..symbolic.execute import forward_call
 from ..symbolic.kinds import operator_of
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import from_array
+from .call_gradients import Gradient, gradient_by_formula
 from .kinds import INTEGER, kind_of, widened
 
 __all__ = ["Operation", "backward_of", "forward_of", "native_caller", "raise_failure"]
@@ -69,6 +70,9 @@ def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
     kind = operation.operands[number]
     assert kind is not None
     shape, dtype = kind
+    gradient = gradient_by_formula(operator, operation.attributes, operation.operands, number)
+    if gradient is not None:
+        return _by_formula(operation, number, gradient)
 
     def backward(grad: Any, *given: Any) -> Any:
         arrays = _arrays(operation.operands, given)
@@ -85,6 +89,24 @@ def backward_of(operation: Operation, number: int) -> Callable[..., Any]:
             seed = from_array(np.array(grad, operation.dtype).reshape(operation.shape))
             (made,) = eager_grad(result, [leaf], seed, allow_unused=True)
         return _given_back(np.zeros(shape, dtype) if made is None else made._array, shape, dtype)
+
+    return backward
+
+
+def _by_formula(operation: Operation, number: int, gradient: Gradient) -> Callable[..., Any]:
+    """The gradient of operand `number`, as `backward_of` gives it, by a formula."""
+    operator = _operator(operation)
+    shape, dtype = operation.operands[number]  # type: ignore[misc]
+
+    def backward(grad: Any, *given: Any) -> Any:
+        arrays = _arrays(operation.operands, given)
+
+        def result() -> Any:
+            args, keywords = forward_call(operator, arrays, operation.attributes)
+            return np.asarray(operator.forward(*args, **keywords))
+
+        seed = np.array(grad, operation.dtype).reshape(operation.shape)
+        return _given_back(gradient(seed, arrays, result), shape, dtype)
 
     return backward
 
