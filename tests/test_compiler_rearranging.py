@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from interpreted_kernels import compiled_by
 
 import viewgrad as vg
 from viewgrad.compiler.program import Call, steps_of
@@ -142,3 +143,30 @@ def test_loops_over_observations_are_found_each(executor):
     told = compiled.explain()
     assert told.count("28 times, with places from tables") == 2 and compiled.entries[0].program is not None, told
     assert sum(1 for _ in steps_of(compiled.entries[0].program.program.block)) < 80, told
+
+
+WITHOUT_HISTORY = [
+    *OPERATIONS, lambda x: x[[1, 0]], lambda x: x[:, [2, 2, 0]], np.cumsum, np.prod, lambda x: np.cumprod(x, 1),
+    lambda x: vg.linalg.det(x[:2, :2]) * x, lambda x: vg.linalg.inv(x[:2, :2]), lambda x: np.diag(x[0]), np.sort,
+    lambda x: vg.linalg.solve(x[:2, :2], x[2:, :2]), lambda x: vg.take(x, [1, 0], 1), lambda x: np.stack([x, x]),
+    lambda x: np.diff(x, 2), lambda x: np.tril(x), lambda x: np.tensordot(x, x, 2),
+    lambda x: np.cross(x[:, :3], x[:, 1:4]), lambda x: x[np.argmax(x[:, 0])], lambda x: x[np.argsort(x[:, 0])],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("executor", ["python", "interpreted"])
+@pytest.mark.parametrize("operation", WITHOUT_HISTORY)
+def test_nothing_flows_through_what_is_computed_under_no_grad(operation, executor):
+    def f(x):
+        total = 0.0
+        for i in range(3):
+            with vg.no_grad():
+                fixed = operation(x)
+            total = total + (fixed.sum() * x).sum() * (i + 1)
+        return total
+
+    compiled = compiled_by(executor, f, check=False)
+    for number in range(4):
+        x = vg.Tensor(np.random.default_rng(number).normal(size=(4, 5)), requires_grad=True)
+        found, wanted = vg.autograd.grad(compiled(x), x)[0], vg.autograd.grad(f(x), x)[0]
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-9, atol=1e-9)

@@ -218,7 +218,7 @@ class Lowering:
             return
         (pattern,) = node.attributes
         places = self._places(self.type_of(value).shape, pattern)
-        memory = self.memory(value)
+        memory = self.taken(value)
         crowded = self.stream.is_crowded("gather", node.location, memory.base, places.shape)
         strides = None if crowded else strides_of(places)
         if strides is None:
@@ -460,11 +460,15 @@ class Lowering:
 
     def named(self, value: Value) -> Named:
         """A value as one of the stream; without history under no_grad."""
+        plain = self._plain(value)
+        return self._detached(plain) if self._ends_history(value) else plain
+
+    def _ends_history(self, value: Value) -> bool:
+        """Whether the node takes a value without its history: under no_grad."""
         node = self.node
-        if node is not None and node.kind in OPERATORS and value.type.requires_grad:
-            if not node.requires_grad:  # under no_grad
-                return self._detached(self._plain(value))
-        return self._plain(value)
+        if node is None or not value.type.requires_grad or node.requires_grad:
+            return False
+        return node.kind in OPERATORS or node.kind == "gather_at"
 
     def _plain(self, value: Value) -> Named:
         """A value as one of the stream, as it is."""
@@ -477,6 +481,17 @@ class Lowering:
         shape = self.type_of(value).shape
         location = self.node.location if self.node is not None else -1
         return self.stream.read(memory.base, shape, row_strides(shape), memory.offset, location)
+
+    def taken(self, value: Value) -> Memory:
+        """The memory in which a node finds a value that it takes: that of a copy without history, under no_grad."""
+        if not self._ends_history(value):
+            return self.memory(value)
+        assert self.node is not None
+        operand = self.named(value)
+        base, start = self.new_part(("detached", self.node.location), math.prod(operand.shape))
+        labels = tuple(range(len(operand.shape)))
+        self.stream.write(base, operand.shape, row_strides(operand.shape), start, operand, labels, self.node.location)
+        return Memory(base, start)
 
     def memory(self, value: Value) -> Memory:
         """The memory in which a value lies, which is made where it lies in none."""

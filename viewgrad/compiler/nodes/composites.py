@@ -179,7 +179,7 @@ def _running(of: Lowering, node: Node) -> bool:
     if not shape or not 0 < shape[axis] <= LONGEST or not math.prod(shape):
         return False
     axis %= len(shape)
-    memory = of.memory(value)
+    memory = of.taken(value)
     strides = row_strides(shape)
     rest = tuple([n for dim, n in enumerate(shape) if dim != axis])
     moves = tuple([n for dim, n in enumerate(strides) if dim != axis])

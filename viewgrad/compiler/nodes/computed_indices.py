@@ -71,7 +71,7 @@ def moved_read(of: Lowering, node: Node) -> Named:
     source = node.inputs[0]
     assert source is not None
     shape = of.type_of(source).shape
-    memory = of.memory(source)
+    memory = of.taken(source)
     sizes, strides, offset, moves = _window(of, shape, row_strides(shape), node.attributes[0], node.inputs[1:])
     return of.stream.read_at(memory.base, sizes, strides, memory.offset + offset, moves, node.location)
 

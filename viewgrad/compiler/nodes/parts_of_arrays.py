@@ -26,7 +26,7 @@ MOST: Final = 8  # differences of differences
 
 def _window(of: Lowering, value: Value, starts: Sequence[int], sizes: Shape, steps: Sequence[int] = ()) -> Named:
     """A part of an array: where it begins, its lengths, and the steps where these are not 1."""
-    memory, strides = of.memory(value), row_strides(of.type_of(value).shape)
+    memory, strides = of.taken(value), row_strides(of.type_of(value).shape)
     moves = tuple([stride * step for stride, step in zip(strides, steps or (1,) * len(strides))])
     offset = memory.offset + sum(start * stride for start, stride in zip(starts, strides))
     assert of.node is not None
@@ -200,7 +200,7 @@ def _taken(of: Lowering, node: Node) -> bool:
     places = np.asarray(np.take(numbers, indices, axis, mode=mode))
     if not places.size or places.shape != of.type_of(node.output).shape:
         return False
-    memory = of.memory(value)
+    memory = of.taken(value)
     of.values[node.output] = of.stream.gather(memory.base, places, memory.offset, node.location)
     return True
 

@@ -52,7 +52,7 @@ def _moved(of: Lowering, node: Node) -> bool:
     places = np.asarray(operator.forward(*args, **keywords))
     if places.shape != of.type_of(node.output).shape:
         return False
-    memory = of.memory(value)
+    memory = of.taken(value)
     of.values[node.output] = of.stream.gather(memory.base, places, memory.offset, node.location)
     return True
 
@@ -68,7 +68,7 @@ def _rolled(of: Lowering, node: Node, value: Value) -> bool:
         return False
     axis %= len(shape)
     first = int(shift) % shape[axis]
-    memory, strides = of.memory(value), row_strides(shape)
+    memory, strides = of.taken(value), row_strides(shape)
     base, start = of.new_part(("rolled", node.location), math.prod(shape))
     labels = tuple(range(len(shape)))
     for extent, source, target in ((shape[axis] - first, 0, first), (first, shape[axis] - first, 0)):
@@ -112,7 +112,7 @@ def _trace(of: Lowering, node: Node) -> bool:
     count = min(rows, columns)
     if not count:
         return False
-    memory = of.memory(value)
+    memory = of.taken(value)
     diagonal = of.stream.read(memory.base, (count,), (columns + 1,), memory.offset, node.location)
     of.values[node.output] = of.emit("sum", [(diagonal, (0,))], (count,), ())
     return True

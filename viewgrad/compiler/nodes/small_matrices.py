@@ -73,7 +73,7 @@ def _solve(of: Lowering, node: Node) -> bool:
         return False
     determinant = _regular(of, node, rows)
     rest = shape[1:]
-    memory, moves, labels = of.memory(right), row_strides(rest), tuple(range(len(rest)))
+    memory, moves, labels = of.taken(right), row_strides(rest), tuple(range(len(rest)))
     step = math.prod(rest)
     given = [
         of.stream.read(memory.base, rest, moves, memory.offset + i * step, node.location) for i in range(count)
@@ -123,7 +123,7 @@ def _rows(of: Lowering, node: Node) -> Rows | None:
     shape = of.type_of(value).shape
     if len(shape) != 2 or shape[0] != shape[1] or not 0 < shape[0] <= LARGEST:
         return None
-    memory, count = of.memory(value), shape[0]
+    memory, count = of.taken(value), shape[0]
     return [
         [of.stream.read(memory.base, (), (), memory.offset + i * count + j, node.location) for j in range(count)]
         for i in range(count)

@@ -227,10 +227,17 @@ def attribute_of(option: Any) -> Any:
     if kind is list:
         return [attribute_of(item) for item in option]
     if kind is np.ndarray:
-        OBSERVER.get().kept(option)
+        _tell_kept(option)
         return Frozen(option.copy("C"))
     if kind is type and (option in (bool, int, float, complex) or issubclass(option, np.generic)):
         return np.dtype(option)
     if kind not in PLAIN:
-        OBSERVER.get().kept(option)
+        _tell_kept(option)
     return frozen_copy(option)
+
+
+def _tell_kept(option: Any) -> None:
+    """Tell the tracer, where there is one, that something that may hold arrays is an option."""
+    observer = OBSERVER.get(None)
+    if observer is not None:
+        observer.kept(option)
