@@ -8,6 +8,7 @@ from interpreted_kernels import compiled_by
 
 import viewgrad as vg
 import viewgrad.compiler.calling.choosing as choosing
+from viewgrad.compiler.writing.array_functions import add_overlapping
 
 ROWS, COLUMNS = 5, 4
 STATEMENTS = (
@@ -93,3 +94,9 @@ def test_arrays_of_one_number_are_read_when_all_was_added_to_them(monkeypatch):
         _, gradient = vg.func.value_and_grad(compiled)(x)
         _, wanted = vg.func.value_and_grad(program)(x)
         np.testing.assert_allclose(gradient.numpy(), wanted.numpy(), rtol=1e-12)
+
+
+def test_values_of_fewer_dimensions_are_added_to_each_part_of_windows_that_overlap():
+    base = np.zeros(5)
+    add_overlapping(base, 0, (2, 3), (1, 1), np.array([1.0, 2.0, 3.0]))
+    assert base.tolist() == [1.0, 3.0, 5.0, 3.0, 0.0]

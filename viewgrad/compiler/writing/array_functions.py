@@ -42,7 +42,7 @@ def add_overlapping(
     """Add to a window that may overlap itself: what comes to one place adds up."""
     if 0 in sizes:
         return
-    np.add.at(base, window(np.arange(base.size), offset, sizes, strides), value)
+    add_at(base, window(np.arange(base.size), offset, sizes, strides), value)
 
 
 def _vector_functions() -> dict[str, Callable[..., Any]]:
