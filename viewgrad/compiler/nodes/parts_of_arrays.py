@@ -102,7 +102,7 @@ def _part_of_matrix(of: Lowering, node: Node) -> bool:
     shape = of.type_of(values[0]).shape
     part = np.tril if node.kind == "tril" else np.triu
     kept = part(np.ones(shape[-2:]), options[0])
-    mask = of.constant(f"kept {options[0]}", kept, shared=True)
+    mask = of.constant(f"{node.kind} {options[0]}", kept, shared=True)
     labels = tuple(range(len(shape)))
     taken = [(converted(of, mask, BOOL), labels[-2:]), (of.named(values[0]), labels), (0.0, ())]
     of.values[node.output] = of.emit("where", taken, shape, labels)
