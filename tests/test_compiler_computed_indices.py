@@ -116,11 +116,13 @@ def outcomes(f, arrays):
     results = results if isinstance(results, tuple) else (results,)
     value = results[0]
     loss = (value * np.cos(np.arange(value.size).reshape(value.shape))).sum()
+    alone = vg.autograd.grad(loss, leaves, retain_graph=True, allow_unused=True)  # by the program, others by a replay
     first = vg.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
     total = sum([(g * np.sin(1.0 + np.arange(g.size).reshape(g.shape))).sum() for g in first if g is not None])
-    second = vg.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else []
-    found = [each.detach().numpy() for each in (*results, *(g for g in first if g is not None))]
-    return found + [np.zeros(leaf.shape) if g is None else g.numpy() for leaf, g in zip(leaves, second)]
+    second = vg.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else [None] * len(leaves)
+    gradients = zip((*alone, *first, *second), leaves * 3, strict=True)
+    zeros = [np.zeros(leaf.shape) if g is None else g.detach().numpy() for g, leaf in gradients]
+    return [each.detach().numpy() for each in results] + zeros
 
 
 @pytest.mark.parametrize("executor", ["python", "interpreted", pytest.param("numba", marks=pytest.mark.slow)])

@@ -81,7 +81,7 @@ MORE: Final[dict[str, str]] = {
     "tie_hit": "tie_hit({0}, {1})", "share": "{0} / {1}", "tied": "{1}", "tied_by_share": "{1}",
     "clip_low_high": "minimum(maximum({0}, {1}), {2})", "clip_low": "maximum({0}, {1})",
     "clip_high": "minimum({0}, {1})", "rounded": "rounded({0})", "as_bool": "{0} != 0",
-    "missing": "{0} < 0", "place_if_hit": "{1} if {0} else inf",
+    "missing": "{0} < 0", "place_if_hit": "{1} if {0} else inf", "log_of_sum": "log_of_sum({0})",
     "fits": "-9223372036854775808.0 <= {0} < 9223372036854775808.0",
 }
 # What these give needs no rounding in single precision, if the operands are rounded.
@@ -95,6 +95,7 @@ EXACT: Final = frozenset({
 OTHERS: Final[dict[str, dict[int, str]]] = {
     "sum": {0: "{grad}"}, "greatest": {}, "least": {}, "finite_or_zero": {}, "detach": {}, "spread": {0: "{grad}"},
     "as_float": {}, "as_integer": {}, "": {}, "place": {}, "missing": {}, "place_if_hit": {}, "tie_hit": {},
+    "log_of_sum": {0: "0.0 if {0} == 0.0 else {grad} / {0}"},  # the log of no probability at all, which stays
     "share": {}, "rounded": {0: "{grad}"},
     "root": {0: "0.0 if {result} == 0.0 else {grad} * 0.5 / nonzero_or_one({result})"},
     "tied": {0: "{grad} * (1.0 / {2}) if tie_hit({0}, {1}) else 0.0"},

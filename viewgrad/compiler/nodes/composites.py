@@ -124,7 +124,7 @@ def _logsumexp(of: Lowering, node: Node) -> bool:
     greatest, powers = _powers(of, operand, axis)
     total = _reduced(of, "sum", powers, axis, keepdims)
     out = tuple(range(len(total.shape)))
-    logarithm = of.emit("log", [(total, out)], total.shape, out)
+    logarithm = of.emit("log_of_sum", [(total, out)], total.shape, out)
     kept = out
     if not keepdims:
         dims = reduced_dims(axis, len(labels))

@@ -65,6 +65,7 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
     found["as_float"] = lambda a: np.asarray(a, float)
     found |= {"as_integer": _as_integer, "quotient": np.floor_divide, "modulo": np.remainder, "wrapped": _wrapped}
     found["place"] = _place
+    found["log_of_sum"] = np.errstate(divide="ignore")(np.log)
     found["rounded"] = lambda a: np.asarray(np.asarray(a, np.float32), float)
     return {PREFIX + name: function for name, function in found.items()} | {
         "window": window, "add_overlapping": add_overlapping, "add_at": add_at, "add_reduce": np.add.reduce,
