@@ -24,13 +24,12 @@ Shape = tuple[int, ...]
 MOST: Final = 8  # differences of differences
 
 
-def _window(of: Lowering, value: Value, starts: Sequence[int], sizes: Shape, steps: Sequence[int] = ()) -> Named:
-    """A part of an array: where it begins, its lengths, and the steps where these are not 1."""
+def _window(of: Lowering, value: Value, starts: Sequence[int], sizes: Shape) -> Named:
+    """A part of an array: where it begins, and its lengths."""
     memory, strides = of.taken(value), row_strides(of.type_of(value).shape)
-    moves = tuple([stride * step for stride, step in zip(strides, steps or (1,) * len(strides))])
     offset = memory.offset + sum(start * stride for start, stride in zip(starts, strides))
     assert of.node is not None
-    return of.stream.read(memory.base, sizes, moves, offset, of.node.location)
+    return of.stream.read(memory.base, sizes, strides, offset, of.node.location)
 
 
 def _floats(of: Lowering, node: Node) -> list[Value] | None:
