@@ -84,7 +84,7 @@ class Executions:
     def are_apart(self, first: tuple[str, Read | Write], second: tuple[str, Read | Write]) -> bool:
         """Whether two windows, each in the block with a name, have no element in common in any execution."""
         (name, one), (other_name, other) = first, second
-        if name != other_name or one.places is not None or other.places is not None or one.moves or other.moves:
+        if name != other_name or one.is_picked or other.is_picked:
             return False
         block = self._named[name]
         difference = other.offset - one.offset

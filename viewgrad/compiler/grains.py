@@ -104,7 +104,7 @@ def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
         step: the step.
         offsets: where its window begins, in all executions.
     """
-    if step.places is not None or step.moves or not step.sizes:
+    if step.is_picked or not step.sizes:
         return None
     length = 1
     rest: list[tuple[int, int]] = []

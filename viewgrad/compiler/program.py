@@ -257,6 +257,11 @@ class Read(Step):
     moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
 
     @property
+    def is_picked(self) -> bool:
+        """Whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        return self.places is not None or bool(self.moves)
+
+    @property
     def operands(self) -> tuple[Value, ...]:
         """The integers that it is moved by."""
         return tuple([move.value for move in self.moves])
@@ -283,6 +288,11 @@ class Write(Step):
     places: Places | None = attrs.field(default=None, kw_only=True)
     unrecorded: bool = attrs.field(default=False, kw_only=True)
     moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        return self.places is not None or bool(self.moves)
 
     @property
     def operands(self) -> tuple[Value, ...]:

@@ -53,7 +53,7 @@ class _Carrying:
             at = loop.body.items.index(write)
             before = shifted(write.offset, loop.variable)
             for read in [item for item in loop.body.items[:at] if type(item) is Read and item.base is base]:
-                if not read.sizes and read.places is None and not read.moves and read.offset == before:
+                if not read.sizes and not read.is_picked and read.offset == before:
                     found += self._carried(loop, read, write)
                     break
         return found
@@ -61,7 +61,7 @@ class _Carrying:
     def _is_fit(self, loop: Repeat, write: Write) -> bool:
         if type(write) is not Write or write not in loop.body.items or not isinstance(write.value, Operand):
             return False
-        fits = not write.sizes and write.places is None and not write.moves and not write.unrecorded
+        fits = not write.sizes and not write.is_picked and not write.unrecorded
         return fits and getattr(write.value.step, "dtype", None) == write.base.dtype
 
     def _carried(self, loop: Repeat, read: Read, write: Write) -> list[Step]:

@@ -55,18 +55,13 @@ def _touching(program: Program, base: Base) -> list[Read | Write]:
 
 def _copy(step: Read | Write) -> tuple[Read, Write] | None:
     """The read and the write of a copy of a window to the same window of another base; None for other steps."""
-    if type(step) is not Write or step.unrecorded or not isinstance(step.value, Operand) or is_picked(step):
+    if type(step) is not Write or step.unrecorded or not isinstance(step.value, Operand) or step.is_picked:
         return None
     read = step.value.step
-    if type(read) is not Read or is_picked(read) or step.value.labels != tuple(range(len(read.sizes))):
+    if type(read) is not Read or read.is_picked or step.value.labels != tuple(range(len(read.sizes))):
         return None
     same = read.sizes == step.sizes and read.offset == step.offset and read.strides == step.strides
     return (read, step) if same and read.base.dtype == step.base.dtype else None
-
-
-def is_picked(step: Read | Write) -> bool:
-    """Whether it takes no window that is known beforehand."""
-    return step.places is not None or bool(step.moves)
 
 
 def _are_last(copies: Sequence[tuple[Read, Write]], base: Base, executions: Executions) -> bool:

@@ -59,7 +59,7 @@ def without_round_trips(program: Program) -> None:
     gone: set[Step] = set()
     for block in [program.block, *[body for _, item in items_of(program.block) for body in bodies_of(item)]]:
         for at, item in enumerate(block.items):
-            if type(item) is Read and item.places is None and not item.moves and item not in gone:
+            if type(item) is Read and not item.is_picked and item not in gone:
                 zero = _next_use(block.items, at + 1, item.base)
                 if type(zero) is not Write or not _is_zero(zero) or not _is_same_window(item, zero):
                     continue
@@ -95,7 +95,7 @@ def _is_zero(step: Write) -> bool:
 
 
 def _is_same_window(read: Read, step: Write) -> bool:
-    if step.places is not None or step.moves:
+    if step.is_picked:
         return False
     return step.sizes == read.sizes and step.strides == read.strides and step.offset == read.offset
 
@@ -136,7 +136,7 @@ def keep_in_variables(program: Program, outside: set[str]) -> None:
     """
     kept = outside | {result.base for result in program.results}
     for _, step in steps_of(program.block):
-        if isinstance(step, (Read, Write)) and (step.sizes or step.places is not None or step.moves):
+        if isinstance(step, (Read, Write)) and (step.sizes or step.is_picked):
             kept.add(step.base.name)
     for name, base in program.bases.items():
         if base.kind == "made" and base.size == 1 and name not in kept and type(base.initial) is float:

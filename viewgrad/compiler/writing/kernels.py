@@ -523,7 +523,7 @@ class Writer:
     def _is_same(self, step: Step, here: Read | Write, other: Step, there: Read | Write) -> bool:
         """Whether two steps take the same window, each element at its own place of the nest."""
         same = here.strides == there.strides and here.offset == there.offset and here.sizes == there.sizes
-        same = same and here.places is None and there.places is None and not here.moves and not there.moves
+        same = same and not here.is_picked and not there.is_picked
         return same and self._labels(step, here) == self._labels(other, there) == tuple(range(len(step.sizes)))
 
     def _labels(self, step: Step, window: Read | Write) -> tuple[int, ...]:

@@ -68,7 +68,7 @@ class RunWriter(VectorWriter):
 
     def _read_as_wanted(self, block: Block, step: Read) -> list[str] | None:
         """The lines that take a window, or the run that it is a part of; None for windows that are copied."""
-        if step.places is not None or step.moves or not self._is_inlined(block, step):
+        if step.is_picked or not self._is_inlined(block, step):
             return None
         users = self.users.get(step, [])
         lines = []
@@ -95,7 +95,7 @@ class RunWriter(VectorWriter):
             return None
         if not isinstance(write.value, Operand) or write.value.labels != identity or write.sizes != step.sizes:
             return None
-        fits = write.places is None and not write.moves and write.base.dtype == float and is_one_to_one(write)
+        fits = not write.is_picked and write.base.dtype == float and is_one_to_one(write)
         fits = fits and any(isinstance(each, Operand) and each.labels for each in step.taken)
         return write if fits else None
 
@@ -262,9 +262,7 @@ def spread_of(step: Read | Write) -> Spread | None:
     """How a window lies in a run; None where it is one already, or where too much lies between its rows."""
     sizes: list[Any] = [n.value for n in step.sizes]
     strides: list[Any] = [n.value for n in step.strides]
-    if len(sizes) < 2 or None in sizes or None in strides or step.places is not None or step.base.dtype != float:
-        return None
-    if step.moves:
+    if len(sizes) < 2 or None in sizes or None in strides or step.is_picked or step.base.dtype != float:
         return None
     if strides[-1] != 1 or min(strides) < 1 or math.prod(sizes) < LEAST:
         return None

@@ -177,7 +177,7 @@ class VectorWriter(Writer):
 
     def _window(self, step: Read | Write) -> str:
         text = self._window_text(step)
-        if not self.in_loop or step.places is not None or step.moves:
+        if not self.in_loop or step.is_picked:
             return text
         if any(n.value is None for n in (step.offset, *step.sizes, *step.strides)):
             return text
