@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
+import viewgrad.compiler.choices as choices
 from viewgrad.compiler.loops import Roller, Structures, expanded, size
 from viewgrad.errors import RecordTooLongError
 
@@ -141,3 +142,17 @@ def test_places_from_a_table_none_of_which_is_there_twice():
         np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-12)
         np.testing.assert_allclose(vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, x)[0], rtol=1e-12)
     assert "with places from tables" in compiled.explain()
+
+
+@pytest.mark.parametrize(("iterations", "taken_apart"), [(20, True), (1_000, False)])
+def test_a_short_program_of_long_loops_is_not_taken_apart(iterations, taken_apart, monkeypatch):
+    asked = []
+    monkeypatch.setattr(choices, "taken_apart", lambda terms: asked.append(terms))
+    roller = Roller()
+    for kind in range(6):
+        for i in range(iterations):
+            for place in range(8):
+                roller.take(roller.structures.number_of(("test", kind, place)), (i,))
+    assert size(roller.terms) == 54
+    assert choices.with_choices(roller.terms, roller.structures) == roller.terms
+    assert bool(asked) == taken_apart

@@ -22,6 +22,7 @@ __all__ = ["Choice", "program_size", "with_choices"]
 LONG: Final = 40  # terms; a shorter row is left as it is
 FEWEST: Final = 6  # iterations
 WORTH_A_LOOK: Final = 150  # terms; in a shorter row, loops within loops are left as they are
+MOST_ITERATIONS: Final = 100  # of each of its terms, in the mean: a shorter row of longer loops is left as it is
 WORTH: Final = 0.6  # of the terms: where more are left, a row is not worth a choice
 DEEPEST: Final = 3  # loops within loops that are taken apart
 MOST_BODIES: Final = 24
@@ -68,15 +69,16 @@ def with_choices(terms: list[Term], structures: Structures) -> list[Term | Choic
         terms: of a stream.
         structures: those of its instructions and loops.
     """
-    if size(terms) < LONG:
+    before = size(terms)
+    if before < LONG or (before < WORTH_A_LOOK and _size_apart(terms) > MOST_ITERATIONS * before):
         return list(terms)
-    best: tuple[int, list[Term | Choice]] = (int(WORTH * size(terms)), list(terms))
+    best: tuple[int, list[Term | Choice]] = (int(WORTH * before), list(terms))
     rows: list[Term] | None = list(terms)
     for depth in range(DEEPEST):
-        if depth and size(terms) < WORTH_A_LOOK:
+        if depth and before < WORTH_A_LOOK:
             break
-        before, rows = rows, taken_apart(rows) if rows is not None else None
-        if rows is None or before is None or (depth and len(rows) == len(before)):
+        whole, rows = rows, taken_apart(rows) if rows is not None else None
+        if rows is None or whole is None or (depth and len(rows) == len(whole)):
             break
         found = _with_choice(rows, structures)
         if found is not None and found[0] < best[0]:
@@ -179,6 +181,11 @@ def with_own_constants(term: Term) -> Term:
     return Loop(term.structure, [with_own_constants(inner) for inner in term.body], term.count, term.steps)
 
 
+def _size_apart(terms: Sequence[Term]) -> int:
+    """How many terms there are when the outermost loops are taken apart."""
+    return sum(term.count * len(term.body) if isinstance(term, Loop) else 1 for term in terms)
+
+
 def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
     """The terms with the iterations of the outermost loops one after the other; None where that is too long."""
     rows: list[Term] = []
@@ -200,6 +207,10 @@ def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
 
 def _executed(term: Term, ints: Ints, used: Counter[int]) -> Term:
     """One execution of a term of a loop's body, with its share of the constants."""
+    if type(term) is Instruction:
+        start = used[id(term)]
+        used[id(term)] = start + 1
+        return Instruction(term.structure, ints, tuple([values[start : start + 1] for values in term.constants]))
     counts: Counter[int] = Counter()
     _count(term, ints, counts)
     made = with_ints(term, ints)
