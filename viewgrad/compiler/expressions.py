@@ -28,12 +28,12 @@ FORWARD: Final[dict[str, str]] = {
     "arctan": "atan({0})", "sinh": "sinh({0})", "cosh": "cosh({0})", "tanh": "tanh({0})", "arcsinh": "asinh({0})",
     "arccosh": "acosh({0})", "arctanh": "atanh({0})", "arctan2": "atan2({0}, {1})", "hypot": "hypot({0}, {1})",
     "deg2rad": "{0} * 0.017453292519943295", "rad2deg": "{0} * 57.29577951308232",
-    "sigmoid": "1.0 / (1.0 + exp(-{0}))", "relu": "maximum({0}, 0.0)",
+    "sigmoid": "sigmoid({0})", "relu": "maximum({0}, 0.0)",
     "exp2": "exp2({0})", "rint": "rint({0})", "copysign": "copysign({0}, {1})",
     "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})",
     "maximum": "maximum({0}, {1})", "minimum": "minimum({0}, {1})", "fmax": "fmax({0}, {1})", "fmin": "fmin({0}, {1})",
     "erf": "erf({0})", "erfc": "erfc({0})", "ndtr": "0.5 * erfc({0} * -0.7071067811865476)", "expit": "sigmoid({0})",
-    "log_expit": "minimum({0}, 0.0) - log1p(exp(-abs({0})))", "silu": "{0} / (1.0 + exp(-{0}))",
+    "log_expit": "minimum({0}, 0.0) - log1p(exp(-abs({0})))", "silu": "{0} * sigmoid({0})",
     "logsigmoid": "minimum({0}, 0.0) - log1p(exp(-abs({0})))", "gammaln": "lgamma({0})",
     "relu6": "minimum(maximum({0}, 0.0), 6.0)", "remainder": "remainder({0}, {1})",
     "floor_divide": "floor_divide({0}, {1})",
@@ -41,7 +41,7 @@ FORWARD: Final[dict[str, str]] = {
     "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
     "greater": "{0} > {1}", "greater_equal": "{0} >= {1}", "logical_and": "{0} and {1}", "logical_or": "{0} or {1}",
     "logical_xor": "bool({0}) != bool({1})", "logical_not": "not {0}", "isnan": "{0} != {0}",
-    "isfinite": "{0} - {0} == 0.0",
+    "isfinite": "isfinite({0})",
 }
 # Of these the result is a bool.
 LOGICAL: Final = frozenset({

@@ -482,7 +482,8 @@ def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argn
 
         def pushed(numbers: Any, args: Any, kwargs: Any, tangents: Any, has_aux: bool) -> Any:
             def along(*given: Any, **others: Any) -> Any:
-                return push(numbers, given, others, tangents, False)[1]
+                with np.errstate(all="ignore"):  # slopes may be infinite; what the function computes, derived() does
+                    return push(numbers, given, others, tangents, False)[1]
 
             output, tangent = derived(*args, **kwargs), derive(along, argnums)(*args, **kwargs)
             if not has_aux:
@@ -499,7 +500,8 @@ def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any],
     numbers = tuple(range(len(primals)))
 
     def along(*given: Any) -> Any:
-        value, tangent, *aux = push(numbers, given, {}, tangents, has_aux)
+        with np.errstate(all="ignore"):  # slopes may be infinite
+            value, tangent, *aux = push(numbers, given, {}, tangents, has_aux)
         return tangent, (value, *aux)
 
     (_, (value, *aux)), product = value_and_grad(along, numbers, has_aux=True)(*primals)

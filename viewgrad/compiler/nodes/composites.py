@@ -144,7 +144,7 @@ def _softmax(of: Lowering, node: Node) -> bool:
         return False
     shape, labels = operand.shape, tuple(range(len(operand.shape)))
     spread = _kept_labels(shape, reduced_dims(axis, len(shape)))
-    greatest, powers = _powers(of, operand, axis)
+    greatest, powers = _powers(of, operand, axis, finite=False)
     total = _reduced(of, "sum", powers, axis, True)
     if node.kind == "softmax":
         of.values[node.output] = of.emit("div", [(powers, labels), (total, spread)], shape, labels)
@@ -156,11 +156,12 @@ def _softmax(of: Lowering, node: Node) -> bool:
     return True
 
 
-def _powers(of: Lowering, operand: Named, axis: Any) -> tuple[Named, Named]:
-    """The greatest of some elements, and the exponentials of their distances from it."""
+def _powers(of: Lowering, operand: Named, axis: Any, finite: bool = True) -> tuple[Named, Named]:
+    """The greatest of some elements, 0 for an infinite one, and the exponentials of their distances from it."""
     labels = tuple(range(len(operand.shape)))
     greatest = _reduced(of, "greatest", operand, axis, True)
-    greatest = of.emit("finite_or_zero", [(greatest, labels)], greatest.shape, labels)
+    if finite:
+        greatest = of.emit("finite_or_zero", [(greatest, labels)], greatest.shape, labels)
     spread = _kept_labels(operand.shape, reduced_dims(axis, len(labels)))
     shifted = of.emit("sub", [(operand, labels), (greatest, spread)], operand.shape, labels)
     return greatest, of.emit("exp", [(shifted, labels)], operand.shape, labels)

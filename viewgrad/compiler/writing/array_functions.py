@@ -51,7 +51,7 @@ def _vector_functions() -> dict[str, Callable[..., Any]]:
         "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
         "cosh", "tanh", "asinh", "acosh", "atanh", "atan2", "hypot", "copysign", "abs", "floor", "ceil", "trunc",
         "rint", "square", "sign", "maximum", "minimum", "fmax", "fmin", "power", "exp2", "logaddexp", "floor_divide",
-        "where", "logical_and", "logical_or", "logical_not", "remainder",
+        "where", "logical_and", "logical_or", "logical_not", "remainder", "isfinite",
     ):
         found[name] = getattr(np, ALIASES.get(name, name))
     for name in OF_FORMULAS:

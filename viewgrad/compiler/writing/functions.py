@@ -179,6 +179,10 @@ def log_of_sum(a: float) -> float:
     return -math.inf if a == 0.0 else math.log(a)
 
 
+def isfinite(a: float) -> bool:
+    return a - a == 0.0
+
+
 def tie_hit(a: float, extremum: float) -> float:
     return 1.0 if a == extremum or a != a else 0.0
 
@@ -254,8 +258,8 @@ def pairwise_sum(values: Any, start: int, count: int) -> Any:
 FUNCTIONS: Final = (
     floor, ceil, trunc, rint, as_float, as_integer, wrapped, place, quotient, modulo, rounded, square, sign, maximum,
     minimum, fmax, fmin, power, exp2, logaddexp, less_exponent, sigmoid, floor_divide, remainder, digamma,
-    nonzero_or_one, finite_or_zero, flowing, log_of_sum, tie_hit, over_square, power_slope, power_log, block_sum,
-    pairwise_sum,
+    nonzero_or_one, finite_or_zero, isfinite, flowing, log_of_sum, tie_hit, over_square, power_slope, power_log,
+    block_sum, pairwise_sum,
 )
 # Those that do something else where integers have 64 bits by themselves.
 NATIVE: Final = {"wrapped": unchanged}
