@@ -5,6 +5,7 @@ What Numba itself makes of a source is tested by fewer programs, since each take
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +19,29 @@ from viewgrad.compiler.writing.kernels import Kernel
 from viewgrad.compiler.writing.native import ARRAYS
 from viewgrad.operators.codegen.listing import list_source
 
+
+def divided(a: Any, b: Any) -> Any:
+    """A quotient, as Numba has it, which divides by zero without an error."""
+    try:
+        return a / b
+    except ZeroDivisionError:
+        return float(np.divide(a, b))
+
+
 GIVEN = {
-    **MATH, **{function.__name__: function for function in FUNCTIONS}, **CAREFUL, **ARRAYS,
+    **MATH, **{function.__name__: function for function in FUNCTIONS}, **CAREFUL, **ARRAYS, "divided": divided,
 }  # fmt: skip
+
+
+class Quotients(ast.NodeTransformer):
+    """Divides by `divided`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        called = ast.Call(ast.Name("divided", ast.Load()), [node.left, node.right], [])
+        return ast.fix_missing_locations(ast.copy_location(called, node))
 
 
 class InterpretedExecutor(NumbaExecutor):
@@ -30,7 +51,7 @@ class InterpretedExecutor(NumbaExecutor):
         """The function `kernel` of a source."""
         name = f"<interpreted kernel {id(kernel)}>"
         space: dict[str, Any] = {**GIVEN, **kernel.functions}
-        exec(compile(kernel.source, name, "exec"), space)
+        exec(compile(Quotients().visit(ast.parse(kernel.source)), name, "exec"), space)
         list_source(name, kernel.source, space["kernel"].__code__)
         return np.errstate(all="ignore")(space["kernel"])
 
