@@ -16,6 +16,7 @@ from viewgrad.compiler.writing.array_functions import CAREFUL
 from viewgrad.compiler.writing.executors import NumbaExecutor
 from viewgrad.compiler.writing.functions import FUNCTIONS, MATH
 from viewgrad.compiler.writing.kernels import Kernel
+from viewgrad.compiler.writing.matrices import MATRIX_FUNCTIONS
 from viewgrad.compiler.writing.native import ARRAYS
 from viewgrad.operators.codegen.listing import list_source
 
@@ -28,9 +29,8 @@ def divided(a: Any, b: Any) -> Any:
         return float(np.divide(a, b))
 
 
-GIVEN = {
-    **MATH, **{function.__name__: function for function in FUNCTIONS}, **CAREFUL, **ARRAYS, "divided": divided,
-}  # fmt: skip
+CALLED = {function.__name__: function for function in (*FUNCTIONS, *MATRIX_FUNCTIONS)}
+GIVEN = {**MATH, **CALLED, **CAREFUL, **ARRAYS, "divided": divided}
 
 
 class Quotients(ast.NodeTransformer):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreted_kernels import compiled_by
 
 import viewgrad as vg
 from viewgrad.autograd import grad
@@ -86,3 +87,83 @@ def test_matrices_that_come_near_singular_ones_are_left_to_numpy():
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6 * np.abs(other.numpy()).max())
     entry = compiled.entries[0]
     assert entry.records == 1 and entry.irregular and "eagerly" not in compiled.explain(), compiled.explain()
+
+
+def filtered(p, f):
+    total, spread = 0.0, p * 1.0
+    for _ in range(5):
+        spread = f @ spread @ f.T + p
+        gain = spread @ np.linalg.inv(spread + p)
+        spread = spread - gain @ spread
+        lower = np.linalg.cholesky(spread + p)
+        sign, size = np.linalg.slogdet(lower)
+        total = total + sign * size + np.linalg.solve(lower.T, np.linalg.solve(lower, f[0])) @ f[-1]
+        total = total + np.linalg.solve(spread, f)[0, -1] + (lower * f).sum() + 1e-3 * np.linalg.det(f - spread)
+    return total
+
+
+@pytest.mark.parametrize("executor", ["interpreted", "python", pytest.param("numba", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [1, 2, 4, 6, 33])
+def test_matrices_of_a_few_rows_are_those_of_numpy(n, executor):
+    if executor == "numba":
+        pytest.importorskip("numba")
+    compiled = compiled_by(executor, filtered)
+    for call in range(4):
+        rng = np.random.default_rng((n, call))
+        factor = rng.normal(size=(n, n)) / np.sqrt(n)
+        given = factor @ factor.T + np.eye(n), rng.normal(size=(n, n)) / np.sqrt(n)
+        for found, wanted in zip(outcome(compiled, *given), outcome(filtered, *given), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12 * np.abs(wanted).max())
+    assert "eagerly" not in compiled.explain()
+    assert ("cholesky(b" in compiled.source()) == (n < 33 and executor != "python")
+
+
+BAD = {
+    "rows to be exchanged": [[0.0, 1.0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 2], [0, 0, 1, 0]],
+    "singular": np.arange(16.0).reshape(4, 4),
+    "zeros": np.zeros((4, 4)),
+    "nearly singular": np.arange(16.0).reshape(4, 4) + 1e-12 * np.sin(np.arange(16.0)).reshape(4, 4),
+    "not definite": np.diag([1.0, 1.0, -1.0, 1.0]),
+    "NaN": np.diag([1.0, np.nan, 1.0, 1.0]),
+    "inf": np.diag([1.0, 1.0, np.inf, 1.0]),
+    "large and small": np.diag([1e4, 1e-4, 1e3, 1e-3]) + 1e-6,
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", ["solve", "solve of a vector", "inv", "det", "slogdet", "cholesky"])
+def test_where_compiled_code_gives_up_numpy_says_what_there_is(name, bad):
+    def f(a, b):
+        total = 0.0
+        for i in range(3):
+            if name == "solve of a vector":
+                found = np.linalg.solve(a, b[i])
+            elif name == "solve":
+                found = np.linalg.solve(a, b)
+            elif name == "slogdet":
+                found = np.linalg.slogdet(a)[1]
+            else:
+                found = getattr(np.linalg, name)(a)
+            total = total + (found * b[i, i]).sum()
+        return total
+
+    def outcome_or_error(g, a, b):
+        try:
+            with np.errstate(all="ignore"):
+                return outcome(g, a, b)
+        except np.linalg.LinAlgError as error:
+            return str(error)
+
+    compiled = compiled_by("interpreted", f)
+    b = np.random.default_rng(0).normal(size=(4, 4))
+    for _ in range(3):
+        outcome(compiled, b @ b.T + np.eye(4), b)
+    assert compiled.entries[0].program is not None, compiled.explain()
+    given = np.array(BAD[bad]), b
+    found, wanted = outcome_or_error(compiled, *given), outcome_or_error(f, *given)
+    if isinstance(wanted, str):
+        assert found == wanted
+        return
+    for one, other in zip(found, wanted, strict=True):
+        rough = bad == "nearly singular"  # sums of which little is left
+        np.testing.assert_allclose(one, other, rtol=1e-3 if rough else 1e-7, atol=1e-2 if rough else 1e-12)

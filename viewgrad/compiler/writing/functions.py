@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "MATH", "NATIVE", "unchanged"]
+__all__ = ["FUNCTIONS", "MATH", "NATIVE", "unchanged"]
 
 # What Python's `math` has; it raises where NumPy gives inf or nan, and then the program is run by NumPy.
 MATH: Final = {
@@ -21,7 +21,6 @@ BLOCK: Final = 128  # so many numbers are summed up by eight running sums, as Nu
 # What NumPy makes integers of that are none, which is another on other processors.
 with np.errstate(invalid="ignore"):
     OF_NAN, OF_GREAT, OF_SMALL = np.array([np.nan, np.inf, -np.inf]).astype(np.int64)
-CONSTANTS: Final = {"OF_NAN": OF_NAN, "OF_GREAT": OF_GREAT, "OF_SMALL": OF_SMALL}
 
 
 def floor(a: float) -> float:

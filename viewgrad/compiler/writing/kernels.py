@@ -45,6 +45,7 @@ from ..program import (
     steps_of,
 )
 from ..rooms import Room
+from .matrices import quick_call
 
 __all__ = [
     "EXTREMA", "RAISED", "SCRATCH", "Kernel", "Writer", "flat", "is_one_row", "parenthesised", "plus", "product_of",
@@ -271,17 +272,22 @@ class Writer:
             self.lines.append(f"{indent}pass")
 
     def _called(self, step: Call) -> list[str]:
-        """The lines of a call of what has no kernel: by the interpreter, over buffers."""
+        """The lines of a call of what has no kernel: by the interpreter, over buffers, if nothing quicker does it."""
         kinds = step.kinds
         arguments = [
-            f"{self._buffer(value)}.ctypes.data" if shape
-            else kind_of(taped(dtype)).taken.format(self._value(value, {}))
+            self._buffer(value) if shape else kind_of(taped(dtype)).taken.format(self._value(value, {}))
             for value, (shape, dtype) in zip(step.taken, kinds)
-        ]  # fmt: skip
+        ]
+        arguments.append(f"b{step.name}")
         function = native_caller(self._callable(step), kinds, int(np.prod(step.shape)), step.dtype)
         name = self._function(step, function)
         result = self._buffered(step, ["0"] * len(step.sizes))
-        lines = [f"if {name}({', '.join([*arguments, f'b{step.name}.ctypes.data'])}): return {RAISED}"]
+        shapes = [*[shape for shape, _ in kinds], True]
+        addresses = [f"{each}.ctypes.data" if shape else each for each, shape in zip(arguments, shapes)]
+        call, quick = f"{name}({', '.join(addresses)})", quick_call(step)
+        if quick is not None:
+            call = f"{quick[0]}({', '.join(arguments)}, {quick[1]}) and {call}"
+        lines = [f"if {call}: return {RAISED}"]
         if not step.sizes:
             lines.append(f"{step.name} = {result}")
         return lines

@@ -21,9 +21,10 @@ import numpy as np
 
 from ...errors import NotCompiledError
 from ...operators.codegen.listing import list_source
-from . import functions
-from .functions import CONSTANTS, FUNCTIONS, MATH, NATIVE
+from . import functions, matrices
+from .functions import FUNCTIONS, MATH, NATIVE
 from .kernels import Kernel
+from .matrices import MATRIX_FUNCTIONS
 
 __all__ = ["ARRAYS", "KernelError", "native_function"]
 
@@ -136,7 +137,8 @@ def _let_go(folder: Path) -> None:
 @functools.cache
 def _version() -> str:
     """What else a compiled source depends on."""
-    return f"{_numba().__version__} {np.__version__} {sys.version}\n{inspect.getsource(functions)}"
+    sources = "".join([inspect.getsource(module) for module in (functions, matrices)])
+    return f"{_numba().__version__} {np.__version__} {sys.version}\n{sources}"
 
 
 # -- what sources call -------------------------------------------------------------------------------------------------
@@ -151,10 +153,12 @@ def _numba() -> types.ModuleType:
 def _compiled_functions() -> dict[str, Any]:
     """The functions of programs, compiled by Numba."""
     jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
-    space: dict[str, Any] = {"__name__": functions.__name__, "math": importlib.import_module("math"), "np": np}
-    space |= CONSTANTS
-    for function in FUNCTIONS:
-        code = NATIVE.get(function.__name__, function).__code__
-        copied = types.FunctionType(code, space, function.__name__)
-        space[function.__name__] = jit(copied)
-    return {function.__name__: space[function.__name__] for function in FUNCTIONS}
+    found: dict[str, Any] = {}
+    for module, these in ((functions, FUNCTIONS), (matrices, MATRIX_FUNCTIONS)):
+        space = dict(vars(module))
+        for function in these:
+            code = NATIVE.get(function.__name__, function).__code__
+            found[function.__name__] = space[function.__name__] = jit(
+                types.FunctionType(code, space, function.__name__)
+            )
+    return found
