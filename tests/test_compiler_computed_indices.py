@@ -187,6 +187,7 @@ def test_rows_that_were_read_keep_their_values(monkeypatch):
         assert compiled.entries[0].records == 1 and compiled.entries[0].calls >= 3
 
 
+@pytest.mark.slow
 def test_derivatives_along_directions_and_options_of_operators(monkeypatch):
     monkeypatch.setattr(choosing, "LITTLE", float("inf"))
 

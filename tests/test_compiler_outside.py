@@ -14,6 +14,7 @@ import os
 import pathlib
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 import types
@@ -25,6 +26,7 @@ import pytest
 
 import viewgrad as vg
 import viewgrad.compiler.calling.choosing as choosing
+from viewgrad.symbolic.tracing.existing import Existing
 
 
 class Attributed:
@@ -250,3 +252,55 @@ def test_functions_of_cython_are_functions(name, monkeypatch):
     for _ in range(4):
         assert compiled(vg.ones(2))[0].item() == function(*given)
     assert compiled.entries[0].program is not None, compiled.explain()
+
+
+@pytest.fixture
+def switching_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_a_look_at_all_objects_does_not_disturb_other_threads(switching_often):
+    def unpack():
+        while not ended:
+            try:
+                (lambda *numbers: numbers)(*(number for number in range(30)))
+            except SystemError as error:  # there was another reference to the tuple while it was made
+                errors.append(error)
+
+    ended, errors = [], []
+    thread = threading.Thread(target=unpack)
+    thread.start()
+    for _ in range(30):
+        Existing()
+    ended.append(True)
+    thread.join()
+    assert not errors
+
+
+def test_threads_that_record_and_check_at_the_same_time(switching_often, monkeypatch):
+    def scaled(x):
+        y = x * own.rate
+        return (y * y).sum()
+
+    def work(number):
+        own.rate = number
+        for call in range(12):
+            x = vg.Tensor([1.0, 2.0 + 0.1 * (call % 3)], requires_grad=True)
+            value = compiled(x)
+            found[number].append((value.item(), vg.autograd.grad(value, x)[0].tolist()))
+            expected = scaled(x)
+            wanted[number].append((expected.item(), vg.autograd.grad(expected, x)[0].tolist()))
+
+    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+    for _ in range(10):
+        own, found, wanted = threading.local(), collections.defaultdict(list), collections.defaultdict(list)
+        compiled = vg.compile(scaled, executor="python")
+        threads = [threading.Thread(target=work, args=(float(number),)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {len(each) for each in found.values()} == {12} and found == wanted

@@ -72,7 +72,7 @@ def check(number, executor):
     return compiled
 
 
-@pytest.mark.parametrize("executor", ["python", "interpreted"])
+@pytest.mark.parametrize("executor", ["python", pytest.param("interpreted", marks=pytest.mark.slow)])
 def test_writes_that_read_what_they_write(executor, monkeypatch):
     monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     ran = sum(check(number, executor).entries[0].refusal is None for number in range(20))

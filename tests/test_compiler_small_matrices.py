@@ -37,7 +37,10 @@ def in_steps(a, b):
 
 @pytest.mark.parametrize(
     ("size", "executor"),
-    [*((size, "python") for size in (0, 1, 2, 3, 4)), (0, "numba"), pytest.param(3, "numba", marks=pytest.mark.slow)],
+    [
+        *((size, "python") for size in (0, 1, 2, 3, 4)),
+        *(pytest.param(size, "numba", marks=pytest.mark.slow) for size in (0, 3)),
+    ],
 )
 def test_small_matrices_are_those_of_eager_runs(size, executor):
     if executor == "numba":

@@ -134,6 +134,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SWITCHED_OFF, reason="this is the process that is started")
 def test_drawn_programs_have_the_same_gradients_without_any_of_the_shortcuts():
     selected = "finite_differences or third_order or leave_values or without_writing or restricted or hooks_see"

@@ -322,7 +322,7 @@ def cell(r, cost):
     return cost[0] - vg.log(vg.exp(-r[0]) + vg.exp(-r[1]) + vg.exp(-r[2]))
 
 
-@pytest.mark.parametrize("many", [-1, 20])
+@pytest.mark.parametrize("many", [pytest.param(-1, marks=pytest.mark.slow), 20])
 def test_nodes_that_nobody_holds_are_taken_in(many, monkeypatch):
     monkeypatch.setattr(viewgrad.views.indexing, "MANY_WRITES", many)
 

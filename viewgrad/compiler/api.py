@@ -244,16 +244,20 @@ class Compiled:
         entry = next((entry for entry in self.entries if entry.key == key), None)
         if entry is None or entry.refusal is not None or entry.program is None or not entry.checked:
             return None
-        assert entry.graph is not None and entry.surroundings is not None
-        signature: Signature = entry.graph.signature  # type: ignore[assignment]
-        return None if signature.mutations or not entry.surroundings.unchanged() else (entry, leaves)
+        graph, surroundings = entry.graph, entry.surroundings
+        if graph is None or surroundings is None:  # another thread records anew
+            return None
+        signature: Signature = graph.signature  # type: ignore[assignment]
+        return None if signature.mutations or not surroundings.unchanged() else (entry, leaves)
 
     def inputs(self, entry: Entry, leaves: list[Any]) -> list[Tensor] | str:
         """The inputs of a program, from the leaves of the arguments; or why it is not for these."""
-        assert entry.graph is not None and entry.surroundings is not None
-        signature: Signature = entry.graph.signature  # type: ignore[assignment]
+        graph, surroundings = entry.graph, entry.surroundings
+        if graph is None or surroundings is None:
+            return "another thread records anew"
+        signature: Signature = graph.signature  # type: ignore[assignment]
         tensors: list[Tensor] = []
-        closures = iter(entry.surroundings.tensors_at(entry.closures))
+        closures = iter(surroundings.tensors_at(entry.closures))
         layouts = iter(entry.layouts)
         for spec in signature.inputs:
             if spec.kind == "argument":
@@ -419,11 +423,11 @@ class Compiled:
         if entry.program is not program:
             return self.function(*args, **keywords)
         if not entry.checked:
-            return checked(self, entry, tensors, outputs, run, args, keywords, leaves)
+            return checked(self, entry, graph, program, tensors, outputs, run, args, keywords, leaves)
         if entry.calls >= DIRECT_FROM and not entry.is_direct and len(self.directs) < RECORDS:
             with self.lock:
                 fits = entry.program is program and entry.surroundings is surroundings
-                way = direct(self, entry, current_mode(), args, keywords, leaves) if fits else None
+                way = direct(self, entry, graph, program, current_mode(), args, keywords, leaves) if fits else None
                 entry.is_direct = fits
                 if way is not None:
                     self.directs.append(way)
@@ -443,7 +447,8 @@ class Compiled:
 
     def _leaves_to_numpy(self, entry: Entry, failed: int) -> bool:
         """Build the program anew where a small matrix at a line was near a singular one; whether that was it."""
-        if entry.program is None or failed not in entry.program.regular:
+        program = entry.program
+        if program is None or failed not in program.regular:
             return False
         entry.irregular |= {failed}
         entry.program = None
@@ -473,8 +478,8 @@ class Compiled:
                 return self._run(entry, structure, leaves, args, keywords)
             reason = _steering(entry, failed)
         entry.reasons[reason] += 1
-        misses = entry.misses
-        by_index = is_by_value and entry.program is not None and failed in entry.program.indices
+        misses, program = entry.misses, entry.program
+        by_index = is_by_value and program is not None and failed in program.indices
         if by_index and self.arguments.make_static(structure, leaves):
             self.entries = [each for each in self.entries if each is not entry]
             self._forget_direct(entry)

@@ -29,8 +29,8 @@ CEREMONY: Final = 2e-5  # seconds that a call takes beside its program
 
 
 def checked(
-    compiled: Compiled, entry: Entry, tensors: list[Tensor], outputs: list[Array], run: Run, args: Any, keywords: Any,
-    leaves_given: list[Any],
+    compiled: Compiled, entry: Entry, graph: Graph, program: CompiledProgram, tensors: list[Tensor],
+    outputs: list[Array], run: Run, args: Any, keywords: Any, leaves_given: list[Any],
 ) -> Any:
     """What the function gives, after it was compared with what the program has given.
 
@@ -38,7 +38,8 @@ def checked(
     time.
 
     Arguments:
-        compiled, entry: the function, and what is known of it, with a graph and a program.
+        compiled, entry: the function, and what is known of it.
+        graph, program: its graph and its program, whatever other threads do meanwhile.
         tensors: the inputs of the program.
         outputs, run: what it has given for them, and what its gradient needs.
         args, keywords, leaves_given: the arguments, and their leaves as inputs.
@@ -46,9 +47,7 @@ def checked(
     Raises:
         CompiledDifferenceError: where they differ.
     """
-    program = entry.program
-    assert entry.graph is not None and program is not None
-    signature: Signature = entry.graph.signature  # type: ignore[assignment]
+    signature: Signature = graph.signature  # type: ignore[assignment]
     start = clock()
     result = compiled.function(*args, **keywords)
     times = Times(clock() - start, 0.0, 0.0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...func.tree import Branch, Leaf
+from ...symbolic.graph import Graph
 from ...symbolic.signature import ResultSpec, Signature
 from ...tensor.creation import from_numpy
 from ...tensor.tangents import has_tangent
@@ -55,19 +56,21 @@ class Direct:
     Arguments:
         compiled: the function.
         entry: what is known of it for them.
+        graph, program: its graph and its program.
         mode: the mode in which they are made.
         like: what the arguments look like.
         plain: what more is known of them in the usual case.
     """
 
-    def __init__(self, compiled: Compiled, entry: Entry, mode: int, like: Likeness, plain: Plain | None) -> None:
-        assert entry.program is not None
+    def __init__(
+        self, compiled: Compiled, entry: Entry, graph: Graph, program: CompiledProgram, mode: int, like: Likeness,
+        plain: Plain | None,
+    ) -> None:
         self.compiled = compiled
         self.entry = entry
-        self.program: CompiledProgram = entry.program
+        self.graph = graph
+        self.program = program
         self.surroundings = entry.surroundings  # as of now: another thread may record anew at any time
-        assert entry.graph is not None
-        self.graph = entry.graph
         self.mode = mode
         self.like = like
         self.plain = plain
@@ -227,23 +230,26 @@ def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | N
 
 
 def direct(
-    compiled: Compiled, entry: Entry, mode: int, args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any]
+    compiled: Compiled, entry: Entry, graph: Graph, program: CompiledProgram, mode: int, args: tuple[Any, ...],
+    keywords: dict[str, Any], leaves: Sequence[Any],
 ) -> Direct | None:
     """How calls like this one can be made with little ceremony; None where they cannot.
 
     Arguments:
         compiled: the function.
-        entry: what is known of it for these arguments, with a program that was checked.
+        entry: what is known of it for these arguments.
+        graph, program: its graph and its program, which was checked.
         mode: the mode.
         args, keywords, leaves: the arguments, and their leaves as inputs.
     """
     like = likeness(args, keywords, leaves, entry.static)
-    return None if like is None else Direct(compiled, entry, mode, like, _plain(entry, args, keywords))
+    if like is None:
+        return None
+    return Direct(compiled, entry, graph, program, mode, like, _plain(entry, graph, args, keywords))
 
 
-def _plain(entry: Entry, args: tuple[Any, ...], keywords: dict[str, Any]) -> Plain | None:
-    assert entry.graph is not None
-    signature: Signature = entry.graph.signature  # type: ignore[assignment]
+def _plain(entry: Entry, graph: Graph, args: tuple[Any, ...], keywords: dict[str, Any]) -> Plain | None:
+    signature: Signature = graph.signature  # type: ignore[assignment]
     inputs = signature.inputs
     fits = not keywords and not entry.closures and not signature.mutations and len(inputs) == len(args)
     if not fits or [spec.leaf for spec in inputs] != list(range(len(args))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from itertools import compress
+from itertools import chain, compress, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +27,7 @@ class Existing:
     def __init__(self) -> None:
         self.generators: list[Any] = []
         self._known: dict[int, weakref.ref[Any]] = {}
-        objects = gc.get_objects()
-        for thing in list(compress(objects, map(KINDS.__contains__, map(type, objects)))):  # twice as fast as a loop
+        for thing in _objects():
             if type(thing) is Tensor:
                 self._add(thing)
             else:
@@ -47,3 +46,13 @@ class Existing:
         """Whether a tensor, or an array that owns memory, was there."""
         found = self._known.get(id(thing))
         return found is not None and found() is thing
+
+
+def _objects() -> list[Any]:
+    """All objects of these kinds, found in one step that no other thread comes between.
+
+    Else there would be another reference to tuples that other threads are making, which they must not have.
+    """
+    found = chain.from_iterable(map(gc.get_objects, (None,)))
+    twice = chain.from_iterable(map(repeat, found, repeat(2)))  # each of them once for itself, and once for its type
+    return list(compress(twice, map(KINDS.__contains__, map(type, twice))))
