@@ -11,6 +11,8 @@ Everything is drawn the same way in every run, so that a failure on one machine 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -60,3 +62,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def programs_however_slow(monkeypatch):
     """Let compiled programs be used also where the function itself is faster: tests are small, and time is noisy."""
     monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", float("inf"))
+
+
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    """Let Python change threads as often as it can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)

@@ -14,7 +14,6 @@ import os
 import pathlib
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 import types
@@ -23,6 +22,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+from threads import in_threads
 
 import viewgrad as vg
 import viewgrad.compiler.calling.choosing as choosing
@@ -200,18 +200,14 @@ def test_each_thread_has_the_program_of_its_own_variables(monkeypatch):
         return (x * own.rate).sum()
 
     def work(number):
-        own.rate = number
+        own.rate = float(number)
         for _ in range(20):
             found[number].append(compiled(vg.ones(3)).item())
 
     monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     own, found = threading.local(), collections.defaultdict(list)
     compiled = vg.compile(scaled, executor="python")
-    threads = [threading.Thread(target=work, args=(float(number),)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     assert dict(found) == {number: [3.0 * number] * 20 for number in (0.0, 1.0, 2.0, 3.0)}
 
 
@@ -254,15 +250,7 @@ def test_functions_of_cython_are_functions(name, monkeypatch):
     assert compiled.entries[0].program is not None, compiled.explain()
 
 
-@pytest.fixture
-def switching_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def test_a_look_at_all_objects_does_not_disturb_other_threads(switching_often):
+def test_a_look_at_all_objects_does_not_disturb_other_threads(frequent_switches):
     def unpack():
         while not ended:
             try:
@@ -280,13 +268,13 @@ def test_a_look_at_all_objects_does_not_disturb_other_threads(switching_often):
     assert not errors
 
 
-def test_threads_that_record_and_check_at_the_same_time(switching_often, monkeypatch):
+def test_threads_that_record_and_check_at_the_same_time(frequent_switches, monkeypatch):
     def scaled(x):
         y = x * own.rate
         return (y * y).sum()
 
     def work(number):
-        own.rate = number
+        own.rate = float(number)
         for call in range(12):
             x = vg.Tensor([1.0, 2.0 + 0.1 * (call % 3)], requires_grad=True)
             value = compiled(x)
@@ -298,9 +286,5 @@ def test_threads_that_record_and_check_at_the_same_time(switching_often, monkeyp
     for _ in range(10):
         own, found, wanted = threading.local(), collections.defaultdict(list), collections.defaultdict(list)
         compiled = vg.compile(scaled, executor="python")
-        threads = [threading.Thread(target=work, args=(float(number),)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(4, work)
         assert {len(each) for each in found.values()} == {12} and found == wanted

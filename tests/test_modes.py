@@ -2,12 +2,12 @@
 
 import asyncio
 import contextvars
-import sys
 import threading
 
 import numpy as np
 import pytest
 from leaves import leaf, numbers
+from threads import in_threads
 
 import viewgrad as vg
 from viewgrad.autograd import Function, grad
@@ -414,36 +414,6 @@ def test_backward_in_other_modes():
 
 
 # -- threads -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def frequent_switches():
-    """Let Python change threads as often as it can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def in_threads(count, function):
-    """Run `function(number)` in as many threads at once, and raise what any of them has raised."""
-    errors = []
-    barrier = threading.Barrier(count)
-
-    def run(number):
-        try:
-            barrier.wait()
-            function(number)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def test_grad_mode_is_per_thread():

@@ -211,6 +211,7 @@ def _executed(term: Term, ints: Ints, used: Counter[int]) -> Term:
         start = used[id(term)]
         used[id(term)] = start + 1
         return Instruction(term.structure, ints, tuple([values[start : start + 1] for values in term.constants]))
+    assert type(term) is Loop
     counts: Counter[int] = Counter()
     _count(term, ints, counts)
     made = with_ints(term, ints)
@@ -221,24 +222,19 @@ def _executed(term: Term, ints: Ints, used: Counter[int]) -> Term:
     return made
 
 
-def _count(term: Term, ints: Ints, counts: Counter[int]) -> None:
-    """Count the executions of the instructions in one execution of a term."""
-    if type(term) is Instruction:
-        counts[id(term)] += 1
-        return
-    assert type(term) is Loop
+def _count(term: Loop, ints: Ints, counts: Counter[int]) -> None:
+    """Count the executions of the instructions in one execution of a loop."""
     lengths = [len(inner.ints) for inner in term.body]
     total = sum(lengths)
     for i in range(ints[0]):
         start = 1
         for inner, length in zip(term.body, lengths):
-            if type(inner) is Loop or not i:
+            if isinstance(inner, Loop):
                 moves = ints[start + total : start + total + length]
                 now = tuple([n + i * move for n, move in zip(ints[start : start + length], moves)])
-                if type(inner) is Instruction:
-                    counts[id(inner)] += ints[0]
-                else:
-                    _count(inner, now, counts)
+                _count(inner, now, counts)
+            elif not i:
+                counts[id(inner)] += ints[0]
             start += length
 
 

@@ -20,9 +20,9 @@ LEAST_PIVOT: Final = 1e-6  # of its column, or of the diagonal: a pivot that is 
 GAVE_UP: Final = 1
 
 
-def eliminated(a: Any, n: int, factors: Any, order: Any) -> int:
-    # L and U of a matrix with its rows in another order, and the sign of that order; 0 where it gave up.
-    sign = 1
+def eliminated(a: Any, n: int) -> tuple[int, Any, Any]:
+    # L and U of a matrix with its rows in another order, after the sign of that order, which is 0 where it gave up.
+    factors, order, sign = np.empty(n * n), np.empty(n, np.int64), 1
     for i in range(n * n):
         factors[i] = a[i]
     for k in range(n):
@@ -35,7 +35,7 @@ def eliminated(a: Any, n: int, factors: Any, order: Any) -> int:
             if abs(factors[i * n + k]) > greatest:
                 greatest, best = abs(factors[i * n + k]), i
         if not LEAST_PIVOT * column < greatest < math.inf:
-            return 0
+            return 0, factors, order
         if best != k:
             for j in range(n):
                 factors[k * n + j], factors[best * n + j] = factors[best * n + j], factors[k * n + j]
@@ -46,7 +46,7 @@ def eliminated(a: Any, n: int, factors: Any, order: Any) -> int:
             factors[i * n + k] = factor
             for j in range(k + 1, n):
                 factors[i * n + j] -= factor * factors[k * n + j]
-    return sign
+    return sign, factors, order
 
 
 def substituted(factors: Any, order: Any, n: int, b: Any, m: int, x: Any) -> None:
@@ -86,16 +86,16 @@ def substituted_back(factors: Any, order: Any, n: int, b: Any, m: int, x: Any) -
 
 
 def solve(a: Any, b: Any, x: Any, n: int, m: int) -> int:
-    factors, order = np.empty(n * n), np.empty(n, np.int64)
-    if eliminated(a, n, factors, order) == 0:
+    sign, factors, order = eliminated(a, n)
+    if sign == 0:
         return GAVE_UP
     substituted(factors, order, n, b, m, x)
     return 0
 
 
 def solve_slope_0(grad: Any, a: Any, b: Any, out: Any, n: int, m: int) -> int:
-    factors, order = np.empty(n * n), np.empty(n, np.int64)
-    if eliminated(a, n, factors, order) == 0:
+    sign, factors, order = eliminated(a, n)
+    if sign == 0:
         return GAVE_UP
     x, y = np.empty(n * m), np.empty(n * m)
     substituted(factors, order, n, b, m, x)
@@ -110,8 +110,8 @@ def solve_slope_0(grad: Any, a: Any, b: Any, out: Any, n: int, m: int) -> int:
 
 
 def solve_slope_1(grad: Any, a: Any, b: Any, out: Any, n: int, m: int) -> int:
-    factors, order = np.empty(n * n), np.empty(n, np.int64)
-    if eliminated(a, n, factors, order) == 0:
+    sign, factors, order = eliminated(a, n)
+    if sign == 0:
         return GAVE_UP
     substituted_back(factors, order, n, grad, m, out)
     return 0
@@ -144,8 +144,7 @@ def inv_slope_0(grad: Any, a: Any, out: Any, n: int, m: int) -> int:
 
 
 def det(a: Any, out: Any, n: int, m: int) -> int:
-    factors, order = np.empty(n * n), np.empty(n, np.int64)
-    sign = eliminated(a, n, factors, order)
+    sign, factors, _ = eliminated(a, n)
     if sign == 0:
         return GAVE_UP
     out[0] = 1.0 * sign
@@ -162,8 +161,8 @@ def slogdet_0(a: Any, out: Any, n: int, m: int) -> int:
 
 
 def slogdet_1(a: Any, out: Any, n: int, m: int) -> int:
-    factors, order = np.empty(n * n), np.empty(n, np.int64)
-    if eliminated(a, n, factors, order) == 0:
+    sign, factors, _ = eliminated(a, n)
+    if sign == 0:
         return GAVE_UP
     out[0] = 0.0
     for k in range(n):
