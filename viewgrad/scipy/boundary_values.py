@@ -12,8 +12,8 @@ from ..numpy.functions import lost
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
-from .implicit import root_of_many, samples
-from .pieces import CubicHermiteSpline
+from .implicit_diff import root_of_many, samples
+from .piecewise import CubicHermiteSpline
 
 __all__ = ["solve_bvp"]
 

@@ -18,8 +18,8 @@ from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
-from .implicit import root_by_elements, samples
-from .making import registrar
+from .implicit_diff import root_by_elements, samples
+from .wrap import registrar
 
 if TYPE_CHECKING:
 

@@ -20,8 +20,8 @@ from ..tensor.creation import as_operand
 from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor
-from .implicit import samples
-from .steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
+from .implicit_diff import samples
+from .ode_steps import EXPLICIT, IMPLICIT, Trajectory, pinned, plain_number, plain_slope, solved
 
 __all__ = ["ode", "odeint", "solve_ivp"]
 

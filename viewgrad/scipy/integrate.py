@@ -21,8 +21,8 @@ from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp
-from .making import maker, numbers, registrar
-from .steps import pinned, plain_number
+from .ode_steps import pinned, plain_number
+from .wrap import maker, numbers, registrar
 
 if TYPE_CHECKING:
 

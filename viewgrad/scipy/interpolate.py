@@ -15,11 +15,11 @@ from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
 from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
+from .barycentric import THROUGH_POINTS
 from .fitpack import FITPACK
-from .grids import GRIDS
-from .pieces import PIECES, BSpline, Pieces, operand
-from .scattered import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
-from .through_points import THROUGH_POINTS
+from .grid_interpolation import GRIDS
+from .griddata import SCATTERED, LinearNDInterpolator, NearestNDInterpolator, plain_places
+from .piecewise import PIECES, BSpline, Pieces, operand
 
 if TYPE_CHECKING:
 

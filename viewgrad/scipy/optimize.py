@@ -22,10 +22,10 @@ from ..tensor.creation import as_operand
 from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
-from .implicit import least_place, root_by_elements, root_place
+from .implicit_diff import least_place, root_by_elements, root_place
+from .legacy_optimize import OLDER
 from .losses import scaled_slopes, squares
-from .making import registrar
-from .older_searches import OLDER
+from .wrap import registrar
 
 if TYPE_CHECKING:
 

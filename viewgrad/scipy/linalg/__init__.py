@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import scipy.linalg  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import base, functions, reduced
+from .functions import MADE as FUNCTIONS
+from .schur import MADE as DECOMPOSITIONS
+from .solve import MADE as SOLVERS
 
 if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
 
-MADE: dict[str, Any] = {**base.MADE, **functions.MADE, **reduced.MADE}
+MADE: dict[str, Any] = {**SOLVERS, **FUNCTIONS, **DECOMPOSITIONS}
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     globals().update(filled(scipy.linalg, MADE, frozenset({"LinAlgError", "LinAlgWarning"}), {}))

@@ -10,11 +10,11 @@ import scipy.linalg  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
-from ..implicit import STEPS
-from ..making import floating, maker, vector
-from .base import MADE as BASE
-from .base import without_pivots
-from .signs import signs_between
+from ..implicit_diff import STEPS
+from ..wrap import floating, maker, vector
+from .eigenvector_signs import signs_between
+from .solve import MADE as BASE
+from .solve import without_pivots
 
 __all__ = ["MADE"]
 

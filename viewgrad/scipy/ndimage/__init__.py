@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.ndimage  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import measured, moved, ordered
+from . import measurements, rank_filters, transforms
 from .linear import MADE
 
 if TYPE_CHECKING:

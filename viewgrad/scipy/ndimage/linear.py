@@ -15,7 +15,7 @@ import scipy.ndimage  # type: ignore[import-untyped]
 from ...numpy.values import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor
-from ..making import maker, numbers
+from ..wrap import maker, numbers
 
 __all__ = ["MADE", "each_of", "made", "windows_around"]
 

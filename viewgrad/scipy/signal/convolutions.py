@@ -9,7 +9,7 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...operators.define import OPERATORS
 from ...tensor.tensor import from_array
-from ..making import floating, maker
+from ..wrap import floating, maker
 
 __all__ = ["MADE"]
 

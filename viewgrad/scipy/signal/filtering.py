@@ -11,7 +11,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import plain_values
 from .. import ndimage
-from ..making import floating, make_constant, maker, numbers
+from ..wrap import floating, make_constant, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
 __all__ = ["MADE"]

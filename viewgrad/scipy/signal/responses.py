@@ -10,7 +10,7 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
-from ..making import floating, maker, numbers
+from ..wrap import floating, maker, numbers
 from .systems import MADE as SYSTEMS
 from .systems import state_space
 

@@ -10,7 +10,7 @@ import scipy.signal  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, carries_history, plain_values
-from ..making import floating, maker, numbers
+from ..wrap import floating, maker, numbers
 from .convolutions import MADE as CONVOLUTIONS
 
 __all__ = ["MADE"]

@@ -10,7 +10,7 @@ import scipy.signal  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
 from .. import linalg
-from ..making import floating, maker, numbers
+from ..wrap import floating, maker, numbers
 
 __all__ = ["MADE", "characteristic", "normalized", "polynomial_of", "state_space"]
 

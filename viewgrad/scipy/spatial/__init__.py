@@ -11,7 +11,7 @@ from ...numpy.namespace import filled, public_names
 from ...numpy.values import as_argument, as_tensors, plain_values
 from ...tensor.creation import as_operand
 from ..linalg import orthogonal_procrustes
-from ..making import floating, maker
+from ..wrap import floating, maker
 from . import distance, transform
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ...numpy.namespace import filled, public_names
 from ...numpy.values import as_argument, as_tensors
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
-from ..making import maker
+from ..wrap import maker
 
 if TYPE_CHECKING:
 

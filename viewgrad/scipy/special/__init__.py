@@ -13,7 +13,7 @@ from ...numpy.namespace import filled, public_names, unbound
 from ...numpy.values import plain_values
 from ...operators.define import OPERATORS
 from ...tensor.tensor import LATE
-from ..making import maker, numbers
+from ..wrap import maker, numbers
 from . import cumulative, elementary, elliptic, families, incomplete, polynomials
 
 if TYPE_CHECKING:

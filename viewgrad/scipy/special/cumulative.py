@@ -11,8 +11,8 @@ import scipy.special  # type: ignore[import-untyped]
 from ...func import grad
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
-from ..implicit import STEPS
-from ..making import maker, numbers
+from ..implicit_diff import STEPS
+from ..wrap import maker, numbers
 from .incomplete import MADE as INCOMPLETE
 
 __all__ = ["MADE"]

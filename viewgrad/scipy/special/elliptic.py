@@ -16,8 +16,8 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
-from ..implicit import STEPS
-from ..making import maker, numbers
+from ..implicit_diff import STEPS
+from ..wrap import maker, numbers
 
 __all__ = ["MADE"]
 

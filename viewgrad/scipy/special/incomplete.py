@@ -10,7 +10,7 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...numpy.values import as_tensors, carries_history, plain_values
 from ...operators.define import OPERATORS
-from ..making import maker, numbers
+from ..wrap import maker, numbers
 
 __all__ = ["MADE"]
 

@@ -11,7 +11,7 @@ import scipy.special  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
 from ...numpy.values import carries_history, plain_values
-from ..making import maker, numbers
+from ..wrap import maker, numbers
 
 __all__ = ["MADE"]
 

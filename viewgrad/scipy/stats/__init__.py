@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.namespace import filled, public_names
-from . import comparisons, fitting, samples
+from . import fitting, samples, two_sample
 from .continuous import CONTINUOUS
 from .discrete import DISCRETE
-from .further import EXTREMES, LIFETIMES, SYMMETRIC
 from .intervals import INTERVALS
+from .lifetimes import EXTREMES, LIFETIMES, SYMMETRIC
 from .multivariate import Dirichlet, MultivariateNormal
 from .noncentral import NONCENTRAL
-from .opaque import opaque
+from .unsupported import unsupported
 
 if TYPE_CHECKING:
 
@@ -28,11 +28,11 @@ DISTRIBUTIONS = (*CONTINUOUS, *LIFETIMES, *EXTREMES, *SYMMETRIC, *INTERVALS, *NO
 MADE: dict[str, Any] = {
     **{distribution.name: distribution for distribution in DISTRIBUTIONS},
     **samples.MADE,
-    **comparisons.MADE,
+    **two_sample.MADE,
     **fitting.MADE,
     "multivariate_normal": MultivariateNormal(),
     "dirichlet": Dirichlet(),
 }
-MADE |= {name: each for name, each in opaque().items() if name not in MADE}
+MADE |= {name: each for name, each in unsupported().items() if name not in MADE}
 __all__ = public_names(scipy.stats)
 globals().update(filled(scipy.stats, MADE, frozenset(), {}))

@@ -14,7 +14,7 @@ from ...numpy.functions import lost
 from ...numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from ...tensor.observers import composed, observed
-from ..implicit import STEPS
+from ..implicit_diff import STEPS
 
 __all__ = [
     "HALF_LOG_TWO_PI",

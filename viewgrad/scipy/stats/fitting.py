@@ -12,9 +12,9 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, carries_history, plain_values
 from .. import special
-from ..implicit import least_place
-from ..making import floating, numbers
-from .reducing import MADE, made
+from ..implicit_diff import least_place
+from ..wrap import floating, numbers
+from .axis_policy import MADE, made
 from .samples import yeo_johnson
 
 __all__ = ["MADE", "gaussian_kde"]

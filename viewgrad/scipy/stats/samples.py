@@ -11,8 +11,8 @@ import numpy as np
 from ...numpy.functions import lost
 from ...numpy.values import plain_values
 from .. import special
-from ..making import floating, numbers
-from .reducing import MADE, Outcome, made, statistic
+from ..wrap import floating, numbers
+from .axis_policy import MADE, Outcome, made, statistic
 
 __all__ = ["MADE", "yeo_johnson"]
 

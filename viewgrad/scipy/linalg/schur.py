@@ -15,8 +15,8 @@ import scipy.linalg  # type: ignore[import-untyped]
 from ...errors import DifferentiabilityError
 from ...numpy.functions import lost
 from ...numpy.values import as_tensors, plain_values
-from ..implicit import root_of_many
-from ..making import floating, maker
+from ..implicit_diff import root_of_many
+from ..wrap import floating, maker
 
 __all__ = ["MADE"]
 

@@ -14,9 +14,9 @@ from ...operators.composites import COMPOSITES
 from ...operators.define import OPERATORS
 from ...tensor.creation import as_operand
 from ...tensor.tensor import from_array
-from ..implicit import STEPS
-from ..making import maker, numbers, vector
-from .signs import in_order_of_scipy, signs_between
+from ..implicit_diff import STEPS
+from ..wrap import maker, numbers, vector
+from .eigenvector_signs import in_order_of_scipy, signs_between
 
 __all__ = ["MADE", "without_pivots"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...numpy.values import plain_values
-from ..making import numbers
+from ..wrap import numbers
 from .linear import MADE, each_of, made, windows_around
 
 __all__ = ["MADE"]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
 from ...numpy.values import plain_values
-from ..making import make_constant, numbers
+from ..wrap import make_constant, numbers
 from .linear import MADE, made
 
 __all__ = ["MADE"]

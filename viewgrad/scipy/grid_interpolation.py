@@ -10,7 +10,7 @@ import scipy.interpolate as theirs  # type: ignore[import-untyped]
 from ..numpy.functions import lost
 from ..numpy.values import as_tensors, carries_history, plain_values
 from .fitpack import bisplev
-from .pieces import BSpline, as_array, operand, spline_basis
+from .piecewise import BSpline, as_array, operand, spline_basis
 
 __all__ = ["GRIDS"]
 

@@ -18,8 +18,8 @@ from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
-from .implicit import least_place
-from .making import make_constant
+from .implicit_diff import least_place
+from .wrap import make_constant
 
 __all__ = ["OLDER"]
 

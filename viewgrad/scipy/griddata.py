@@ -15,7 +15,7 @@ import scipy.spatial  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.values import carries_history, plain_values
-from .making import floating, numbers
+from .wrap import floating, numbers
 
 __all__ = ["SCATTERED", "LinearNDInterpolator", "NearestNDInterpolator", "plain_places"]
 

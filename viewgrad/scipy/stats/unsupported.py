@@ -11,10 +11,10 @@ from ...numpy.namespace import public_names
 from ...numpy.values import carries_history
 from .distribution import Frozen, by_name, guarded, scipy_of
 
-__all__ = ["opaque"]
+__all__ = ["unsupported"]
 
 
-class Opaque:
+class Unsupported:
     """A distribution whose functions are SciPy's own.
 
     Arguments:
@@ -36,8 +36,12 @@ class Opaque:
         return by_name, (self.name,)
 
 
-def opaque() -> dict[str, Opaque]:
+def unsupported() -> dict[str, Unsupported]:
     """All distributions of SciPy, by name."""
     values = {name: getattr(scipy.stats, name) for name in public_names(scipy.stats)}
     # Classes are to derive distributions of one's own from; they stay SciPy's.
-    return {name: Opaque(name) for name, each in values.items() if hasattr(each, "rvs") and not isinstance(each, type)}
+    return {
+        name: Unsupported(name)
+        for name, each in values.items()
+        if hasattr(each, "rvs") and not isinstance(each, type)
+    }

@@ -16,7 +16,7 @@ import scipy.interpolate  # type: ignore[import-untyped]
 
 from ..numpy.functions import lost
 from ..numpy.values import as_argument, carries_history, plain_values
-from .making import floating
+from .wrap import floating
 
 __all__ = ["THROUGH_POINTS"]
 

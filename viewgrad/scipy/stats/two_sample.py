@@ -12,8 +12,8 @@ import scipy.stats  # type: ignore[import-untyped]
 from ...numpy.functions import lost
 from ...numpy.values import plain_values
 from .. import special
-from ..making import floating, make_constant, numbers
-from .reducing import MADE, Outcome, made, statistic
+from ..wrap import floating, make_constant, numbers
+from .axis_policy import MADE, Outcome, made, statistic
 
 __all__ = ["MADE"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...numpy.functions import lost
 from ...numpy.values import plain_values
-from ..making import numbers
+from ..wrap import numbers
 from .linear import MADE, made
 
 __all__ = ["MADE"]

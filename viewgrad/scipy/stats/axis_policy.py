@@ -11,7 +11,7 @@ import scipy.stats  # type: ignore[import-untyped]
 
 from ...numpy.functions import lost
 from ...numpy.values import plain_values
-from ..making import floating, maker
+from ..wrap import floating, maker
 
 __all__ = ["MADE", "Outcome", "made", "statistic"]
 
