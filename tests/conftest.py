@@ -16,6 +16,9 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from selection import left_to_the_nightly_run
+
+pytest_plugins = ["cpu_times"]
 
 # Whoever shares a machine with other work cannot promise how long an example takes.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
@@ -53,9 +56,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run first what traces programs: a trace looks at all objects of the process, and tests leave many."""
+    """Mark what the default suite leaves out; run first what traces programs.
+
+    A trace looks at all objects of the process, and tests leave many.
+    """
     tracing = ("test_symbolic", "test_compiler", "test_textbook_loops")
     items.sort(key=lambda item: not item.path.name.startswith(tracing))
+    left = left_to_the_nightly_run(item.nodeid for item in items)
+    for item in items:
+        if item.nodeid in left or item.get_closest_marker("slow"):
+            item.add_marker("nightly")
 
 
 @pytest.fixture(autouse=True)

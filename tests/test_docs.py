@@ -154,32 +154,6 @@ def test_links_lead_somewhere(path):
                 assert anchor in anchors(aimed), f"{page_id(path)} links to {target}"
 
 
-# -- the English -----------------------------------------------------------------------------------------------------
-
-MOST_WORDS, MOST_ON_AVERAGE = 25, 16
-
-
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=page_id)
-def test_sentences_of_pages_are_short(path):
-    counts = {sentence: len(words(sentence)) for sentence in sentences(path.read_text())}
-    assert {sentence: count for sentence, count in counts.items() if count > MOST_WORDS} == {}
-    assert sum(counts.values()) <= MOST_ON_AVERAGE * len(counts)
-
-
-def sentences(text):
-    """The sentences of a page, without code, tables, headings and comments. An entry of a list begins one."""
-    text = re.sub(r"^ *(`{3,}).*?^ *\1`*$|<!--.*?-->|^#+ .*?$|^\|.*?$", "\n\n", text, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"^(?:    .*\n)+", "\n", text, flags=re.MULTILINE)
-    for paragraph in re.split(r"\n\s*\n|^\s*(?:[-*]|\d+\.) ", text, flags=re.MULTILINE):
-        yield from re.split(r"(?<=[.!?])[\"')*_]*\s+(?=[A-Z`\"(\[*_\\])", " ".join(paragraph.split()))
-
-
-def words(sentence):
-    """The words of a sentence; a piece of code is one."""
-    shown = re.sub(r"!?\[((?:[^\[\]]|\\.|\[[^\]]*\])*)\]\([^)]*\)", r"\1", sentence)
-    return [word for word in re.sub(r"(`+).+?\1", "code", shown).split() if re.search(r"\w", word)]
-
-
 def anchors(path):
     """The anchors that the headings of a Markdown file have."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.MULTILINE)
