@@ -187,6 +187,10 @@ class Compiled:
         with np.errstate(all="ignore"):  # slopes may be infinite, of which formulas do not complain, either
             return self.pushed(tuple(args), keywords, tuple(numbers), tuple(tangents), has_aux)
 
+    def __viewgrad_batched__(self, arguments: tuple[int | str, ...], count: int) -> Batched:
+        """For `func.vmap`: this function of a batch, with a leading axis in some arguments (positions or names)."""
+        return Batched(self, arguments)
+
     def _gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         if not current_mode() & ~GRAD:
             for way in self.directs:

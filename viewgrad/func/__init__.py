@@ -2,6 +2,7 @@
 
 from .functionalize import functionalize
 from .transforms import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
+from .vmap import vmap
 
 __all__ = [
     "functionalize",
@@ -15,4 +16,5 @@ __all__ = [
     "value_and_grad",
     "vhp",
     "vjp",
+    "vmap",
 ]

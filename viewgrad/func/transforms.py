@@ -22,11 +22,12 @@ import numpy as np
 from ..autograd.modes.forward_ad import dual_level
 from ..autograd.primals import Transform, as_gradient, from_columns, one_hot
 from ..errors import DifferentiabilityError
-from ..tensor.creation import ones_like, zeros_like
+from ..tensor.creation import as_tensor, ones_like, zeros_like
 from ..tensor.interruption import in_own_context
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
+from ..views.ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
 from .tree import Structure, flatten, leaves_like, map_leaves
 
@@ -72,6 +73,9 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
+    batched = _batched_like(f, argnums) if not has_aux else None
+    if batched is not None:
+        gradient.__viewgrad_batched__ = lambda *batch: lambda *args, **kwargs: batched(*batch)(*args, **kwargs)[1]  # type: ignore[attr-defined]
     return _pushed_like(f, grad, gradient, argnums, has_aux)
 
 
@@ -115,6 +119,9 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         gradient = wanted.tree(transform.materialized(found))
         return ((value, _results(transform, output.aux)) if has_aux else value), gradient
 
+    batched = _batched_like(f, argnums) if plain else None
+    if batched is not None:
+        value_and_gradient.__viewgrad_batched__ = batched  # type: ignore[attr-defined]
     return _pushed_like(f, value_and_grad, value_and_gradient, argnums, has_aux)
 
 
@@ -506,6 +513,37 @@ def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any],
 
     (_, (value, *aux)), product = value_and_grad(along, numbers, has_aux=True)(*primals)
     return value, product, *aux
+
+
+def _batched_like(f: Function, argnums: Argnums) -> Function | None:
+    """How `vmap` runs the gradient of a compiled function by its program; None for other functions.
+
+    It is the gradient of the sum over the examples. Arguments that are the same for all examples are repeated first, so
+    that each example has its own gradient.
+    """
+    batch_of = getattr(f, "__viewgrad_batched__", None)
+    if batch_of is None:
+        return None
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def batched(mapped: tuple[int | str, ...], count: int) -> Function:
+        def by_program(*args: Any, **kwargs: Any) -> Any:
+            wanted = {number % len(args) for number in numbers if -len(args) <= number < len(args)}
+            repeat = functools.partial(map_leaves, lambda leaf: broadcast_to(as_tensor(leaf), (count, *np.shape(leaf))))
+            given = [repeat(arg) if n in wanted and n not in mapped else arg for n, arg in enumerate(args)]
+            program = batch_of(tuple({*mapped, *wanted}), count)
+
+            def total(*given: Any, **kwargs: Any) -> Any:
+                values = program(*given, **kwargs)
+                scalar(split_output(map_leaves(lambda leaf: leaf[0, ...], values), False, "grad"), "grad")
+                return values.sum(), values
+
+            (_, values), gradients = value_and_grad(total, argnums, has_aux=True)(*given, **kwargs)
+            return values, gradients
+
+        return by_program
+
+    return batched
 
 
 # -- trees of results --------------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
-from ...func.tree import Branch, Fixed, Structure, flatten, unflatten
+from ...func.tree import Branch, Structure, flatten, unflatten
+from ...func.vmap import is_alike
 from ...operators.define import OPERATORS
 from ...symbolic.signature import ResultSpec, Signature
 from ...tensor.creation import from_numpy
@@ -389,7 +390,7 @@ def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
     taken = [flatten(result) for result in results]
     columns, form = (None, taken[0][1]) if rest is None else rest
     for number, (_, other) in enumerate(taken):
-        if not _is_alike(form, other):
+        if not is_alike(form, other):
             raise ValueError(
                 f"the result for example {number} is put together in another way than for others, or holds another "
                 "integer, string or None; return tensors"
@@ -416,16 +417,3 @@ def _stacked(values: list[Any]) -> Any:
 def _repeated(value: Any, count: int) -> Tensor:
     """What is the same for each example, and no tensor."""
     return from_numpy(np.repeat(np.asarray(value)[np.newaxis], count, axis=0))
-
-
-def _is_alike(form: Structure, other: Structure) -> bool:
-    """Whether results are put together in the same way, whatever their leaves."""
-    if isinstance(form, Fixed) and isinstance(other, Fixed):
-        return bool(type(form.value) is type(other.value) and form.value == other.value)
-    if isinstance(form, Branch) and isinstance(other, Branch):
-        return (
-            form.kind is other.kind
-            and form.keys == other.keys
-            and all(map(_is_alike, form.children, other.children))
-        )
-    return type(form) is type(other)

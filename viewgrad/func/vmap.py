@@ -1,0 +1,219 @@
+"""`vmap`: a function of one example, as a function of a batch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..operators.define import OPERATORS
+from ..tensor.interruption import in_own_context
+from ..tensor.tensor import Tensor
+from ..views.ops import moveaxis, unbind
+from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
+
+__all__ = ["stack_results", "vmap"]
+
+Function = Callable[..., Any]
+Axes = Any  # an int, None, or a tree of them
+stack = OPERATORS["stack"].function
+
+
+def vmap(f: Function, in_axes: Axes = 0, out_axes: Axes = 0) -> Function:
+    """Map `f` over an axis of its arguments, and stack the results.
+
+    `f` is called once for each example, in order, so it may branch on values, write to what it is given and draw random
+    numbers; each example draws its own. A compiled function, and `grad` or `value_and_grad` of one, runs its program
+    for each example instead (see `batch=` of `viewgrad.compile`). Both give the same results.
+
+    Arguments:
+        f: the function of one example. It gets a copy of each example, to which it may write.
+        in_axes: the axis to map over: an int for all positional arguments, or a sequence with one entry for each, which
+            is an int, None (the argument is the same for all examples), or a tree of these like the argument. Keyword
+            arguments are mapped over their first axis.
+        out_axes: where the axis of the examples is put in the results: an int, or a tree of ints like the result.
+
+    Returns:
+        A function of the same arguments. It returns a tree like the result of `f`, of tensors (arrays, if `f` returns
+        arrays or floats) with one more axis. Anything else in the result (an int, a string, None) must be the same for
+        all examples.
+
+    Raises:
+        ValueError: by that function, if mapped axes have different lengths, no argument is mapped, the batch is empty,
+            or examples give results of different shapes or structures.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> def loss(w, x, y):
+        ...     return ((x @ w - y) ** 2).sum()
+        >>> per_example = vg.func.vmap(vg.func.grad(loss), in_axes=(None, 0, 0))
+        >>> per_example(vg.Tensor([1.0, 2.0]), vg.Tensor([[1.0, 0.0], [0.0, 1.0]]), vg.Tensor([0.0, 0.0]))
+        Tensor([[2., 0.],
+                [0., 4.]])
+    """
+
+    @functools.wraps(f, updated=())
+    @in_own_context
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        axes = _argument_axes(in_axes, args)
+        batch = _Batch.of(axes, args, kwargs)
+        results = batch.by_program(f, axes)
+        if results is None:
+            results = stack_results([f(*given, **named) for given, named in batch.examples()])
+        return _moved_to(out_axes, results)
+
+    return mapped
+
+
+def stack_results(results: Sequence[Any]) -> Any:
+    """Stack the results of single examples along a new first axis, leaf by leaf.
+
+    Raises:
+        ValueError: if they have different shapes or structures.
+    """
+    taken = [flatten(result) for result in results]
+    form = taken[0][1]
+    for number, (_, other) in enumerate(taken):
+        if not is_alike(form, other):
+            raise ValueError(
+                f"the result for example {number} has another structure than the first, or holds another integer, "
+                "string or None; return tensors"
+            )
+    columns = zip(*[leaves for leaves, _ in taken])
+    return unflatten(form, [stack_leaves(column) for column in columns])
+
+
+def stack_leaves(values: Sequence[Any]) -> Any:
+    """Stack the values of some examples along a new first axis."""
+    shapes = {np.shape(value) for value in values}
+    if len(shapes) > 1:
+        raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")
+    if any(isinstance(value, Tensor) for value in values):
+        return stack(list(values))
+    return np.stack([np.asarray(value) for value in values])
+
+
+def is_alike(form: Structure, other: Structure) -> bool:
+    """Compare the structures of results, whatever their leaves."""
+    if isinstance(form, Fixed) and isinstance(other, Fixed):
+        return bool(type(form.value) is type(other.value) and form.value == other.value)
+    if isinstance(form, Branch) and isinstance(other, Branch):
+        return (
+            form.kind is other.kind
+            and form.keys == other.keys
+            and all(map(is_alike, form.children, other.children))
+        )
+    return type(form) is type(other)
+
+
+@attrs.define(eq=False)
+class _Batch:
+    """The arguments of one call.
+
+    Attributes:
+        leaves, structure: of `(args, kwargs)`; the axis of the examples is the first of mapped leaves.
+        mapped: for each leaf, whether it has one.
+        count: how many examples there are.
+    """
+
+    leaves: list[Any]
+    structure: Structure
+    mapped: list[bool]
+    count: int
+
+    @classmethod
+    def of(cls, axes: Sequence[Axes], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Batch:
+        """Take the arguments of a call apart, and move mapped axes to the front."""
+        leaves, structure = flatten((args, kwargs))
+        numbers: list[int | None] = []
+        for position, (axis, arg) in enumerate(zip(axes, args)):
+            _axes_into(numbers, axis, arg, f"in_axes[{position}]")
+        _axes_into(numbers, 0, kwargs, "keyword arguments")
+        lengths: dict[int, Any] = {}
+        for n, (leaf, axis) in enumerate(zip(leaves, numbers)):
+            if axis is None:
+                continue
+            shape = np.shape(leaf)
+            if not -len(shape) <= axis < len(shape):
+                raise ValueError(
+                    f"vmap: an argument of shape {shape} has no axis {axis} to map over; pass None for it in in_axes, "
+                    "as in in_axes=(0, None), if it is the same for all examples"
+                )
+            lengths.setdefault(shape[axis], shape)
+            if axis % len(shape):
+                leaves[n] = moveaxis(leaf, axis, 0) if isinstance(leaf, Tensor) else np.moveaxis(leaf, axis, 0)
+        if not lengths:
+            raise ValueError("vmap: no argument has an axis of examples; in_axes names at least one")
+        if len(lengths) > 1:
+            told = " and ".join(f"{length} (shape {shape})" for length, shape in lengths.items())
+            raise ValueError(f"vmap: the mapped axes have different lengths: {told}")
+        count = next(iter(lengths))
+        if not count:
+            raise ValueError("vmap: the batch is empty, so the shape of a result is not known")
+        return cls(leaves, structure, [axis is not None for axis in numbers], count)
+
+    def examples(self) -> list[Any]:
+        """The arguments `(args, kwargs)` of each example."""
+        columns = [_copies(leaf, mapped, self.count) for leaf, mapped in zip(self.leaves, self.mapped)]
+        return [unflatten(self.structure, row) for row in zip(*columns)]
+
+    def by_program(self, f: Function, axes: Sequence[Axes]) -> Any:
+        """The results by the program of a compiled function; None for others."""
+        batched = getattr(f, "__viewgrad_batched__", None)
+        if batched is None or not all(axis is None or isinstance(axis, int) for axis in axes):
+            return None
+        args, kwargs = unflatten(self.structure, self.leaves)
+        positions = [position for position, axis in enumerate(axes) if axis is not None and flatten(args[position])[0]]
+        return batched((*positions, *kwargs), self.count)(*args, **kwargs)
+
+
+def _copies(leaf: Any, mapped: bool, count: int) -> list[Any]:
+    """One leaf for each example; the function may write to all of them."""
+    if isinstance(leaf, Tensor):
+        return [each.clone() for each in (unbind(leaf) if mapped else [leaf] * count)]
+    if isinstance(leaf, np.ndarray):
+        return [leaf[at, ...].copy() if mapped else leaf.copy() for at in range(count)]
+    return [leaf] * count
+
+
+def _argument_axes(in_axes: Axes, args: tuple[Any, ...]) -> Sequence[Axes]:
+    """The axes of each positional argument."""
+    if in_axes is None or isinstance(in_axes, int):
+        return [in_axes] * len(args)
+    if not isinstance(in_axes, (tuple, list)) or len(in_axes) != len(args):
+        raise ValueError(
+            f"vmap: in_axes is {in_axes!r}; give an int, or a tuple with one entry for each of the {len(args)} "
+            "positional arguments"
+        )
+    return in_axes
+
+
+def _axes_into(found: list[int | None], axes: Axes, tree: Any, what: str) -> None:
+    """Append the axis of each leaf of a tree; an axis stands for all leaves below it."""
+    if axes is None or isinstance(axes, int):
+        found.extend([axes] * len(flatten(tree)[0]))
+        return
+    given, below = children_of(axes), children_of(tree)
+    if given is None or below is None or given[0] != below[0]:
+        raise ValueError(f"vmap: {what} is {axes!r}, which is not like the {type(tree).__name__} that it is for")
+    for each, child in zip(given[1], below[1]):
+        _axes_into(found, each, child, what)
+
+
+def _moved_to(out_axes: Axes, results: Any) -> Any:
+    """The results with the axis of the examples where it is wanted."""
+    if isinstance(out_axes, int) and out_axes == 0:
+        return results
+    leaves, structure = flatten(results)
+    numbers: list[int | None] = []
+    _axes_into(numbers, out_axes, results, "out_axes")
+    if None in numbers:
+        raise ValueError("vmap: out_axes takes ints; index a result that is the same for all examples")
+    moved = [
+        moveaxis(leaf, 0, axis) if isinstance(leaf, Tensor) else np.moveaxis(leaf, 0, axis or 0)
+        for leaf, axis in zip(leaves, numbers)
+    ]
+    return unflatten(structure, moved)
