@@ -40,7 +40,7 @@ from hypothesis import strategies as st
 import viewgrad.compiler.calling.choosing
 import viewgrad.tensor.modes
 import viewgrad.tensor.node
-from viewgrad.testing import FEATURES, check_feature, check_program, functions, programs, steps
+from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
 
 TINY_SHARE = 0.58  # of the time
@@ -248,12 +248,12 @@ def check_special(turn: int, program: Any) -> None:
 
 def at_special_points(turn: int, failed: Failed) -> int:
     """Draw and check programs with other leaves, and with functions at their ends."""
-    before = steps.Table.source, functions.ProgramFunction.tame
-    steps.Table.source, functions.ProgramFunction.tame = special_source, is_not_large
+    before = program_ops.Table.source, functions.ProgramFunction.tame
+    program_ops.Table.source, functions.ProgramFunction.tame = special_source, is_not_large
     try:
         return drawn(25, programs(), check_special)(turn, failed)
     finally:
-        steps.Table.source, functions.ProgramFunction.tame = before
+        program_ops.Table.source, functions.ProgramFunction.tame = before
 
 
 GENERATORS["special points"] = at_special_points

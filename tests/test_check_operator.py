@@ -35,8 +35,8 @@ from viewgrad.operators.define import OPERATORS, row
 from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
-from viewgrad.testing.kit import drawn
-from viewgrad.testing.kit.circumstances import SHORT
+from viewgrad.testing.kit import hypothesis_calls
+from viewgrad.testing.kit.properties.registry import SHORT
 from viewgrad.testing.kit.shapes import resized
 
 A = np.sin(np.arange(1.0, 7.0)).reshape(2, 3)
@@ -77,11 +77,15 @@ def check(entry):
 @pytest.fixture
 def seeded(monkeypatch):
     """Lets Hypothesis draw by a seed, and not the same in every run."""
-    drawing = drawn.settings
+    drawing = hypothesis_calls.settings
 
     def by_seed(number):
         monkeypatch.setattr(hypothesis.core, "global_force_seed", number)
-        monkeypatch.setattr(drawn, "settings", lambda **chosen: drawing(**chosen, derandomize=False, database=None))
+        monkeypatch.setattr(
+            hypothesis_calls,
+            "settings",
+            lambda **chosen: drawing(**chosen, derandomize=False, database=None),
+        )
 
     return by_seed
 
@@ -141,7 +145,7 @@ def test_calls_that_nobody_asked_for_may_be_refused_and_not_be_wrong():
     assert found.value.property == "gradients"
 
 
-@given(drawn.calls_like((np.array([-1.3, 0.1, 2.0, 0.5]),), {})[0][0])
+@given(hypothesis_calls.calls_like((np.array([-1.3, 0.1, 2.0, 0.5]),), {})[0][0])
 def test_numbers_that_are_drawn_are_equal_or_well_apart(values):
     """No differences can tell a kink that is 1e-35 away."""
     values = np.unique(values)

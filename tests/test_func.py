@@ -17,7 +17,7 @@ from viewgrad.autograd import functional
 from viewgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from viewgrad.errors import DifferentiabilityError, GradientMismatchError, TreeError, UnreachableInputError
 from viewgrad.func.tree import flatten, leaves_like, map_leaves, paths, unflatten
-from viewgrad.testing import checks, programs, steps
+from viewgrad.testing import checks, program_ops, programs
 
 RNG = np.random.default_rng(11)
 
@@ -530,7 +530,7 @@ def test_aux_of_the_other_transforms():
 def test_every_way_agrees_on_drawn_programs(program):
     # Forward mode looks through what reverse mode doesn't: what is done under no_grad has a tangent, views too, and
     # detach_() of a tensor with a tangent is refused.
-    without = (steps.Detach, steps.DetachInPlace, steps.NoGrad, steps.UnrecordedView)
+    without = (program_ops.Detach, program_ops.DetachInPlace, program_ops.NoGrad, program_ops.UnrecordedView)
     assume(not any(isinstance(step, without) for step in program.steps))
     program = program.in_double_precision
     names = [leaf.name for leaf in program.differentiable_leaves]

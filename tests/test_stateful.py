@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import viewgrad as vg
 from viewgrad.tensor.tensor import is_scalar
-from viewgrad.testing import Writer
+from viewgrad.testing import ProgramGenerator
 
 
 class TensorsBesideArrays(RuleBasedStateMachine):
@@ -21,7 +21,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.names = {"vg": vg, "np": np}
-        self.writer: Writer | None = None
+        self.writer: ProgramGenerator | None = None
         self.identities: dict[str, int] = {}  # also of tensors that only their views still hold
         self.compared: set[frozenset[str]] = set()
 
@@ -29,7 +29,7 @@ class TensorsBesideArrays(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def begin(self, data):
-        self.writer = Writer(data.draw)
+        self.writer = ProgramGenerator(data.draw)
         for _ in range(data.draw(st.integers(1, 3))):
             self.writer.draw_leaf()
         for line in (*self.writer.leaves, *self.writer.steps):

@@ -13,9 +13,9 @@ from viewgrad.autograd import grad
 from viewgrad.errors import TraceError, ViewInPlaceError
 from viewgrad.symbolic import function_of, trace
 from viewgrad.testing import programs
+from viewgrad.testing.alias_model import AliasModel, History
 from viewgrad.testing.checks import check_program
-from viewgrad.testing.sketch import History, Sketch
-from viewgrad.testing.writer import Writer
+from viewgrad.testing.generator import ProgramGenerator
 
 BATCHES = 4
 
@@ -53,7 +53,7 @@ def test_drawn_programs(request, batch):
     run()
 
 
-class Ending(Writer):
+class Ending(ProgramGenerator):
     """Writes programs in which histories are ended in place again and again, among views and writes."""
 
     def draw_step(self):
@@ -64,7 +64,7 @@ class Ending(Writer):
             self.add(step)
 
 
-class Forgetful(Sketch):
+class Forgetful(AliasModel):
     """A sketch that does not know which views can't be used any more since nobody can tell their history."""
 
     def detach_in_place(self, step):
@@ -82,7 +82,7 @@ class Forgetful(Sketch):
 
 
 @st.composite
-def ending_programs(draw, sketch=Sketch):
+def ending_programs(draw, sketch=AliasModel):
     writer = Ending(draw)
     writer.sketch = sketch()
     writer.draw_leaf()

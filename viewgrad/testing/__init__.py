@@ -1,14 +1,14 @@
 """Property-based testing of programs and of operators (needs the extra `testing`)."""
 
-from . import steps
+from . import program_ops
 from .backends import Comparison, compare_backends
 from .checks import Mismatch, check_program
 from .features import FEATURES, check_feature
 from .functions import ProgramFunction, function_of
+from .generator import ProgramGenerator
 from .kit import PROPERTIES, Failure, Report, check_operator, property_test
 from .program import Program
 from .strategies import array_indices, basic_indices, programs, tensors, views_of
-from .writer import Writer
 
 __all__ = [
     "Comparison",
@@ -19,7 +19,7 @@ __all__ = [
     "Program",
     "ProgramFunction",
     "Report",
-    "Writer",
+    "ProgramGenerator",
     "array_indices",
     "basic_indices",
     "check_feature",
@@ -29,7 +29,7 @@ __all__ = [
     "function_of",
     "programs",
     "property_test",
-    "steps",
+    "program_ops",
     "tensors",
     "views_of",
 ]

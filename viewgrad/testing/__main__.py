@@ -19,7 +19,7 @@ from ..autograd.function import Function
 from ..progress import ProgressBar
 from .backends import BACKENDS, compare_many
 from .kit import Failure, check_operator
-from .kit.subject import declared
+from .kit.operator_under_test import declared
 
 __all__ = ["main"]
 

@@ -15,10 +15,10 @@ import numpy as np
 from ..autograd.api import grad
 from ..tensor.tensor import Tensor
 from ..views.making import view_replay
-from .perturbed import Estimate, finite_differences, second_differences
+from .alias_model import AliasModel
+from .finite_differences import Estimate, finite_differences, second_differences
+from .functional_oracle import FunctionalOracle
 from .program import Program
-from .sketch import Sketch
-from .unaliased import Unaliased
 
 __all__ = ["Gradients", "Mismatch", "check_program"]
 
@@ -128,7 +128,7 @@ def gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gra
 
 def unaliased_gradients(program: Program, weights: Mapping[str, Array], order: int) -> Gradients:
     """The values and gradients of the program without aliasing."""
-    machine = Unaliased()
+    machine = FunctionalOracle()
     program.run(machine)
     inputs = {name: machine.origin(name) for name in program.inputs}
     values = {name: tensor.value() for name, tensor in machine.tensors.items()}
@@ -189,7 +189,7 @@ def array_of(gradient: Tensor | None) -> Array | None:
 
 def _check_sketch(program: Program, ours: Gradients) -> None:
     """The values are those of plain NumPy."""
-    sketch = Sketch()
+    sketch = AliasModel()
     program.run(sketch)
     values = {name: array for name, array in sketch.arrays.items() if name in ours.values}
     compare_all("value", "NumPy", {name: ours.values[name] for name in values}, values, CLOSE)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from . import steps as s
+from . import program_ops as s
 from .view_strategies import LARGEST_SIZE
 
 __all__ = ["leaves"]

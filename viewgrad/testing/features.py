@@ -13,7 +13,7 @@ from ..autograd.modes.profile import profile
 from ..autograd.modes.saved_hooks import saved_tensors_hooks
 from ..func import functionalize
 from ..tensor.tensor import Tensor
-from . import steps as s
+from . import program_ops as s
 from .checks import CLOSE, Gradients, Mismatch, array_of, compare_all, differentiated, gradients, weights_for
 from .program import Program
 

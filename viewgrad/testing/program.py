@@ -13,7 +13,7 @@ import numpy as np
 import viewgrad
 
 from ..operators.codegen.listing import list_source
-from . import steps as s
+from . import program_ops as s
 from .functions import ProgramFunction
 
 __all__ = ["Program"]

@@ -13,12 +13,12 @@ import viewgrad
 from ..operators.language.declaration import Operator
 from ..tensor.tensor import Tensor
 from .functions import ProgramFunction, function_of, function_of_tensors
+from .generator import ProgramGenerator
 from .indices import index_value
 from .program import Program
 from .view_strategies import array_indices as nested_array_indices
 from .view_strategies import basic_indices as drawn_basic_indices
 from .view_strategies import view_ops
-from .writer import Writer
 
 __all__ = ["array_indices", "basic_indices", "programs", "tensors", "views_of"]
 
@@ -168,7 +168,7 @@ def programs(
         ...     check_program(program)
     """
     own = tuple(_as_function(function) for function in functions)
-    writer = Writer(draw, complex=complex, functions=own)
+    writer = ProgramGenerator(draw, complex=complex, functions=own)
     for _ in range(draw(st.integers(1, 3))):
         writer.draw_leaf()
     for _ in range(draw(st.integers(1, max_steps))):

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import steps as s
-from ..cells import CellMachine, Cells, Given, Places
+from .. import program_ops as s
 from ..functions import ProgramFunction
 from ..program import Program
+from ..reference_machine import Cells, Given, Places, ReferenceMachine
 from .unsupported import Unsupported
 
 __all__ = ["gradients"]
@@ -56,7 +56,7 @@ class Buffer:
     shift: Array
 
 
-class InJax(CellMachine[Buffer]):
+class InJax(ReferenceMachine[Buffer]):
     """Runs a program on JAX's arrays.
 
     Arguments:

@@ -7,7 +7,7 @@ from typing import Any
 import mygrad
 import numpy as np
 
-from .. import steps
+from .. import program_ops
 from ..functions import ViewOp, view_of_array
 from ..indices import index_value
 from ..program import Program
@@ -42,18 +42,18 @@ class InMyGrad:
     def __init__(self) -> None:
         self.tensors: dict[str, Any] = {}
 
-    def leaf(self, leaf: steps.Leaf) -> None:
+    def leaf(self, leaf: program_ops.Leaf) -> None:
         self.tensors[leaf.name] = mygrad.tensor(leaf.array(), constant=None if leaf.requires_grad else True)
 
     def value(self, operand: Any) -> Any:
         if isinstance(operand, str):
             return self.tensors[operand]
-        return operand.array() if isinstance(operand, steps.Table) else operand
+        return operand.array() if isinstance(operand, program_ops.Table) else operand
 
     def index(self, index: Any) -> Any:
         return index_value(index, lambda name: np.asarray(self.tensors[name].data))
 
-    def view(self, step: steps.View) -> None:
+    def view(self, step: program_ops.View) -> None:
         self.tensors[step.out] = self.taken(self.tensors[step.tensor], step.op)
 
     def taken(self, tensor: Any, op: ViewOp) -> Any:
@@ -69,7 +69,7 @@ class InMyGrad:
             raise Unsupported(op.name)
         return mygrad.tensor(result, copy=True) if op.copies else result
 
-    def unpack(self, step: steps.Unpack) -> None:
+    def unpack(self, step: program_ops.Unpack) -> None:
         raise Unsupported(step.op.name)
 
     def called(self, function: Any, operands: Any, keywords: dict[str, Any]) -> Any:
@@ -81,46 +81,46 @@ class InMyGrad:
             raise Unsupported(function.name)
         return method(values, **keywords) if function.listed else method(*values, **keywords)
 
-    def compute(self, step: steps.Compute) -> None:
+    def compute(self, step: program_ops.Compute) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, {})
 
-    def several(self, step: steps.Several) -> None:
+    def several(self, step: program_ops.Several) -> None:
         raise Unsupported(step.function.name)
 
-    def call(self, step: steps.Call) -> None:
+    def call(self, step: program_ops.Call) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, dict(step.keywords))
 
-    def gather(self, step: steps.Gather) -> None:
+    def gather(self, step: program_ops.Gather) -> None:
         self.tensors[step.out] = self.tensors[step.tensor][self.index(step.index)]
 
-    def write(self, step: steps.Write) -> None:
+    def write(self, step: program_ops.Write) -> None:
         target = self.tensors[step.target]
         target[...] = self.called(step.function, (step.target, *step.operands), {})
 
-    def overwrite(self, step: steps.Overwrite) -> None:
+    def overwrite(self, step: program_ops.Overwrite) -> None:
         self.tensors[step.target][...] = self.value(step.value)
 
-    def assign(self, step: steps.Assign) -> None:
+    def assign(self, step: program_ops.Assign) -> None:
         self.tensors[step.target][self.index(step.index)] = self.value(step.value)
 
-    def augment(self, step: steps.Augment) -> None:
+    def augment(self, step: program_ops.Augment) -> None:
         target, index = self.tensors[step.target], self.index(step.index)
         method = getattr(mygrad, OTHER_NAMES.get(step.function.name, step.function.name))
         target[index] = method(target[index], self.value(step.value))
 
-    def ufunc_out(self, step: steps.UfuncOut) -> None:
+    def ufunc_out(self, step: program_ops.UfuncOut) -> None:
         if step.where is not None:
             raise Unsupported("where")
         self.tensors[step.target][...] = self.called(step.function, step.operands, {})
 
-    def detach(self, step: steps.Detach) -> None:
+    def detach(self, step: program_ops.Detach) -> None:
         raise Unsupported("detach")
 
-    def detach_in_place(self, step: steps.DetachInPlace) -> None:
+    def detach_in_place(self, step: program_ops.DetachInPlace) -> None:
         raise Unsupported("it has no detach_()")
 
-    def unrecorded_view(self, step: steps.UnrecordedView) -> None:
+    def unrecorded_view(self, step: program_ops.UnrecordedView) -> None:
         raise Unsupported("its views follow their base")
 
-    def no_grad(self, step: steps.NoGrad) -> None:
+    def no_grad(self, step: program_ops.NoGrad) -> None:
         raise Unsupported("no_grad")

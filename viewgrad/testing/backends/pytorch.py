@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .. import steps
+from .. import program_ops
 from ..functions import ViewOp
 from ..indices import index_value
 from ..program import Program
@@ -56,7 +56,7 @@ class Torch:
         self.tensors: dict[str, torch.Tensor] = {}
         self.bases: dict[str, str] = {}
 
-    def leaf(self, leaf: steps.Leaf) -> None:
+    def leaf(self, leaf: program_ops.Leaf) -> None:
         array = leaf.array()
         if any(step < 0 for step in array.strides) or leaf.single:
             raise Unsupported("negative strides, or other rounding")
@@ -65,7 +65,7 @@ class Torch:
     def value(self, operand: Any) -> Any:
         if isinstance(operand, str):
             return self.tensors[operand]
-        return torch.from_numpy(operand.array().copy()) if isinstance(operand, steps.Table) else operand
+        return torch.from_numpy(operand.array().copy()) if isinstance(operand, program_ops.Table) else operand
 
     def index(self, index: Any) -> Any:
         if any(isinstance(item, slice) and (item.step or 1) < 0 for item in index):
@@ -93,7 +93,7 @@ class Torch:
             return VIEWS[method](tensor, *args)
         return getattr(tensor, method)(*args)
 
-    def view(self, step: steps.View) -> None:
+    def view(self, step: program_ops.View) -> None:
         self.tensors[step.out] = out = self.taken(step.tensor, step.op)
         aliases = out._is_view() or out is self.tensors[step.tensor]
         if step.op.copies and aliases:
@@ -103,7 +103,7 @@ class Torch:
         if not step.op.copies:
             self.bases[step.out] = self.bases.get(step.tensor, step.tensor)
 
-    def unpack(self, step: steps.Unpack) -> None:
+    def unpack(self, step: program_ops.Unpack) -> None:
         for out, tensor in zip(step.outs, self.taken(step.tensor, step.op), strict=True):
             self.tensors[out] = tensor
             self.bases[out] = self.bases.get(step.tensor, step.tensor)
@@ -122,38 +122,38 @@ class Torch:
             values = [value if isinstance(value, torch.Tensor) else torch.tensor(value) for value in values]
         return method(*values, **keywords)
 
-    def compute(self, step: steps.Compute) -> None:
+    def compute(self, step: program_ops.Compute) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands)
 
-    def several(self, step: steps.Several) -> None:
+    def several(self, step: program_ops.Several) -> None:
         raise Unsupported(step.function.name)
 
-    def call(self, step: steps.Call) -> None:
+    def call(self, step: program_ops.Call) -> None:
         self.tensors[step.out] = self.called(step.function, step.operands, dict(step.keywords))
 
-    def gather(self, step: steps.Gather) -> None:
+    def gather(self, step: program_ops.Gather) -> None:
         self.tensors[step.out] = self.tensors[step.tensor][self.index(step.index)].clone()
 
-    def write(self, step: steps.Write) -> None:
+    def write(self, step: program_ops.Write) -> None:
         method = getattr(self.tensors[step.target], f"{OTHER_NAMES.get(step.function.name, step.function.name)}_", None)
         if method is None:
             raise Unsupported(step.function.name)
         method(*map(self.value, step.operands))
 
-    def overwrite(self, step: steps.Overwrite) -> None:
+    def overwrite(self, step: program_ops.Overwrite) -> None:
         value = self.value(step.value)
         target = self.tensors[step.target]
         target.copy_(value) if isinstance(value, torch.Tensor) else target.fill_(value)
 
-    def assign(self, step: steps.Assign) -> None:
+    def assign(self, step: program_ops.Assign) -> None:
         self.tensors[step.target][self.written_index(step.target, step.index)] = self.value(step.value)
 
-    def augment(self, step: steps.Augment) -> None:
+    def augment(self, step: program_ops.Augment) -> None:
         target, index = self.tensors[step.target], self.written_index(step.target, step.index)
         window = target[index]
         target[index] = getattr(window, f"__i{step.function.name.replace('div', 'truediv')}__")(self.value(step.value))
 
-    def ufunc_out(self, step: steps.UfuncOut) -> None:
+    def ufunc_out(self, step: program_ops.UfuncOut) -> None:
         result = self.called(step.function, step.operands)
         target = self.tensors[step.target]
         if step.where is None:
@@ -162,16 +162,16 @@ class Torch:
             mask = torch.tensor(step.where).broadcast_to(target.shape)
             target[mask] = result.broadcast_to(target.shape)[mask].to(target.dtype)
 
-    def detach(self, step: steps.Detach) -> None:
+    def detach(self, step: program_ops.Detach) -> None:
         self.tensors[step.out] = self.tensors[step.tensor].detach()
 
-    def detach_in_place(self, step: steps.DetachInPlace) -> None:
+    def detach_in_place(self, step: program_ops.DetachInPlace) -> None:
         self.tensors[step.tensor].detach_()
 
-    def unrecorded_view(self, step: steps.UnrecordedView) -> None:
+    def unrecorded_view(self, step: program_ops.UnrecordedView) -> None:
         raise Unsupported  # which follows its base when that is written to
 
-    def no_grad(self, step: steps.NoGrad) -> None:
+    def no_grad(self, step: program_ops.NoGrad) -> None:
         with torch.no_grad():
             for inner in step.steps:
                 inner.run(self)

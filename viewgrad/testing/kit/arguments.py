@@ -138,15 +138,15 @@ def example_of(args: Sequence[Any], kwargs: dict[str, Any], operator: Operator |
         return leaf
 
     arguments = () if operator is None else operator.signature.arguments
-    plain = {a.name for a in arguments if a.kind not in ("tensor", "tensors")}
+    baseline = {a.name for a in arguments if a.kind not in ("tensor", "tensors")}
     names = [a.name for a in arguments]
     structure = (
         tuple(
-            arg if i < len(names) and names[i] in plain and not _has_tensor(arg) else mapped(take, arg)
+            arg if i < len(names) and names[i] in baseline and not _has_tensor(arg) else mapped(take, arg)
             for i, arg in enumerate(args)
         ),
         {
-            name: arg if name in plain and not _has_tensor(arg) else mapped(take, arg)
+            name: arg if name in baseline and not _has_tensor(arg) else mapped(take, arg)
             for name, arg in dict(kwargs).items()
         },
     )

@@ -10,10 +10,10 @@ from hypothesis import currently_in_test_context
 
 from ...autograd.function import Function
 from ...operators.language.declaration import Operator
-from .drawn import calls_like, check_declared, check_drawn, holds_strategies
+from .hypothesis_calls import calls_like, check_declared, check_drawn, holds_strategies
+from .operator_under_test import declared
 from .report import Report
 from .run import Check
-from .subject import declared
 
 __all__ = ["check_operator"]
 

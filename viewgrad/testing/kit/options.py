@@ -12,15 +12,15 @@ import attrs
 import numpy as np
 
 from .arguments import Example, Slot, mapped
-from .points import numbers_among
-from .subject import Subject
+from .operator_under_test import OperatorUnderTest
+from .special_values import numbers_among
 
 __all__ = ["by_keyword", "with_numbers_for_tensors", "with_other_options", "with_tensors_for_none"]
 
 Array = np.ndarray[Any, Any]
 
 
-def with_other_options(subject: Subject, example: Example, most: int = 60) -> Iterator[Example]:
+def with_other_options(subject: OperatorUnderTest, example: Example, most: int = 60) -> Iterator[Example]:
     """The call with other values of its options: axes, flags, numbers; one changed at a time, and pairs of them."""
     ndim = max((array.ndim for array in example.arrays), default=0)
     choices: list[tuple[Any, list[Any]]] = []  # (where, values)
@@ -84,7 +84,7 @@ def with_numbers_for_tensors(example: Example) -> Iterator[Example]:
             )
 
 
-def by_keyword(subject: Subject, example: Example) -> Iterator[Example]:
+def by_keyword(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
     """The call with its positional arguments given by keyword, all of them and all but the first."""
     parameters = list(subject.parameters.values())[: len(example.args)]
     if len(parameters) < len(example.args) or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
@@ -105,7 +105,7 @@ NO_TENSORS: Final = frozenset(
 MASKS: Final = frozenset("where mask".split())
 
 
-def with_tensors_for_none(subject: Subject, example: Example) -> Iterator[Example]:
+def with_tensors_for_none(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
     """The call with a constant tensor for each argument that is None unless it is given."""
     if not example.wanted:
         return
@@ -149,7 +149,7 @@ def _optioned(example: Example, changes: dict[Any, Any]) -> Example:
     return attrs.evolve(example, args=tuple(args), kwargs=kwargs, label=", ".join(told), family="options")
 
 
-def _alternatives(subject: Subject, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
+def _alternatives(subject: OperatorUnderTest, name: str, value: Any, ndim: int, annotation: Any) -> list[Any]:
     """Other values of an option, judged by its name, its value and its annotation; of a dict, one entry changed."""
     if type(value) is dict:
         others = {key: _alternatives(subject, str(key), item, ndim, None) for key, item in value.items()}

@@ -11,30 +11,30 @@ import numpy as np
 
 from ...tensor.modes import enable_grad
 from .arguments import Example, example_of, outputs_of
-from .circumstances import CIRCUMSTANCES, FIRST, PROPERTIES, SHORT
+from .baseline import Baseline, baseline_results, of_single_precision
+from .budget import some, within
 from .failure import Failure
+from .failure_report import definitions_of, fresh_source_of, tell
+from .operator_under_test import OperatorUnderTest, Refused, TookTooLong, declared, patience, subject_of
 from .options import by_keyword, with_numbers_for_tensors, with_other_options, with_tensors_for_none
-from .plain import Plain, of_single_precision, plain_results
-from .points import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
-from .properties.digits import where_digits_get_lost
 from .properties.dtypes import beside_integers, full_precision, in_lower_precision
 from .properties.forms import ITSELF, against_reference, inplace_form
 from .properties.gradients import REFUSALS, check_gradients
 from .properties.higher import Absent, forward_mode, second_order
-from .properties.needless import NEEDLESS, computed_in_vain
-from .rationing import some, within
+from .properties.precision import where_digits_get_lost
+from .properties.registry import FIRST, INVARIANTS, PROPERTIES, SHORT
+from .properties.unneeded_work import NEEDLESS, computed_in_vain
 from .report import Report
 from .script import Script
 from .shapes import of_other_shapes, with_other_lists
 from .shrinking import shrunk
-from .subject import Refused, Subject, TookTooLong, declared, patience, subject_of
-from .telling import definitions_of, fresh_source_of, tell
+from .special_values import at_special_points, in_double_precision, with_complex_numbers, with_other_indices
 
 __all__ = ["Check"]
 
 Array = np.ndarray[Any, Any]
 
-FORMS: Final[dict[str, Callable[[Plain], int]]] = {
+FORMS: Final[dict[str, Callable[[Baseline], int]]] = {
     "in-place form": inplace_form,
     "forward mode": forward_mode,
     "second derivatives": second_order,
@@ -52,7 +52,7 @@ AFFORDABLE: Final = 0.25  # seconds for the forms of calls that nobody asked for
 class Check:
     """One check of an operator, under way."""
 
-    subject: Subject
+    subject: OperatorUnderTest
     base: Example
     given: Any
     order: int
@@ -122,28 +122,28 @@ class Check:
 
     def _run(self) -> None:
         self._begin()
-        plain = self._plain(self.base, "gradients")
-        assert plain is not None
-        self.subject.single = any(of_single_precision(value) for value in plain.values)
+        baseline = self._plain(self.base, "gradients")
+        assert baseline is not None
+        self.subject.single = any(of_single_precision(value) for value in baseline.values)
         began = time.process_time()
         self.subject.values(self.base)
         self.patience = PATIENCE + TIMES * (time.process_time() - began)
-        circumstances = [plain]
+        circumstances = [baseline]
         for name in FIRST:
             if self.wanted(name):
-                self._count(name, CIRCUMSTANCES[name], plain)
+                self._count(name, INVARIANTS[name], baseline)
         if self.wanted("gradients"):
             self._first(self.base)
         if self.wanted("values"):
             self._values(self.base, "values")
             self._digits()
         accepted = self._options(circumstances)
-        for name, check in CIRCUMSTANCES.items():
+        for name, check in INVARIANTS.items():
             if self.wanted(name):
                 for results in circumstances[name in FIRST :]:
                     self._count(name, check, results)
         if self.wanted(NEEDLESS):
-            computed_in_vain(plain, self.report)
+            computed_in_vain(baseline, self.report)
         self._forms(circumstances)
         pointed = self._family("special points", at_special_points(self.subject, self.base))
         self._at_zero()
@@ -156,7 +156,7 @@ class Check:
         self._family("options", by_keyword(self.subject, self.base))
         self._family("options", with_tensors_for_none(self.subject, self.base))
         self._shapes(accepted)
-        self._complex(plain)
+        self._complex(baseline)
 
     def _at_zero(self) -> None:
         """Second derivatives where an element is 0, at which formulas divide, or where all are; and float32 there."""
@@ -165,13 +165,13 @@ class Check:
         points = at_special_points(self.subject, self.base) if (second or single) and not self.short else ()
         at_zero = [x for x in points if x.label.startswith(("0 in ", "0 everywhere"))]
         for example in within(2 * AFFORDABLE, at_zero[: 2 + int(AFFORDABLE / max(self.cost, 1e-9))]):
-            plain = self._plain(attrs.evolve(example, lenient=True), SECOND)
-            if plain is None or not plain.outputs:
+            baseline = self._plain(attrs.evolve(example, lenient=True), SECOND)
+            if baseline is None or not baseline.outputs:
                 continue
             if second:
-                self._form_elsewhere(SECOND, second_order, plain)
-            if single and plain.finite:
-                self._count("dtypes", lambda of: in_lower_precision(of, np.float32), plain)
+                self._form_elsewhere(SECOND, second_order, baseline)
+            if single and baseline.finite:
+                self._count("dtypes", lambda of: in_lower_precision(of, np.float32), baseline)
 
     def _elsewhere(self, accepted: list[Example], most: int = 5) -> None:
         """The in-place form, forward mode and second derivatives of some of the calls that were accepted."""
@@ -180,8 +180,8 @@ class Check:
         chosen = [*by_dimensions.values(), *small[:: max(1, len(small) // most)]]
         affordable = 1 + int(AFFORDABLE / max(self.cost, 1e-9))
         for example in within(AFFORDABLE, chosen[: min(affordable, max(most, min(len(by_dimensions), 2 * most)))]):
-            plain = self._plain(attrs.evolve(example, lenient=True), example.family)
-            if plain is None or not plain.outputs or not plain.finite or not sum(value.size for value in plain.values):
+            baseline = self._plain(attrs.evolve(example, lenient=True), example.family)
+            if baseline is None or not baseline.outputs or not baseline.finite or not baseline.size:
                 continue
             for name, check in FORMS.items():
                 if (
@@ -189,7 +189,7 @@ class Check:
                     and self.wanted(name)
                     and (self.order > 1 or check is not second_order)
                 ):
-                    self._form_elsewhere(name, check, plain)
+                    self._form_elsewhere(name, check, baseline)
 
     def _in_place_at(self, pointed: list[Example]) -> None:
         """The in-place form at the special points, where it may branch as the other does not."""
@@ -197,49 +197,49 @@ class Check:
         if (self.subject.inplace is None and not self.subject.written) or not self.wanted(name):
             return
         for example in pointed:
-            plain = self._plain(attrs.evolve(example, lenient=True), name)
-            if plain is not None and plain.outputs:
-                self._form_elsewhere(name, lambda of: inplace_form(of, (ITSELF,)), plain)
+            baseline = self._plain(attrs.evolve(example, lenient=True), name)
+            if baseline is not None and baseline.outputs:
+                self._form_elsewhere(name, lambda of: inplace_form(of, (ITSELF,)), baseline)
 
-    def _form_elsewhere(self, name: str, check: Callable[[Plain], int], plain: Plain) -> None:
+    def _form_elsewhere(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
         """One form of a call that the user did not give; of what is composed of operators, digits may be lost there."""
         try:
-            self._count(name, check, plain)
+            self._count(name, check, baseline)
         except Absent:
             self.report.refuse(name)
         except Failure as failure:
-            if not self._is_of_parts(name, plain, failure) and not isinstance(failure.__cause__, REFUSALS):
+            if not self._is_of_parts(name, baseline, failure) and not isinstance(failure.__cause__, REFUSALS):
                 raise
             self.report.refuse(name)
 
-    def _is_of_parts(self, name: str, plain: Plain, failure: Failure) -> bool:
+    def _is_of_parts(self, name: str, baseline: Baseline, failure: Failure) -> bool:
         """Whether a form of what is composed of operators is wrong at a point by what these do there."""
         if not self.subject.composed:
             return False
-        return failure.is_of_digits or (name == SECOND and self._right_on_both_sides(plain))
+        return failure.is_of_digits or (name == SECOND and self._right_on_both_sides(baseline))
 
-    def _right_on_both_sides(self, plain: Plain) -> bool:
+    def _right_on_both_sides(self, baseline: Baseline) -> bool:
         """Whether second derivatives are right beside a point.
 
         There, the slopes of parts that have a kink are chosen, each by a convention. The whole may have no kink, and
         no part knows of the others: `log1p(exp(-abs(x))) + maximum(x, 0)` is smooth.
         """
         for side in (0.03, -0.03):
-            example = plain.example.with_arrays(
+            example = baseline.example.with_arrays(
                 [
                     array + side * np.cos(np.arange(array.size)).reshape(array.shape)
-                    if k in plain.example.wanted
+                    if k in baseline.example.wanted
                     else array
-                    for k, array in enumerate(plain.example.arrays)
+                    for k, array in enumerate(baseline.example.arrays)
                 ]
             )
             try:
-                second_order(plain_results(self.subject, example, SECOND))
+                second_order(baseline_results(self.subject, example, SECOND))
             except (Failure, Refused, Absent):
                 return False
         return True
 
-    def _forms(self, circumstances: list[Plain]) -> None:
+    def _forms(self, circumstances: list[Baseline]) -> None:
         """The in-place form, forward mode, second derivatives, and other dtypes."""
         began = time.process_time()
         for name, check in FORMS.items():
@@ -302,9 +302,9 @@ class Check:
         subject.outputs = len(outputs), tuple(i for i, (_, output) in enumerate(outputs) if output.requires_grad)
         self.report.add(title, 1)
 
-    def _plain(self, example: Example, family: str) -> Plain | None:
+    def _plain(self, example: Example, family: str) -> Baseline | None:
         try:
-            return plain_results(self.subject, example, family)
+            return baseline_results(self.subject, example, family)
         except Refused:
             self.report.refuse(family)
             return None
@@ -314,19 +314,19 @@ class Check:
                 return None
             raise
 
-    def _count(self, name: str, check: Callable[[Plain], int], plain: Plain) -> None:
-        if (not plain.finite or not sum(value.size for value in plain.values)) and name not in (
+    def _count(self, name: str, check: Callable[[Baseline], int], baseline: Baseline) -> None:
+        if (not baseline.finite or not baseline.size) and name not in (
             "arguments are not modified",
             "nothing is left of a call",
         ):
             return
-        self.again = lambda example: check(plain_results(self.subject, example, name))
-        asked_for = not plain.example.label and name != "dtypes"
+        self.again = lambda example: check(baseline_results(self.subject, example, name))
+        asked_for = not baseline.example.label and name != "dtypes"
         if name in self.astray and not asked_for:
             return
         try:
             with patience(0.0 if asked_for else self.patience):
-                self.report.add(name, check(plain))
+                self.report.add(name, check(baseline))
         except Refused as refused:
             self._note_refusal(name, refused)
 
@@ -384,7 +384,7 @@ class Check:
                 self._values(example, name)
         return accepted
 
-    def _options(self, circumstances: list[Plain]) -> list[Example]:
+    def _options(self, circumstances: list[Baseline]) -> list[Example]:
         """Other options; those whose results differ most are looked at in all circumstances."""
         if not self.wanted("options"):
             return []
@@ -393,12 +393,12 @@ class Check:
         for example in accepted:
             if len(circumstances) >= 3:
                 break
-            plain = self._plain(example, "options")
-            if plain is None or not plain.outputs or not plain.finite:
+            baseline = self._plain(example, "options")
+            if baseline is None or not baseline.outputs or not baseline.finite:
                 continue
-            if len(circumstances) == 1 or plain.values[0].shape not in seen:
-                seen.add(plain.values[0].shape)
-                circumstances.append(plain)
+            if len(circumstances) == 1 or baseline.values[0].shape not in seen:
+                seen.add(baseline.values[0].shape)
+                circumstances.append(baseline)
         return accepted
 
     def _shapes(self, accepted: list[Example]) -> None:
@@ -419,13 +419,13 @@ class Check:
                         "shapes",
                         iter([attrs.evolve(varied, label=f"{example.label}, {varied.label}", family="shapes")]),
                     )
-                plain = self._plain(example, "shapes")
-                if plain is not None and plain.outputs:
+                baseline = self._plain(example, "shapes")
+                if baseline is not None and baseline.outputs:
                     for name in ("layouts of arguments", "layouts of incoming gradients", "arguments are not modified"):
                         if self.wanted(name):
-                            self._count(name, CIRCUMSTANCES[name], plain)
+                            self._count(name, INVARIANTS[name], baseline)
 
-    def _complex(self, plain: Plain) -> None:
+    def _complex(self, baseline: Baseline) -> None:
         """Complex numbers, where the operator takes them and is meant for them."""
         if any(array.dtype.kind == "c" for array in self.base.arrays) or not self.wanted("complex numbers"):
             return
@@ -435,8 +435,8 @@ class Check:
                 if self._first(example):
                     results = self._plain(example, "complex numbers")
                     if results is not None and results.finite and results.outputs and example is examples[0]:
-                        self._count("complex numbers", CIRCUMSTANCES["linear in the incoming gradient"], results)
-                        self._count("complex numbers", CIRCUMSTANCES["layouts of arguments"], results)
+                        self._count("complex numbers", INVARIANTS["linear in the incoming gradient"], results)
+                        self._count("complex numbers", INVARIANTS["layouts of arguments"], results)
         except Failure as failure:
             if self.subject.complex:
                 raise

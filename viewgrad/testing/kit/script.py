@@ -17,8 +17,8 @@ from ...tensor.modes import is_grad_enabled
 from .arguments import Example, Slot, mapped
 from .failure import Failure
 from .literals import NoLiteral, literal
+from .operator_under_test import OperatorUnderTest, quiet, refusals
 from .reproduction import definition_of
-from .subject import Subject, quiet, refusals
 
 __all__ = ["Script"]
 
@@ -36,7 +36,7 @@ class Script:
         example: the call under test.
     """
 
-    def __init__(self, subject: Subject, title: str, example: Example) -> None:
+    def __init__(self, subject: OperatorUnderTest, title: str, example: Example) -> None:
         self.subject = subject
         self.title = title
         self.example = example

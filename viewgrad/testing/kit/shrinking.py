@@ -10,7 +10,7 @@ import numpy as np
 
 from .arguments import Example
 from .failure import Failure
-from .subject import Refused, patience
+from .operator_under_test import Refused, patience
 
 __all__ = ["shrunk"]
 

@@ -10,32 +10,32 @@ import attrs
 import numpy as np
 
 from ..arguments import Example, mapped
+from ..baseline import Baseline, baseline_results, of_single_precision
 from ..failure import Failure
-from ..plain import Plain, of_single_precision, plain_results
+from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
-from ..subject import Refused, Subject, quiet
 
 __all__ = ["beside_integers", "full_precision", "in_lower_precision"]
 
 Array = np.ndarray[Any, Any]
 
 
-def full_precision(plain: Plain) -> int:
+def full_precision(baseline: Baseline) -> int:
     """Where arguments and results have the digits of double precision, gradients have them too."""
-    if any(map(of_single_precision, plain.values)) or any(map(of_single_precision, plain.starts.values())):
+    if any(map(of_single_precision, baseline.values)) or any(map(of_single_precision, baseline.starts.values())):
         return 0
-    for n, gradient in enumerate(plain.gradients):
+    for n, gradient in enumerate(baseline.gradients):
         if gradient.dtype in (np.float64, np.complex128) and of_single_precision(gradient):
-            script = plain.script("dtypes")
-            script.do(plain.gradient_line())
-            _require_digits(script, plain, n)
-    _slopes_of_full_precision(plain)
+            script = baseline.script("dtypes")
+            script.do(baseline.gradient_line())
+            _require_digits(script, baseline, n)
+    _slopes_of_full_precision(baseline)
     return 1
 
 
-def beside_integers(plain: Plain) -> int:
+def beside_integers(baseline: Baseline) -> int:
     """Beside whole numbers, the gradient of an argument of single precision is of single precision."""
-    example, count = plain.example, 0
+    example, count = baseline.example, 0
     if len(example.wanted) < 2 or any(example.arrays[k].dtype.kind == "c" for k in example.wanted):
         return 0
     for k, dtype in itertools.product(example.wanted, (np.int64, np.bool_)):
@@ -44,13 +44,13 @@ def beside_integers(plain: Plain) -> int:
             for j, array in enumerate(example.arrays)
         ]
         beside = attrs.evolve(example.with_arrays(arrays), wanted=(k,))
-        script = Script(plain.subject, "dtypes (float32)", beside)
+        script = Script(baseline.subject, "dtypes (float32)", beside)
         script.leaves()
         try:
             script.call(f"y = {script.expression()}")
         except Refused:
             continue
-        for path in plain.paths:
+        for path in baseline.paths:
             if not script[f"getattr(y{path}, 'requires_grad', False)"]:
                 continue
             try:
@@ -68,10 +68,10 @@ def beside_integers(plain: Plain) -> int:
     return count
 
 
-def _slopes_of_full_precision(plain: Plain) -> None:
+def _slopes_of_full_precision(baseline: Baseline) -> None:
     """Slopes have the digits of double precision too, where they depend on the arguments at all."""
-    example, subject = plain.example, plain.subject
-    starts = {i: np.ones_like(plain.values[i]) for i in plain.outputs}
+    example, subject = baseline.example, baseline.subject
+    starts = {i: np.ones_like(baseline.values[i]) for i in baseline.outputs}
     slopes = subject.record(example).gradients(starts)
     suspected = [n for n, slope in enumerate(slopes) if _shortened(slope)]
     if not suspected:
@@ -82,21 +82,21 @@ def _slopes_of_full_precision(plain: Plain) -> None:
     ]
     try:
         elsewhere = subject.record(example.with_arrays(arrays))
-        others = elsewhere.gradients({i: np.ones_like(elsewhere.outputs[i]._array) for i in plain.outputs})
+        others = elsewhere.gradients({i: np.ones_like(elsewhere.outputs[i]._array) for i in baseline.outputs})
     except (Refused, RuntimeError, IndexError):
         return
     for n in suspected:
         if _shortened(others[n]) and not np.array_equal(slopes[n], others[n]):
-            script = plain.script("dtypes")
-            script.do(plain.gradient_line(starts="vg.Tensor(np.ones_like(u{}))"))
-            _require_digits(script, plain, n)
+            script = baseline.script("dtypes")
+            script.do(baseline.gradient_line(starts="vg.Tensor(np.ones_like(u{}))"))
+            _require_digits(script, baseline, n)
 
 
-def _require_digits(script: Script, plain: Plain, n: int) -> None:
+def _require_digits(script: Script, baseline: Baseline, n: int) -> None:
     kind = "np.complex64" if script[f"g[{n}]"].dtype.kind == "c" else "np.float32"
     script.require(
         f"(g[{n}].numpy().astype({kind}) != g[{n}].numpy()).any()",
-        f"the gradient with respect to {plain.example.named(plain.example.wanted[n])} has the digits of single "
+        f"the gradient with respect to {baseline.example.named(baseline.example.wanted[n])} has the digits of single "
         "precision only, though arguments and results have those of double precision",
     )
 
@@ -111,10 +111,10 @@ def _shortened(array: Array) -> bool:
         return bool((parts.astype(np.float32) == parts).all() and (mantissas != np.round(mantissas)).any())
 
 
-def in_lower_precision(plain: Plain, dtype: Any) -> int:
+def in_lower_precision(baseline: Baseline, dtype: Any) -> int:
     """In a lower precision, values and gradients are nearly those of double precision, and of that dtype."""
-    exact, subject = plain.example, plain.subject
-    if not plain.finite:
+    exact, subject = baseline.example, baseline.subject
+    if not baseline.finite:
         return 0
     real = np.dtype(dtype)
     if real == np.float16 and any(array.dtype.kind == "c" for array in exact.arrays):
@@ -131,10 +131,10 @@ def in_lower_precision(plain: Plain, dtype: Any) -> int:
         [array.astype(before.dtype) for array, before in zip(example.arrays, exact.arrays, strict=True)]
     )
     try:
-        reference = plain_results(subject, rounded, "dtypes")
+        reference = baseline_results(subject, rounded, "dtypes")
     except Refused:
         return 0
-    if not reference.finite or len(reference.values) != len(plain.values):
+    if not reference.finite or len(reference.values) != len(baseline.values):
         return 0
     tolerance = {"float32": 2e-5, "float16": 1.5e-2}[real.name]
     if any(
@@ -161,7 +161,7 @@ def in_lower_precision(plain: Plain, dtype: Any) -> int:
         _expect_near_values(script, reference, real, tolerance, None if sensitive is None else sensitive[0])
     if not reference.outputs:
         return 1
-    starts = {i: script[f"y{plain.paths[i]}"].dtype for i in reference.outputs}
+    starts = {i: script[f"y{baseline.paths[i]}"].dtype for i in reference.outputs}
     for i, kind in starts.items():
         script.do(f"s{i} = vg.Tensor(u{i}.astype({kind.name!r}))")
     script.do(reference.gradient_line(starts="s{}"))
@@ -193,7 +193,7 @@ def in_lower_precision(plain: Plain, dtype: Any) -> int:
 
 
 def _expect_near_values(
-    script: Script, reference: Plain, real: np.dtype[Any], tolerance: float, sensitive: list[Any] | None
+    script: Script, reference: Baseline, real: np.dtype[Any], tolerance: float, sensitive: list[Any] | None
 ) -> None:
     """Compare the results of the program with those of double precision, and look at their dtypes."""
     for i, (path, value) in enumerate(zip(reference.paths, reference.values, strict=True)):
@@ -275,7 +275,9 @@ def _mostly_wrong(found: Array, expected: Array, tolerance: float, slack: Any) -
     return bool(2 * np.count_nonzero(off) >= max(off.size, 1) and off.any())
 
 
-def _condition(subject: Subject, example: Example, reference: Plain, eps: float) -> tuple[list[Any], list[Any]] | None:
+def _condition(
+    subject: OperatorUnderTest, example: Example, reference: Baseline, eps: float
+) -> tuple[list[Any], list[Any]] | None:
     """How much values and gradients change where the arguments change by a rounding error of that precision."""
     changes: tuple[list[Any], list[Any]] = ([0.0] * len(reference.values), [0.0] * len(reference.gradients))
     for sign in (1.0, -1.0):
@@ -285,7 +287,7 @@ def _condition(subject: Subject, example: Example, reference: Plain, eps: float)
             arrays.append((array * (1 + sign * eps * turns)).astype(array.dtype) if array.dtype.kind in "fc" else array)
         try:
             with quiet():
-                moved = plain_results(subject, example.with_arrays(arrays), "dtypes")
+                moved = baseline_results(subject, example.with_arrays(arrays), "dtypes")
         except (Refused, RuntimeError):
             return None
         for mine, theirs, sums in (

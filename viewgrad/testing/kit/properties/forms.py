@@ -10,11 +10,11 @@ import numpy as np
 
 from ....errors import DifferentiabilityError, FunctionError
 from ..arguments import Example, Slot, outputs_of
+from ..baseline import Baseline
 from ..failure import Failure
-from ..mixed import ABSENT
-from ..plain import Plain
+from ..mixed_mode import ABSENT
+from ..operator_under_test import OperatorUnderTest, Refused, quiet
 from ..script import Script
-from ..subject import Refused, Subject, quiet
 from .gradients import weights_like
 
 __all__ = ["ITSELF", "against_reference", "inplace_form"]
@@ -34,9 +34,9 @@ WINDOWS: Final[dict[str, str]] = {
 }
 
 
-def inplace_form(plain: Plain, windows: Sequence[str] = tuple(WINDOWS)) -> int:
+def inplace_form(baseline: Baseline, windows: Sequence[str] = tuple(WINDOWS)) -> int:
     """The in-place form against the out-of-place form, on tensors and through views with other live views."""
-    subject, example = plain.subject, plain.example
+    subject, example = baseline.subject, baseline.example
     name = "inplace" if subject.inplace is not None else "operator"
     if subject.inplace is None and not subject.written:
         return 0
@@ -44,10 +44,10 @@ def inplace_form(plain: Plain, windows: Sequence[str] = tuple(WINDOWS)) -> int:
     if target is None:
         return 0
     array = example.arrays[target]
-    value = plain.values[0] if plain.values else None
+    value = baseline.values[0] if baseline.values else None
     if (
         value is None
-        or len(plain.values) != 1
+        or len(baseline.values) != 1
         or value.shape != array.shape
         or not np.can_cast(value.dtype, array.dtype, "same_kind")
     ):
@@ -66,14 +66,14 @@ def inplace_form(plain: Plain, windows: Sequence[str] = tuple(WINDOWS)) -> int:
             if target not in example.wanted or len(example.wanted) == 1 or len(windows) == 1
             else [example.wanted, tuple(k for k in example.wanted if k != target), (target,)]
         ):
-            count += _inplace(plain, name, target, where, line, wanted)
-        count += _inplace_tangents(plain, name, target, where, line) if len(windows) > 1 else 0
+            count += _inplace(baseline, name, target, where, line, wanted)
+        count += _inplace_tangents(baseline, name, target, where, line) if len(windows) > 1 else 0
     return count
 
 
-def _inplace(plain: Plain, name: str, target: int, where: str, line: str, wanted: Sequence[int]) -> int:
-    example = plain.example
-    script = Script(plain.subject, f"in-place form ({where})", example)
+def _inplace(baseline: Baseline, name: str, target: int, where: str, line: str, wanted: Sequence[int]) -> int:
+    example = baseline.example
+    script = Script(baseline.subject, f"in-place form ({where})", example)
     script.leaves(tuple(wanted))
     a = f"x{target}"
     # Out of place, and then copied over the window: the reference.
@@ -108,8 +108,8 @@ def _inplace(plain: Plain, name: str, target: int, where: str, line: str, wanted
             script[reference]._array.copy(),
             f"after the in-place form {where}, {told}",
             "the out-of-place form",
-            rtol=plain.loose(1e-11),
-            atol=plain.loose(1e-12),
+            rtol=baseline.loose(1e-11),
+            atol=baseline.loose(1e-12),
         )
     if script["base"].size:
         script.require(
@@ -140,14 +140,14 @@ def _inplace(plain: Plain, name: str, target: int, where: str, line: str, wanted
         script.do(f"g = grad({mine}, [{names}], vg.Tensor(w), allow_unused=True, retain_graph=True)")
         for i, k in enumerate(wanted):
             what = f"the gradient of {told} with respect to {example.named(k)} after the in-place form {where}"
-            _as_out_of_place(plain, script, f"g[{i}]", f"e[{i}]", what)
+            _as_out_of_place(baseline, script, f"g[{i}]", f"e[{i}]", what)
     return 1
 
 
-def _inplace_tangents(plain: Plain, name: str, target: int, where: str, line: str) -> int:
+def _inplace_tangents(baseline: Baseline, name: str, target: int, where: str, line: str) -> int:
     """The in-place form gives the base the tangent that the out-of-place form gives it."""
-    example = plain.example
-    script = plain.script(f"in-place form ({where})", called=False)
+    example = baseline.example
+    script = baseline.script(f"in-place form ({where})", called=False)
     for k in example.wanted:
         script.let(f"t{k}", weights_like(example.arrays[k], 5 + k))
     lines = [
@@ -169,11 +169,11 @@ def _inplace_tangents(plain: Plain, name: str, target: int, where: str, line: st
         if isinstance(failure.__cause__, (*ABSENT, DifferentiabilityError, FunctionError)):
             return 0
         raise
-    _as_out_of_place(plain, script, "t", "e", f"the tangent of the base after the in-place form {where}")
+    _as_out_of_place(baseline, script, "t", "e", f"the tangent of the base after the in-place form {where}")
     return 1
 
 
-def _as_out_of_place(plain: Plain, script: Script, found: str, expected: str, what: str) -> None:
+def _as_out_of_place(baseline: Baseline, script: Script, found: str, expected: str, what: str) -> None:
     """Expect of one of a script's variables what another holds, which is of the out-of-place form."""
     right = script[expected]
     size = 1.0 if right is None else max(1.0, float(np.abs(right._array).max(initial=0.0)))
@@ -182,8 +182,8 @@ def _as_out_of_place(plain: Plain, script: Script, found: str, expected: str, wh
         None if right is None else right._array.copy(),
         what,
         "the out-of-place form",
-        rtol=plain.loose(1e-9),
-        atol=plain.loose(1e-11) * size,
+        rtol=baseline.loose(1e-9),
+        atol=baseline.loose(1e-11) * size,
     )
 
 
@@ -200,7 +200,7 @@ def _first_slot(example: Example) -> int | None:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def against_reference(subject: Subject, example: Example) -> int:
+def against_reference(subject: OperatorUnderTest, example: Example) -> int:
     """The values are those of the reference.
 
     Raises:

@@ -12,10 +12,10 @@ from ....tensor.tensor import Tensor
 from ..arguments import Example, outputs_of
 from ..failure import Failure
 from ..literals import literal
-from ..moves import Moves
+from ..operator_under_test import OperatorUnderTest, Recorded, Refused, quiet, real_parts, refusals
+from ..perturb import Moves
 from ..script import Script
-from ..subject import Recorded, Refused, Subject, quiet, real_parts, refusals
-from .columns import Disagreement, compare_columns, dense_directions, glance
+from .jacobian_columns import Disagreement, compare_columns, dense_directions, glance
 
 __all__ = ["MOST_COLUMNS", "REFUSALS", "check_gradients", "weights_like"]
 
@@ -27,7 +27,7 @@ MOST_ROWS: Final = 12  # outputs that are differentiated one by one
 MOST_COLUMNS: Final = 16  # inputs that are moved one by one
 
 
-def check_gradients(subject: Subject, example: Example, title: str, compared: bool = True) -> bool:
+def check_gradients(subject: OperatorUnderTest, example: Example, title: str, compared: bool = True) -> bool:
     """Compare the gradients of one call with finite differences; whether there was anything to compare.
 
     Arguments:
@@ -96,7 +96,7 @@ def check_gradients(subject: Subject, example: Example, title: str, compared: bo
     return True
 
 
-def _says_that_it_loses_history(subject: Subject, example: Example) -> bool:
+def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) -> bool:
     """Whether a warning tells that no gradient will flow, as where a tensor is written into an array."""
     leaves = [Tensor(array, requires_grad=k in example.wanted) for k, array in enumerate(example.arrays)]
     with warnings.catch_warnings(record=True) as told, refusals():
@@ -105,7 +105,7 @@ def _says_that_it_loses_history(subject: Subject, example: Example) -> bool:
     return any(issubclass(warning.category, LostHistoryWarning) for warning in told)
 
 
-def _through_infinity(subject: Subject, example: Example) -> bool:
+def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:
     """Whether what is composed of operators is infinite in between, as exp(log(x)) at 0 is."""
     if not subject.composed:
         return False
@@ -117,7 +117,7 @@ def _through_infinity(subject: Subject, example: Example) -> bool:
     return False
 
 
-def _nothing_forgotten(subject: Subject, example: Example, title: str, recorded: Recorded) -> None:
+def _nothing_forgotten(subject: OperatorUnderTest, example: Example, title: str, recorded: Recorded) -> None:
     """Results that have a gradient in the user's call have one here, or depend on nothing."""
     forgotten = recorded.forgotten(subject.outputs)
     if not forgotten or not all(np.isfinite(recorded.outputs[i]._array).all() for i in forgotten):
@@ -145,7 +145,7 @@ def _nothing_forgotten(subject: Subject, example: Example, title: str, recorded:
     )
 
 
-def _recorded(subject: Subject, example: Example, title: str) -> Recorded:
+def _recorded(subject: OperatorUnderTest, example: Example, title: str) -> Recorded:
     try:
         return subject.record(example)
     except RuntimeError as error:
@@ -155,7 +155,7 @@ def _recorded(subject: Subject, example: Example, title: str) -> Recorded:
         raise AssertionError(f"the call raised at first: {error}") from error
 
 
-def _just_run(subject: Subject, example: Example, title: str) -> None:
+def _just_run(subject: OperatorUnderTest, example: Example, title: str) -> None:
     """Check shapes and dtypes of gradients where there is no number to compare."""
     script = Script(subject, title, example)
     script.leaves()
@@ -186,7 +186,7 @@ def _of(example: Example, slot: int) -> str:
     return f"the gradient with respect to {example.named(slot)}"
 
 
-def _replay(subject: Subject, example: Example, title: str, starts: dict[int, Array]) -> Script:
+def _replay(subject: OperatorUnderTest, example: Example, title: str, starts: dict[int, Array]) -> Script:
     """The program of one backward pass."""
     script = Script(subject, title, example)
     script.leaves()

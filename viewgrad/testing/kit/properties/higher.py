@@ -12,14 +12,14 @@ from ....errors import (
     AutogradError,
     DifferentiabilityError,
 )
+from ..baseline import Baseline
 from ..literals import literal
-from ..mixed import mixed_modes, says_absent
-from ..moves import Moves
-from ..plain import Plain
+from ..mixed_mode import mixed_modes, says_absent
+from ..operator_under_test import OperatorUnderTest, Recorded, Refused, real_parts
+from ..perturb import Moves
 from ..script import Script
-from ..subject import Recorded, Refused, Subject, real_parts
-from .columns import compare_columns, dense_directions, glance
 from .gradients import MOST_COLUMNS, weights_like
+from .jacobian_columns import compare_columns, dense_directions, glance
 
 __all__ = ["Absent", "forward_mode", "second_order"]
 
@@ -40,40 +40,40 @@ def _needs_plain_arrays(error: BaseException) -> bool:
 # -- second derivatives ------------------------------------------------------------------------------------------------
 
 
-def second_order(plain: Plain) -> int:
+def second_order(baseline: Baseline) -> int:
     """Gradients of gradients, with respect to the arguments and to the incoming gradient, against differences.
 
     Raises:
         Absent: where the operator refuses to be differentiated twice.
     """
-    if not plain.outputs or not plain.finite:
+    if not baseline.outputs or not baseline.finite:
         return 0
-    example, subject = plain.example, plain.subject
+    example, subject = baseline.example, baseline.subject
     slots = example.wanted
     count = len(example.arrays)
     # One call whose tensors are the arguments and, after them, the incoming gradients.
-    starts = [plain.starts[i] for i in plain.outputs]
+    starts = [baseline.starts[i] for i in baseline.outputs]
     arrays = (*example.arrays, *starts)
     moved = (*slots, *range(count, count + len(starts)))
 
     def first(given: Sequence[Array]) -> list[Array]:
         recorded = subject.record(example.with_arrays(given[:count]))
-        if recorded.differentiable != plain.outputs:
+        if recorded.differentiable != baseline.outputs:
             raise Refused("other results")
-        return recorded.gradients(dict(zip(plain.outputs, given[count:], strict=True)))
+        return recorded.gradients(dict(zip(baseline.outputs, given[count:], strict=True)))
 
-    weights = [weights_like(array, 3 + k) for k, array in enumerate(plain.gradients)]
+    weights = [weights_like(array, 3 + k) for k, array in enumerate(baseline.gradients)]
     rows = np.array([np.concatenate([real_parts(weight) for weight in weights])])
     moves = Moves(first, arrays, moved)
-    script, second = _recorded_twice(plain, weights)
+    script, second = _recorded_twice(baseline, weights)
     found = np.array([np.concatenate([real_parts(array) for array in second])])
 
     def again(x: Array) -> Array | None:
         given = moves.moved(x)
         elsewhere = attrs.evolve(
-            plain,
+            baseline,
             example=example.with_arrays(given[:count]),
-            starts=dict(zip(plain.outputs, given[count:], strict=True)),
+            starts=dict(zip(baseline.outputs, given[count:], strict=True)),
         )
         try:
             _, second = _recorded_twice(elsewhere, weights, checked=False)
@@ -118,22 +118,22 @@ def second_order(plain: Plain) -> int:
     return 1
 
 
-def _recorded_twice(plain: Plain, weights: Sequence[Array], checked: bool = True) -> tuple[Script, list[Array]]:
+def _recorded_twice(baseline: Baseline, weights: Sequence[Array], checked: bool = True) -> tuple[Script, list[Array]]:
     """The program of a recorded backward pass, and the gradients of its weighted gradients.
 
     Raises:
         Absent: where the operator refuses to be differentiated twice.
     """
-    slots = plain.example.wanted
-    script = plain.script("second derivatives")
-    script.do(*(f"s{i} = vg.Tensor(u{i}, requires_grad=True)" for i in plain.outputs))
-    _do_unless_absent(script, plain.gradient_line("g", starts="s{}", options="create_graph=True"))
+    slots = baseline.example.wanted
+    script = baseline.script("second derivatives")
+    script.do(*(f"s{i} = vg.Tensor(u{i}, requires_grad=True)" for i in baseline.outputs))
+    _do_unless_absent(script, baseline.gradient_line("g", starts="s{}", options="create_graph=True"))
     if checked:
-        plain.expect_gradients(script, oracle="an unrecorded pass", what="in a recorded backward pass, the gradient")
+        baseline.expect_gradients(script, oracle="an unrecorded pass", what="in a recorded backward pass, the gradient")
     for n, weight in enumerate(weights):
         script.let(f"w{n}", np.conj(weight))
     terms = [n for n in range(len(slots)) if script[f"g[{n}]"] is not None and script[f"g[{n}]"].requires_grad]
-    names = [*(f"x{k}" for k in slots), *(f"s{i}" for i in plain.outputs)]
+    names = [*(f"x{k}" for k in slots), *(f"s{i}" for i in baseline.outputs)]
     leaves = [script[name] for name in names]
     if not terms:
         script.do(f"h = [None] * {len(names)}  # the gradients were not recorded")
@@ -161,31 +161,31 @@ def _do_unless_absent(script: Script, line: str) -> None:
 # -- forward mode ------------------------------------------------------------------------------------------------------
 
 
-def forward_mode(plain: Plain) -> int:
+def forward_mode(baseline: Baseline) -> int:
     """Tangents are those that reverse mode says: of all arguments at once, of each alone, of any size.
 
     Raises:
         Absent: where the operator has no forward mode.
     """
-    example = plain.example
-    if not plain.outputs or not plain.finite:
+    example = baseline.example
+    if not baseline.outputs or not baseline.finite:
         return 0
     slots = example.wanted
     tangents = {k: weights_like(example.arrays[k], 5 + k) for k in slots}
     choices = [(slots, 1.0), *(((k,), 1.0) for k in slots), (slots, -1e3), (slots, 1e-8), (slots, 0.0)]
-    jacobian = _rows_of(plain.subject, plain)
+    jacobian = _rows_of(baseline.subject, baseline)
     count = 0
     for number, (chosen, factor) in enumerate(choices if len(slots) > 1 else [choices[0], *choices[2:]]):
-        script = plain.script("forward mode", called=False)
+        script = baseline.script("forward mode", called=False)
         for k in chosen:
             script.let(f"t{k}", (factor * tangents[k]).astype(tangents[k].dtype))
         script.do(*(f"d{k} = vg.Tensor(t{k})" for k in chosen))
         lines = [f"    v{k} = forward_ad.make_dual(x{k}, d{k})" for k in chosen]
         lines += [f"    v{k} = x{k}" for k in range(len(example.arrays)) if k not in chosen]
-        if plain.subject.written:
-            lines += [f"    v{k} = v{k}.clone()" for k in plain.subject.written]
+        if baseline.subject.written:
+            lines += [f"    v{k} = v{k}.clone()" for k in baseline.subject.written]
         lines.append(f"    y = {script.expression('v{}')}")
-        outs = ", ".join(f"y{path}" for path in plain.paths)
+        outs = ", ".join(f"y{path}" for path in baseline.paths)
         lines.append(f"    tangents = [forward_ad.unpack_dual(out).tangent for out in [{outs}]]")
         try:
             script.do("with forward_ad.dual_level():\n" + "\n".join(lines))
@@ -196,11 +196,11 @@ def forward_mode(plain: Plain) -> int:
             raise
         told = " and ".join(example.named(k) for k in chosen) + (f", times {factor:g}" if factor != 1 else "")
         for k in chosen:
-            if k not in plain.subject.written:
+            if k not in baseline.subject.written:
                 script.expect(f"d{k}", script[f"t{k}"], "after the call, a tangent", "what it was before", 0.0, 0.0)
         count += 1
         if jacobian is None:
-            _expect_inner_product(plain, script, chosen, told)
+            _expect_inner_product(baseline, script, chosen, told)
             continue
         moved = np.concatenate(
             [real_parts(factor * tangents[k]) if k in chosen else 0 * real_parts(tangents[k]) for k in slots]
@@ -208,8 +208,8 @@ def forward_mode(plain: Plain) -> int:
         expected = jacobian @ moved
         spread = np.abs(jacobian) @ np.abs(moved)
         taken = 0
-        for i in plain.outputs:
-            value = plain.values[i]
+        for i in baseline.outputs:
+            value = baseline.values[i]
             parts = 2 if value.dtype.kind == "c" else 1
             part, size = (array[taken : taken + value.size * parts] for array in (expected, spread))
             taken += value.size * parts
@@ -220,17 +220,17 @@ def forward_mode(plain: Plain) -> int:
                 wanted,
                 f"the tangent of result {i} for tangents of {told}",
                 "reverse mode",
-                rtol=plain.loose(1e-9),
-                atol=plain.loose(1e-10) * largest + CANCELLED * np.abs(moved).max(initial=0.0) + 1e-290,
+                rtol=baseline.loose(1e-9),
+                atol=baseline.loose(1e-10) * largest + CANCELLED * np.abs(moved).max(initial=0.0) + 1e-290,
             )
-    return count + mixed_modes(plain, tangents)
+    return count + mixed_modes(baseline, tangents)
 
 
-def _expect_inner_product(plain: Plain, script: Script, chosen: Sequence[int], told: str) -> None:
+def _expect_inner_product(baseline: Baseline, script: Script, chosen: Sequence[int], told: str) -> None:
     """Compare the tangents with gradients by one number: the inner product of tangents and incoming gradients."""
-    products = [f"np.vdot(u{i}, tangents[{i}].detach().numpy()).real" for i in plain.outputs if _has(script, i)]
+    products = [f"np.vdot(u{i}, tangents[{i}].detach().numpy()).real" for i in baseline.outputs if _has(script, i)]
     script.do(f"product = np.float64({' + '.join(products) or '0.0'})")
-    gradients = {k: plain.gradients[plain.example.wanted.index(k)] for k in chosen}
+    gradients = {k: baseline.gradients[baseline.example.wanted.index(k)] for k in chosen}
     expected = sum(float(np.vdot(gradients[k], script[f"t{k}"]).real) for k in chosen)
     size = sum(float(np.abs(gradients[k]).ravel() @ np.abs(script[f"t{k}"]).ravel()) for k in chosen)
     script.expect(
@@ -238,8 +238,10 @@ def _expect_inner_product(plain: Plain, script: Script, chosen: Sequence[int], t
         np.asarray(expected),
         f"the inner product of tangents and incoming gradients, for tangents of {told}",
         "reverse mode",
-        rtol=plain.loose(1e-9),
-        atol=plain.loose(1e-10) * size + CANCELLED * sum(float(np.abs(script[f"t{k}"]).sum()) for k in chosen) + 1e-290,
+        rtol=baseline.loose(1e-9),
+        atol=baseline.loose(1e-10) * size
+        + CANCELLED * sum(float(np.abs(script[f"t{k}"]).sum()) for k in chosen)
+        + 1e-290,
     )
 
 
@@ -247,12 +249,12 @@ def _has(script: Script, i: int) -> bool:
     return script[f"tangents[{i}]"] is not None
 
 
-def _rows_of(subject: Subject, plain: Plain) -> Array | None:
+def _rows_of(subject: OperatorUnderTest, baseline: Baseline) -> Array | None:
     """The Jacobian by reverse mode, a row for each real number among the outputs."""
-    recorded: Recorded = subject.record(plain.example)
+    recorded: Recorded = subject.record(baseline.example)
     rows = []
-    for i in plain.outputs:
-        value = plain.values[i]
+    for i in baseline.outputs:
+        value = baseline.values[i]
         turns = (1.0, 1j) if value.dtype.kind == "c" else (1.0,)
         if value.size > 64:
             return None

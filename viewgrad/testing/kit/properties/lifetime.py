@@ -5,18 +5,18 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-from ..plain import Plain
+from ..baseline import Baseline
 
 __all__ = ["lifetime"]
 
 
-def lifetime(plain: Plain) -> int:
+def lifetime(baseline: Baseline) -> int:
     """After everything was let go of, nothing of a call is left: no cycle, no leak over many calls."""
-    script = plain.script("nothing is left of a call", called=False)
-    wanted = plain.example.wanted
-    names = [f"x{k}" for k in range(len(plain.example.arrays))]
+    script = baseline.script("nothing is left of a call", called=False)
+    wanted = baseline.example.wanted
+    names = [f"x{k}" for k in range(len(baseline.example.arrays))]
     body = [f"x{k} = vg.Tensor(a{k}{', requires_grad=True' if k in wanted else ''})" for k in range(len(names))]
-    body += [f"y = {script.expression()}", plain.gradient_line("g", options="") if plain.outputs else "g = None"]
+    body += [f"y = {script.expression()}", baseline.gradient_line("g", options="") if baseline.outputs else "g = None"]
     body += [f"return [weakref.ref(tensor) for tensor in [{', '.join(names)}]]"]
     script.do("import gc, sys, weakref", _function("once", body), GROWTH)
     was, frozen = gc.isenabled(), gc.get_freeze_count() == 0

@@ -11,8 +11,8 @@ import numpy as np
 
 from ....errors import ViewInPlaceError
 from ..arguments import Slot, slots_in
+from ..baseline import Baseline
 from ..failure import Failure
-from ..plain import Plain
 from ..script import Script
 
 __all__ = ["overwritten", "result_memory", "untouched"]
@@ -20,28 +20,28 @@ __all__ = ["overwritten", "result_memory", "untouched"]
 Array = np.ndarray[Any, Any]
 
 
-def untouched(plain: Plain) -> int:
+def untouched(baseline: Baseline) -> int:
     """The arguments stay as they are, with and without recording, unless the operator is an in-place form."""
     title = "arguments are not modified"
-    example = plain.example
+    example = baseline.example
     slots = range(len(example.arrays))
-    kept = [k for k in slots if k not in plain.subject.written]
+    kept = [k for k in slots if k not in baseline.subject.written]
     count = 0
     for told, wanted in (
         ("all require grad", example.wanted),
         ("none requires grad", ()),
         ("under no_grad", example.wanted),
     ):
-        script = plain.script(title, wanted, called=False)
+        script = baseline.script(title, wanted, called=False)
         script.do(*(f"v{k} = x{k}{'' if k in kept else '.clone()'}" for k in slots))
         script.do(f"versions = [{', '.join(f'v{k}._version' for k in slots)}]")
         script.call(f"{'with vg.no_grad(): ' if told == 'under no_grad' else ''}y = {script.expression('v{}')}")
-        _unchanged(plain, script, kept, f"({told}) after the call", versions=True)
-        plain.expect_values(script, oracle="a plain call")
-        if told == "all require grad" and plain.outputs:
-            script.do(plain.gradient_line(), plain.gradient_line())
-            _unchanged(plain, script, kept, "after the backward pass", versions=True)
-            plain.expect_values(script, oracle="before the backward pass", rtol=0.0, atol=0.0)
+        _unchanged(baseline, script, kept, f"({told}) after the call", versions=True)
+        baseline.expect_values(script, oracle="a plain call")
+        if told == "all require grad" and baseline.outputs:
+            script.do(baseline.gradient_line(), baseline.gradient_line())
+            _unchanged(baseline, script, kept, "after the backward pass", versions=True)
+            baseline.expect_values(script, oracle="before the backward pass", rtol=0.0, atol=0.0)
         for k in kept:
             script.require(
                 f"x{k}.requires_grad is {k in wanted} and x{k}.grad is None",
@@ -51,19 +51,19 @@ def untouched(plain: Plain) -> int:
     # Lists and dicts among the arguments keep their items.
     for place, value in [*enumerate(example.args), *example.kwargs.items()]:
         if type(value) in (list, dict) and not slots_in(value):
-            script = plain.script(title, called=False)
+            script = baseline.script(title, called=False)
             script.let("container", copy.deepcopy(value))
             script.let("before", copy.deepcopy(value))
             text = script.expression("x{}")
-            inner = _argument_text(plain, script, place)
+            inner = _argument_text(baseline, script, place)
             script.call(f"y = {text.replace(inner, 'container', 1)}")
             told = f"the list or dict given as argument {place!r} was changed"
             script.require("repr(container) == repr(before)", told)
             count += 1
         elif type(value) in (list, dict):
-            script = plain.script(title, called=False)
+            script = baseline.script(title, called=False)
             holder = script.expression("x{}")
-            inner = _argument_text(plain, script, place)
+            inner = _argument_text(baseline, script, place)
             script.do(f"container = {inner}", "before = type(container)(container)")
             script.call(f"y = {holder.replace(inner, 'container', 1)}")
             script.require(
@@ -75,11 +75,11 @@ def untouched(plain: Plain) -> int:
     return count
 
 
-def _unchanged(plain: Plain, script: Script, slots: Sequence[int], when: str, *, versions: bool) -> None:
+def _unchanged(baseline: Baseline, script: Script, slots: Sequence[int], when: str, *, versions: bool) -> None:
     """The arguments in these slots are, bit by bit, what they were."""
     for k in slots:
-        named = plain.example.named(k)
-        array = plain.example.arrays[k]
+        named = baseline.example.named(k)
+        array = baseline.example.arrays[k]
         script.expect(f"v{k}", array, f"{when}, {named}", "what it was before", rtol=0.0, atol=0.0)
         if versions:
             script.require(
@@ -87,8 +87,8 @@ def _unchanged(plain: Plain, script: Script, slots: Sequence[int], when: str, *,
             )
 
 
-def _argument_text(plain: Plain, script: Script, place: Any) -> str:
-    example = plain.example
+def _argument_text(baseline: Baseline, script: Script, place: Any) -> str:
+    example = baseline.example
     value = example.args[place] if isinstance(place, int) else example.kwargs[place]
 
     def text(item: Any) -> str:
@@ -105,37 +105,37 @@ def _argument_text(plain: Plain, script: Script, place: Any) -> str:
     return text(value)
 
 
-def result_memory(plain: Plain) -> int:
+def result_memory(baseline: Baseline) -> int:
     """A result that shares memory with an argument is a view of it; then writes go both ways. Results share none."""
-    if plain.subject.written:
+    if baseline.subject.written:
         return 0
     title = "memory shared with arguments"
     count = 0
-    example = plain.example
+    example = baseline.example
     views: list[tuple[int, int]] = []
     for mode in ("recorded", "unrecorded"):
-        views = _undeclared(plain, title, mode == "recorded") or views
+        views = _undeclared(baseline, title, mode == "recorded") or views
         count += 1
-    _calls_apart(plain, title, views)
+    _calls_apart(baseline, title, views)
     count += 1
     for i, k in views:
-        if k in example.wanted and i in plain.outputs:
-            count += _writes_go_both_ways(plain, title, i, k)
+        if k in example.wanted and i in baseline.outputs:
+            count += _writes_go_both_ways(baseline, title, i, k)
     return count
 
 
-def _undeclared(plain: Plain, title: str, recorded: bool) -> list[tuple[int, int]]:
+def _undeclared(baseline: Baseline, title: str, recorded: bool) -> list[tuple[int, int]]:
     """Fail where memory is shared unseen; the results that are views, with the arguments that they are views of."""
-    example = plain.example
-    script = plain.script(title, example.wanted if recorded else ())
+    example = baseline.example
+    script = baseline.script(title, example.wanted if recorded else ())
     views = []
-    for i, path in enumerate(plain.paths):
+    for i, path in enumerate(baseline.paths):
         for k in range(len(example.arrays)):
             y, x = script[f"y{path}"], script[f"x{k}"]
             if y is x or not np.shares_memory(y._array, x._array):
                 continue
             same = y._storage is not None and y._storage is x._storage
-            if not same or (recorded and k in example.wanted and i in plain.outputs and y._view is None):
+            if not same or (recorded and k in example.wanted and i in baseline.outputs and y._view is None):
                 script.lines.append(f"assert not np.shares_memory(y{path}._array, x{k}._array)")
                 script.fail(
                     f"result {i} shares memory with {example.named(k)}, and is not known to be a view of it: a "
@@ -143,7 +143,7 @@ def _undeclared(plain: Plain, title: str, recorded: bool) -> list[tuple[int, int
                 )
             if recorded:
                 views.append((i, k))
-    for (i, one), (j, other) in itertools.combinations(enumerate(plain.paths), 2):
+    for (i, one), (j, other) in itertools.combinations(enumerate(baseline.paths), 2):
         y, z = script[f"y{one}"], script[f"y{other}"]
         if y is not z and np.shares_memory(y._array, z._array) and y._storage is not z._storage:
             script.lines.append(f"assert not np.shares_memory(y{one}._array, y{other}._array)")
@@ -151,38 +151,38 @@ def _undeclared(plain: Plain, title: str, recorded: bool) -> list[tuple[int, int
     return views
 
 
-def _calls_apart(plain: Plain, title: str, views: Sequence[tuple[int, int]]) -> None:
+def _calls_apart(baseline: Baseline, title: str, views: Sequence[tuple[int, int]]) -> None:
     """Results of two calls share no memory with each other."""
-    script = plain.script(title, ())
-    for k in range(len(plain.example.arrays)):
+    script = baseline.script(title, ())
+    for k in range(len(baseline.example.arrays)):
         script.do(f"z{k} = vg.Tensor(a{k})")
     script.call(f"other = {script.expression('z{}')}")
-    for i, path in enumerate(plain.paths):
+    for i, path in enumerate(baseline.paths):
         if np.shares_memory(script[f"y{path}"]._array, script[f"other{path}"]._array):
             script.lines.append(f"assert not np.shares_memory(y{path}._array, other{path}._array)")
             script.fail(
                 f"result {i} of one call shares memory with that of the next: a second call overwrites the first result"
             )
-    for i, path in enumerate(plain.paths):
+    for i, path in enumerate(baseline.paths):
         if script[f"y{path}"]._array.flags.writeable and not any(v[0] == i for v in views):
             script.do(f"y{path}._array[...] = 0" if script[f"y{path}"].shape else "pass")
     script.call(f"again = {script.expression('z{}')}")
-    for i, path in enumerate(plain.paths):
+    for i, path in enumerate(baseline.paths):
         script.expect(
             f"again{path}",
-            plain.values[i],
+            baseline.values[i],
             f"after the result of an earlier call was overwritten, result {i}",
             "a plain call",
         )
 
 
-def _writes_go_both_ways(plain: Plain, title: str, i: int, k: int) -> int:
+def _writes_go_both_ways(baseline: Baseline, title: str, i: int, k: int) -> int:
     """A write to a view is one to the argument, and the other way round, gradients included."""
-    example, path = plain.example, plain.paths[i]
+    example, path = baseline.example, baseline.paths[i]
     count = 0
     names = "v{}"
     # A write to the argument shows in the result as if the result had been taken afterwards.
-    script = plain.script(title, called=False)
+    script = baseline.script(title, called=False)
     script.do(*(f"v{j} = x{j}{'.clone()' if j == k else ''}" for j in range(len(example.arrays))))
     script.call(f"y = {script.expression(names)}")
     script.do(f"v{k}.mul_(v{k} + 3.0)")
@@ -194,16 +194,16 @@ def _writes_go_both_ways(plain: Plain, title: str, i: int, k: int) -> int:
         "the view taken afterwards",
     )
     try:
-        script.do(plain.gradient_line("g", "y", outputs=[i]))
+        script.do(baseline.gradient_line("g", "y", outputs=[i]))
     except Failure as failure:
         if not isinstance(failure.__cause__, ViewInPlaceError):
             raise
     else:
-        script.do(plain.gradient_line("h", "later", outputs=[i]))
-        plain.same_gradients(script, "g", "h", "the view after a write to the argument", "the view taken afterwards")
+        script.do(baseline.gradient_line("h", "later", outputs=[i]))
+        baseline.same_gradients(script, "g", "h", "the view after a write to the argument", "the view taken afterwards")
     count += 1
     # A write to the result shows in the argument.
-    script = plain.script(title, called=False)
+    script = baseline.script(title, called=False)
     script.do(*(f"v{j} = x{j}{'.clone()' if j == k else ''}" for j in range(len(example.arrays))))
     script.call(f"y = {script.expression(names)}")
     if script[f"y{path}"]._array.size == 0 or _repeats(script[f"y{path}"]._array):
@@ -237,23 +237,23 @@ def _repeats(array: Array) -> bool:
     return any(stride == 0 and n > 1 for stride, n in zip(array.strides, array.shape, strict=True))
 
 
-def overwritten(plain: Plain) -> int:
+def overwritten(baseline: Baseline) -> int:
     """What becomes of arguments and results after the call does not change gradients."""
-    if not plain.outputs:
+    if not baseline.outputs:
         return 0
-    example = plain.example
+    example = baseline.example
     count = 0
     slots = range(len(example.arrays))
     for what in ("arguments", "results", "arguments, unrecorded", "results, unrecorded"):
-        script = plain.script(f"overwritten afterwards: {what}", called=False)
+        script = baseline.script(f"overwritten afterwards: {what}", called=False)
         script.do(*(f"v{k} = x{k}.clone()" for k in slots))
         script.call(f"y = {script.expression('v{}')}")
-        for i in plain.outputs:
-            script.do(f"z{i} = y{plain.paths[i]} * 1.0")
+        for i in baseline.outputs:
+            script.do(f"z{i} = y{baseline.paths[i]} * 1.0")
         if what.startswith("arguments"):
             targets = [f"v{k}" for k in slots if example.arrays[k].size]
         else:
-            targets = [f"y{path}" for path in plain.paths if not _repeats(script[f"y{path}"]._array)]
+            targets = [f"y{path}" for path in baseline.paths if not _repeats(script[f"y{path}"]._array)]
         for target in targets:
             value = "1 - " + target if script[target].dtype.kind in "iu" else ""
             detached = f"{target}.detach()" if what.endswith("unrecorded") else target
@@ -271,10 +271,12 @@ def overwritten(plain: Plain) -> int:
                 continue  # refused
             except Exception:
                 continue
-        outputs = ", ".join(f"z{i}" for i in plain.outputs)
-        given = ", ".join(f"vg.Tensor(u{i})" for i in plain.outputs)
+        outputs = ", ".join(f"z{i}" for i in baseline.outputs)
+        given = ", ".join(f"vg.Tensor(u{i})" for i in baseline.outputs)
         names = ", ".join(f"x{k}" for k in example.wanted)
         script.do(f"g = grad([{outputs}], [{names}], [{given}], allow_unused=True)")
-        plain.expect_gradients(script, oracle="before they were", what=f"after {what} were overwritten, the gradient")
+        baseline.expect_gradients(
+            script, oracle="before they were", what=f"after {what} were overwritten, the gradient"
+        )
         count += 1
     return count

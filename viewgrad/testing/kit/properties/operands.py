@@ -9,36 +9,36 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
+from ..baseline import Baseline, baseline_results
 from ..failure import Failure
 from ..layouts import FOREIGN_LAYOUTS, INPUT_LAYOUTS, OVERLAPS, fits
-from ..plain import Plain, plain_results
-from ..subject import Refused
+from ..operator_under_test import Refused
 
 __all__ = ["input_layouts", "same_twice", "subsets", "used_elsewhere"]
 
 Array = np.ndarray[Any, Any]
 
 
-def subsets(plain: Plain) -> int:
+def subsets(baseline: Baseline) -> int:
     """Each set of arguments that require grad gets the gradients that it gets among all."""
-    wanted = plain.example.wanted
-    if len(wanted) < 2 or not plain.outputs:
+    wanted = baseline.example.wanted
+    if len(wanted) < 2 or not baseline.outputs:
         return 0
     sizes = range(1, len(wanted)) if len(wanted) <= 4 else (1, len(wanted) - 1)
     count = 0
     for size in sizes:
         for chosen in itertools.combinations(wanted, size):
-            script = plain.script("every subset of arguments that require grad", chosen)
-            numbers = [i for i in plain.outputs if script[f"y{plain.paths[i]}"].requires_grad]
-            told = " and ".join(plain.example.named(k) for k in chosen)
+            script = baseline.script("every subset of arguments that require grad", chosen)
+            numbers = [i for i in baseline.outputs if script[f"y{baseline.paths[i]}"].requires_grad]
+            told = " and ".join(baseline.example.named(k) for k in chosen)
             if not numbers:
-                if all(not plain.gradients[wanted.index(k)].any() for k in chosen):
+                if all(not baseline.gradients[wanted.index(k)].any() for k in chosen):
                     continue
-                script.lines.append(f"assert y{plain.paths[plain.outputs[0]]}.requires_grad")
+                script.lines.append(f"assert y{baseline.paths[baseline.outputs[0]]}.requires_grad")
                 script.fail(f"where only {told} requires grad, no result does")
-            script.do(plain.gradient_line("g", outputs=numbers, slots=chosen))
-            if len(numbers) == len(plain.outputs):
-                plain.expect_gradients(
+            script.do(baseline.gradient_line("g", outputs=numbers, slots=chosen))
+            if len(numbers) == len(baseline.outputs):
+                baseline.expect_gradients(
                     script,
                     slots=chosen,
                     oracle="a call in which all do",
@@ -46,9 +46,9 @@ def subsets(plain: Plain) -> int:
                 )
             count += 1
             # The same, asked for one by one of a graph in which all require grad.
-            script = plain.script("every subset of arguments that require grad")
-            script.do(plain.gradient_line("g", slots=chosen))
-            plain.expect_gradients(
+            script = baseline.script("every subset of arguments that require grad")
+            script.do(baseline.gradient_line("g", slots=chosen))
+            baseline.expect_gradients(
                 script,
                 slots=chosen,
                 oracle="all of them asked for",
@@ -58,36 +58,36 @@ def subsets(plain: Plain) -> int:
     return count
 
 
-def used_elsewhere(plain: Plain) -> int:
+def used_elsewhere(baseline: Baseline) -> int:
     """What else is computed from the arguments gets the gradient that it gets without the operator."""
-    example = plain.example
-    if not plain.outputs or plain.subject.written:
+    example = baseline.example
+    if not baseline.outputs or baseline.subject.written:
         return 0
-    script = plain.script("arguments used elsewhere")
+    script = baseline.script("arguments used elsewhere")
     others = [f"x{k} * 1.0" for k in example.wanted]
     ones = [f"vg.ones(x{k}.shape, dtype=x{k}.dtype)" for k in example.wanted]
-    outputs = ", ".join([*(f"y{plain.paths[i]}" for i in plain.outputs), *others])
-    given = ", ".join([*(f"vg.Tensor(u{i})" for i in plain.outputs), *ones])
+    outputs = ", ".join([*(f"y{baseline.paths[i]}" for i in baseline.outputs), *others])
+    given = ", ".join([*(f"vg.Tensor(u{i})" for i in baseline.outputs), *ones])
     script.do(f"g = grad([{outputs}], [{', '.join(f'x{k}' for k in example.wanted)}], [{given}])")
     for n, k in enumerate(example.wanted):
-        size = max(1.0, float(np.abs(plain.gradients[n]).max(initial=0.0)))
+        size = max(1.0, float(np.abs(baseline.gradients[n]).max(initial=0.0)))
         script.expect(
             f"g[{n}]",
-            plain.gradients[n] + 1,
+            baseline.gradients[n] + 1,
             f"where {example.named(k)} is also used elsewhere, with a gradient of ones, the gradient",
             "the sum of the two",
-            rtol=plain.loose(1e-9),
-            atol=plain.loose(1e-11) * size,
+            rtol=baseline.loose(1e-9),
+            atol=baseline.loose(1e-11) * size,
         )
     return 1
 
 
-def same_twice(plain: Plain) -> int:
+def same_twice(baseline: Baseline) -> int:
     """Where several arguments are one tensor, or overlapping views of one, gradients add up."""
-    example = plain.example
+    example = baseline.example
     title = "the same tensor twice"
     count = 0
-    if not plain.outputs or plain.subject.written:
+    if not baseline.outputs or baseline.subject.written:
         return 0
     for a, b in itertools.combinations(example.wanted, 2):
         one, other = example.arrays[a], example.arrays[b]
@@ -98,7 +98,7 @@ def same_twice(plain: Plain) -> int:
         changed = example.with_arrays(arrays)
         for kind in ("the same tensor", "a tensor and a view of it"):
             try:
-                apart = plain_results(plain.subject, changed, title)
+                apart = baseline_results(baseline.subject, changed, title)
             except Refused:
                 continue
             if not apart.outputs or not apart.finite:
@@ -117,53 +117,53 @@ def same_twice(plain: Plain) -> int:
                 total,
                 f"for {kind} as {example.named(a)} and {example.named(b)}, the gradient",
                 "the sum of the two gradients",
-                rtol=plain.loose(1e-9),
-                atol=plain.loose(1e-11) * max(1.0, float(np.abs(total).max(initial=0.0))),
+                rtol=baseline.loose(1e-9),
+                atol=baseline.loose(1e-11) * max(1.0, float(np.abs(total).max(initial=0.0))),
             )
             count += 1
     return count
 
 
-def input_layouts(plain: Plain) -> int:
+def input_layouts(baseline: Baseline) -> int:
     """The arguments may lie in memory in any way."""
-    example = plain.example
+    example = baseline.example
     count = 0
-    for name, line in (INPUT_LAYOUTS if plain.subject.written else INPUT_LAYOUTS | FOREIGN_LAYOUTS).items():
+    for name, line in (INPUT_LAYOUTS if baseline.subject.written else INPUT_LAYOUTS | FOREIGN_LAYOUTS).items():
         chosen = [k for k, array in enumerate(example.arrays) if fits(name, array)]
         if not chosen:
             continue
-        script = plain.script(f"layouts of arguments ({name})", called=False)
+        script = baseline.script(f"layouts of arguments ({name})", called=False)
         for k in range(len(example.arrays)):
             if k in chosen:
                 script.do(*line.format(a=f"x{k}", n=f"a{k}", v=f"v{k}", b=f"b{k}").split("; "))
                 if name in FOREIGN_LAYOUTS:
                     script.do(f"x{k} = v{k}{'.requires_grad_()' if k in example.wanted else ''}")
             else:
-                script.do(f"v{k} = x{k}{'.clone()' if k in plain.subject.written else ''}")
+                script.do(f"v{k} = x{k}{'.clone()' if k in baseline.subject.written else ''}")
         try:
             script.call(f"y = {script.expression('v{}')}")
         except Refused:
             continue
-        plain.expect_values(script, oracle="the call on tensors of their own")
-        if plain.outputs:
-            script.do(plain.gradient_line("g"))
-            plain.expect_gradients(
+        baseline.expect_values(script, oracle="the call on tensors of their own")
+        if baseline.outputs:
+            script.do(baseline.gradient_line("g"))
+            baseline.expect_gradients(
                 script, oracle="the call on tensors of their own", what=f"for arguments {name}, the gradient"
             )
         count += 1
-    return count + (0 if plain.subject.written else _overlapping(plain))
+    return count + (0 if baseline.subject.written else _overlapping(baseline))
 
 
-def _overlapping(plain: Plain) -> int:
+def _overlapping(baseline: Baseline) -> int:
     """Arguments whose elements share places: the same call on a copy without sharing is the reference."""
-    example = plain.example
+    example = baseline.example
     count = 0
     for name, (wide, line) in OVERLAPS.items():
         for k in example.wanted:
             array = example.arrays[k]
             if not array.ndim or not array.size:
                 continue
-            script = plain.script(f"layouts of arguments ({name})", called=False)
+            script = baseline.script(f"layouts of arguments ({name})", called=False)
             source = wide(array)
             script.let(f"a{k}", source)
             script.do(
@@ -180,17 +180,17 @@ def _overlapping(plain: Plain) -> int:
             except Refused:
                 continue
             told = f"of {example.named(k)} {name}"
-            if [script[f"y{path}"].shape for path in plain.paths] != [value.shape for value in plain.values]:
+            if [script[f"y{path}"].shape for path in baseline.paths] != [value.shape for value in baseline.values]:
                 continue
-            plain.same_results(script, "y", "copied", told, "the call on a copy", rtol=1e-9, atol=1e-11)
-            if plain.outputs and all(script[f"copied{plain.paths[i]}"].requires_grad for i in plain.outputs):
+            baseline.same_results(script, "y", "copied", told, "the call on a copy", rtol=1e-9, atol=1e-11)
+            if baseline.outputs and all(script[f"copied{baseline.paths[i]}"].requires_grad for i in baseline.outputs):
                 try:
-                    script.do(plain.gradient_line("h", "copied"))
+                    script.do(baseline.gradient_line("h", "copied"))
                 except Failure as failure:
                     if isinstance(failure.__cause__, ArithmeticError | np.linalg.LinAlgError | DifferentiabilityError):
                         continue  # rows that are all alike make a singular matrix
                     raise
-                script.do(plain.gradient_line("g"))
-                plain.same_gradients(script, "g", "h", f"a call {told}", "the call on a copy")
+                script.do(baseline.gradient_line("g"))
+                baseline.same_gradients(script, "g", "h", f"a call {told}", "the call on a copy")
             count += 1
     return count

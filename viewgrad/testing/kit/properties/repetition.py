@@ -11,26 +11,26 @@ import numpy as np
 from ....tensor.modes import no_grad
 from ....tensor.tensor import Tensor
 from ..arguments import outputs_of
-from ..plain import Plain
-from ..subject import Refused, quiet
+from ..baseline import Baseline
+from ..operator_under_test import Refused, quiet
 
 __all__ = ["repeatable", "run_twice"]
 
 Array = np.ndarray[Any, Any]
 
 
-def repeatable(plain: Plain) -> int:
+def repeatable(baseline: Baseline) -> int:
     """A call gives the same again, also after calls with other values."""
     title = "state between calls"
-    example = plain.example
-    _first_like_others(plain, title)
-    script = plain.script(title)
-    script.do(plain.gradient_line())
+    example = baseline.example
+    _first_like_others(baseline, title)
+    script = baseline.script(title)
+    script.do(baseline.gradient_line())
     script.call(f"again = {script.expression()}")
-    script.do(plain.gradient_line("h", "again"))
-    plain.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
-    plain.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
-    script = plain.script(title, called=False)
+    script.do(baseline.gradient_line("h", "again"))
+    baseline.same_results(script, "again", "y", "of a second call", "the first call", rtol=1e-12, atol=1e-12)
+    baseline.same_gradients(script, "h", "g", "a second call with the same arguments", "the first")
+    script = baseline.script(title, called=False)
     script.do("import warnings")
     script.call(
         "with np.errstate(all='warn'), warnings.catch_warnings(record=True):\n"
@@ -42,47 +42,47 @@ def repeatable(plain: Plain) -> int:
         "after the call np.geterr() is not what it was before: it called np.seterr()",
     )
     script.require("filters_after == filters", "the call has left other filters for warnings than there were")
-    _random_numbers_of_others(plain, title)
-    script = plain.script(title, called=False)
+    _random_numbers_of_others(baseline, title)
+    script = baseline.script(title, called=False)
     for k, array in enumerate(example.arrays):
         script.let(f"b{k}", _other(array) if k in example.wanted else array)
         script.do(f"z{k} = vg.Tensor(b{k}{', requires_grad=True' if k in example.wanted else ''})")
     script.call(f"y = {script.expression()}")
     try:
-        script.call(f"other = {script.expression(_operand(plain, 'z{}'))}")
+        script.call(f"other = {script.expression(_operand(baseline, 'z{}'))}")
     except Refused:
         return 1
-    script.do(*(f"kept{i} = y{path}.detach().numpy().copy()" for i, path in enumerate(plain.paths)))
+    script.do(*(f"kept{i} = y{path}.detach().numpy().copy()" for i, path in enumerate(baseline.paths)))
     # Two calls before one backward pass, in both orders.
-    script.do(plain.gradient_line())
-    plain.expect_gradients(script, oracle="a call alone", what="after another call with other values, the gradient")
-    for i, path in enumerate(plain.paths):
-        script.expect(f"y{path}", plain.values[i], f"after a second call, result {i} of the first", "the first call")
+    script.do(baseline.gradient_line())
+    baseline.expect_gradients(script, oracle="a call alone", what="after another call with other values, the gradient")
+    for i, path in enumerate(baseline.paths):
+        script.expect(f"y{path}", baseline.values[i], f"after a second call, result {i} of the first", "the first call")
     script.call(f"once_more = {script.expression()}")
-    for i, path in enumerate(plain.paths):
+    for i, path in enumerate(baseline.paths):
         script.expect(
             f"once_more{path}",
-            plain.values[i],
+            baseline.values[i],
             f"after a call with other values, result {i}",
             "a call alone",
-            rtol=plain.loose(1e-12),
-            atol=plain.loose(1e-12),
+            rtol=baseline.loose(1e-12),
+            atol=baseline.loose(1e-12),
         )
-    script.do(plain.gradient_line("h", "once_more"))
-    plain.expect_gradients(script, "h", oracle="a call alone", what="after calls with other values, the gradient")
-    if plain.outputs:
-        script.do(plain.gradient_line("of_other", "other", leaf="z{}"))
-        script.call(f"alone = {script.expression(_operand(plain, 'z{}'))}")
-        script.do(plain.gradient_line("of_alone", "alone", leaf="z{}"))
-        plain.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
-    return 2 + sum(_as_if_first(plain, other) for other in OTHERS)
+    script.do(baseline.gradient_line("h", "once_more"))
+    baseline.expect_gradients(script, "h", oracle="a call alone", what="after calls with other values, the gradient")
+    if baseline.outputs:
+        script.do(baseline.gradient_line("of_other", "other", leaf="z{}"))
+        script.call(f"alone = {script.expression(_operand(baseline, 'z{}'))}")
+        script.do(baseline.gradient_line("of_alone", "alone", leaf="z{}"))
+        baseline.same_gradients(script, "of_other", "of_alone", "a call between others", "the same call again")
+    return 2 + sum(_as_if_first(baseline, other) for other in OTHERS)
 
 
-def _random_numbers_of_others(plain: Plain, title: str) -> None:
+def _random_numbers_of_others(baseline: Baseline, title: str) -> None:
     """A call does not set the seed of the random numbers that everybody draws."""
     states = np.random.get_state(), random.getstate()  # noqa: NPY002 -- what everybody draws from
     try:
-        script = plain.script(title, called=False)
+        script = baseline.script(title, called=False)
         script.do("import random")
         for seed in (1, 2):
             script.do(f"np.random.seed({seed}); random.seed({seed})")
@@ -97,48 +97,50 @@ def _random_numbers_of_others(plain: Plain, title: str) -> None:
         random.setstate(states[1])
 
 
-def _first_like_others(plain: Plain, title: str) -> None:
+def _first_like_others(baseline: Baseline, title: str) -> None:
     """The very first call has given what later ones give."""
-    first, values = plain.subject.first, plain.values
+    first, values = baseline.subject.first, baseline.values
     kinds = [[(value.shape, value.dtype) for value in several] for several in (first, values)]
-    if plain.example.label or plain.subject.written or kinds[0] != kinds[1]:
+    if baseline.example.label or baseline.subject.written or kinds[0] != kinds[1]:
         return
-    for i, (path, one, other) in enumerate(zip(plain.paths, first, values, strict=True)):
-        if not np.allclose(one, other, rtol=plain.loose(1e-12), atol=plain.loose(1e-12), equal_nan=True):
-            script = plain.script(title, ())
+    for i, (path, one, other) in enumerate(zip(baseline.paths, first, values, strict=True)):
+        if not np.allclose(one, other, rtol=baseline.loose(1e-12), atol=baseline.loose(1e-12), equal_nan=True):
+            script = baseline.script(title, ())
             script.do(f"again = {script.expression()}")
             arrays = f"y{path}.numpy(), again{path}.numpy()"
             script.lines.append(f"assert np.allclose({arrays}, rtol=1e-12, atol=1e-12, equal_nan=True)")
             script.fail(f"result {i} of the first of all calls is not that of later ones")
 
 
-def _as_if_first(plain: Plain, change: Callable[[Array], Array]) -> int:
+def _as_if_first(baseline: Baseline, change: Callable[[Array], Array]) -> int:
     """A call with other values gives what a fresh copy of the operator gives, which has not been called before."""
-    fresh, other = plain.subject.fresh(), plain.subject.fresh()
+    fresh, other = baseline.subject.fresh(), baseline.subject.fresh()
     if fresh is None or other is None:
         return 0
     try:  # the copy must be one: it gives what the operator gave at first
         with quiet(), no_grad():
-            copied = plain.example.call(other, [Tensor(array) for array in plain.example.arrays])
+            copied = baseline.example.call(other, [Tensor(array) for array in baseline.example.arrays])
         values = [output._array for _, output in outputs_of(copied)]
-        if not all(np.array_equal(one, two, equal_nan=True) for one, two in zip(values, plain.values, strict=True)):
+        if not all(np.array_equal(one, two, equal_nan=True) for one, two in zip(values, baseline.values, strict=True)):
             return 0
     except Exception:
         return 0
-    script = plain.script("state between calls", ())
-    for k, array in enumerate(plain.example.arrays):
-        script.let(f"b{k}", change(array) if k in plain.example.wanted else array)
+    script = baseline.script("state between calls", ())
+    for k, array in enumerate(baseline.example.arrays):
+        script.let(f"b{k}", change(array) if k in baseline.example.wanted else array)
         script.do(f"z{k} = vg.Tensor(b{k})")
     try:
         with quiet(), no_grad():
-            expected = plain.example.call(fresh, [Tensor(script[f"b{k}"]) for k in range(len(plain.example.arrays))])
+            expected = baseline.example.call(
+                fresh, [Tensor(script[f"b{k}"]) for k in range(len(baseline.example.arrays))]
+            )
     except Exception:
         return 0
     script.call(f"other = {script.expression('z{}')}")
     values = [output._array for _, output in outputs_of(expected)]
-    if [value.shape for value in values] != [value.shape for value in plain.values]:
+    if [value.shape for value in values] != [value.shape for value in baseline.values]:
         return 0
-    for i, (path, value) in enumerate(zip(plain.paths, values, strict=True)):
+    for i, (path, value) in enumerate(zip(baseline.paths, values, strict=True)):
         script.expect(
             f"other{path}",
             value,
@@ -148,8 +150,8 @@ def _as_if_first(plain: Plain, change: Callable[[Array], Array]) -> int:
     return 1
 
 
-def _operand(plain: Plain, names: str) -> str:
-    return names + ".clone()" if plain.subject.written else names
+def _operand(baseline: Baseline, names: str) -> str:
+    return names + ".clone()" if baseline.subject.written else names
 
 
 def _other(array: Array) -> Array:
@@ -175,11 +177,11 @@ OTHERS: Final[tuple[Callable[[Array], Array], ...]] = (
 )
 
 
-def run_twice(plain: Plain) -> int:
+def run_twice(baseline: Baseline) -> int:
     """A graph that is kept can be run again."""
-    script = plain.script("a graph run twice")
-    script.do(plain.gradient_line("g"), plain.gradient_line("g"))
-    plain.expect_gradients(script, oracle="the first backward pass", what="in a second backward pass, the gradient")
-    script.do(plain.gradient_line("g", options=""))
-    plain.expect_gradients(script, oracle="the first backward pass", what="in the last backward pass, the gradient")
+    script = baseline.script("a graph run twice")
+    script.do(baseline.gradient_line("g"), baseline.gradient_line("g"))
+    baseline.expect_gradients(script, oracle="the first backward pass", what="in a second backward pass, the gradient")
+    script.do(baseline.gradient_line("g", options=""))
+    baseline.expect_gradients(script, oracle="the first backward pass", what="in the last backward pass, the gradient")
     return 1

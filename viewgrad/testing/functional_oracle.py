@@ -14,11 +14,11 @@ import attrs
 import numpy as np
 
 from ..tensor.tensor import Tensor
-from . import steps as s
-from .cells import CellMachine, Cells, Given, Places, from_cells
+from . import program_ops as s
 from .functions import ProgramFunction
+from .reference_machine import Cells, Given, Places, ReferenceMachine, from_cells
 
-__all__ = ["Unaliased"]
+__all__ = ["FunctionalOracle"]
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ class Taken:
     value: Tensor
 
 
-class Unaliased(CellMachine[Flat]):
+class FunctionalOracle(ReferenceMachine[Flat]):
     """Runs a program without views and without in-place writes.
 
     Attributes:

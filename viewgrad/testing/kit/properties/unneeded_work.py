@@ -10,25 +10,25 @@ from ....autograd.function.node import FunctionNode
 from ....tensor.modes import no_grad
 from ....tensor.node import node_of
 from ....tensor.tensor import Tensor, current_edge
-from ..plain import Plain
+from ..baseline import Baseline
+from ..operator_under_test import Refused, quiet
 from ..report import Report
-from ..subject import Refused, quiet
 
 __all__ = ["NEEDLESS", "computed_in_vain"]
 
 NEEDLESS: Final = "not computed where not needed"
 
 
-def computed_in_vain(plain: Plain, report: Report) -> None:
+def computed_in_vain(baseline: Baseline, report: Report) -> None:
     """Look at calls in which one argument alone requires grad, and note which others get a gradient there.
 
     The steps of operators compute what is asked for by construction. A `Function` is told by `ctx.needs_input_grad`.
     """
     places: set[int] = set()
-    for k in plain.example.wanted if plain.subject.custom is not None and plain.outputs else ():
+    for k in baseline.example.wanted if baseline.subject.custom is not None and baseline.outputs else ():
         try:
             with quiet():
-                edges = [current_edge(output) for output in plain.subject.record(plain.example, (k,)).outputs]
+                edges = [current_edge(output) for output in baseline.subject.record(baseline.example, (k,)).outputs]
             node = next((node for edge in edges if isinstance(node := node_of(edge), FunctionNode)), None)
             if node is None or len(node.positions) < 2:
                 continue

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..arguments import Example, outputs_of
 from ..literals import literal
+from ..operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from ..script import Script
-from ..subject import Refused, Subject, quiet, refusals
 
 __all__ = ["digits_cancelled", "overflow_in_between", "where_digits_get_lost"]
 
@@ -25,7 +25,7 @@ LARGEST: Final = 400  # elements
 STEPS: Final = (1e-3, 1e-4, 1e-5, TINY)
 
 
-def where_digits_get_lost(subject: Subject, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
+def where_digits_get_lost(subject: OperatorUnderTest, example: Example) -> Iterator[tuple[Callable[..., int], Example]]:
     """The call where values may get lost, each with what looks for it.
 
     What is composed of operators may be naive and right. So may be what nobody has another way to compute.
@@ -50,7 +50,7 @@ def _with(example: Example, slot: int, array: Array, told: str) -> Example:
     return example.with_arrays(arrays, label=f"{told} {example.named(slot)}", family=TITLE)
 
 
-def overflow_in_between(subject: Subject, example: Example) -> int:
+def overflow_in_between(subject: OperatorUnderTest, example: Example) -> int:
     """A result is finite though the numbers on the way to it are too large or too small, as of log(1 + exp(x)).
 
     The edge beyond which it is not is told from an honest overflow by the values before it. From the edge of a domain
@@ -83,14 +83,14 @@ def overflow_in_between(subject: Subject, example: Example) -> int:
     raise AssertionError
 
 
-def _called(subject: Subject, example: Example) -> Script:
+def _called(subject: OperatorUnderTest, example: Example) -> Script:
     script = Script(subject, TITLE, example)
     script.leaves(())
     script.do(f"y = {script.expression()}")
     return script
 
 
-def _values(subject: Subject, example: Example, arrays: Sequence[Array]) -> Array:
+def _values(subject: OperatorUnderTest, example: Example, arrays: Sequence[Array]) -> Array:
     outputs = subject.values(example, arrays)
     return np.concatenate([output.reshape(-1) for output in outputs if output.dtype.kind in "fc"] or [np.empty(0)])
 
@@ -112,7 +112,7 @@ def _on_the_way(example: Example, part: float) -> list[Array]:
     return moved
 
 
-def _edge(subject: Subject, example: Example) -> tuple[float, float, Array, Array] | None:
+def _edge(subject: OperatorUnderTest, example: Example) -> tuple[float, float, Array, Array] | None:
     """The parts of the way before and after results stop being finite, the values before, and which are lost after."""
     low, high = 0.0, 1.0
     before, after = (_values(subject, example, _on_the_way(example, part)) for part in (low, high))
@@ -130,7 +130,7 @@ def _edge(subject: Subject, example: Example) -> tuple[float, float, Array, Arra
     return low, high, before, ~np.isfinite(after)
 
 
-def _overflows(subject: Subject, example: Example, part: float) -> bool:
+def _overflows(subject: OperatorUnderTest, example: Example, part: float) -> bool:
     with quiet(), np.errstate(over="raise"):
         try:
             subject.values(example, _on_the_way(example, part))
@@ -139,19 +139,19 @@ def _overflows(subject: Subject, example: Example, part: float) -> bool:
     return False
 
 
-def _elsewhere_in_single(subject: Subject, example: Example, edge: float) -> bool:
+def _elsewhere_in_single(subject: OperatorUnderTest, example: Example, edge: float) -> bool:
     """Whether single precision has no value well before the edge that double precision has."""
     arrays = _on_the_way(example, 0.8 * edge)
     single = [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
     try:
-        there, plain = _values(subject, example, single), _values(subject, example, arrays)
+        there, baseline = _values(subject, example, single), _values(subject, example, arrays)
     except Refused:
         return False
     lost = ~np.isfinite(there)
-    return there.shape == plain.shape and bool(lost.any() and (np.abs(plain[lost]) < MODERATE).all())
+    return there.shape == baseline.shape and bool(lost.any() and (np.abs(baseline[lost]) < MODERATE).all())
 
 
-def digits_cancelled(subject: Subject, example: Example) -> int:
+def digits_cancelled(subject: OperatorUnderTest, example: Example) -> int:
     """What goes through 0 at 0, smoothly and with a slope, has the values of that slope nearby, if its reference has.
 
     That it is smooth is seen at larger steps. What is linear there may lose all digits: so do interpolation, angles
@@ -194,7 +194,7 @@ def digits_cancelled(subject: Subject, example: Example) -> int:
     raise AssertionError
 
 
-def _referred(subject: Subject, example: Example) -> Array:
+def _referred(subject: OperatorUnderTest, example: Example) -> Array:
     """The values that the reference has."""
     assert subject.reference is not None
     with quiet(), refusals():

@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 
 from ..differences import DOUBLE, SINGLE, Estimate, noise_of, quick_estimate, thorough_estimate
-from ..moves import Moves
-from ..subject import quiet, real_parts
+from ..operator_under_test import quiet, real_parts
+from ..perturb import Moves
 
 __all__ = ["Disagreement", "compare_columns", "dense_directions", "glance"]
 

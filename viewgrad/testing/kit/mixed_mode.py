@@ -10,8 +10,8 @@ import numpy as np
 from ...autograd.api import grad
 from ...errors import ForwardModeError, FunctionError, GradientNotImplementedError
 from ...tensor.tensor import Tensor
-from .plain import Plain
-from .subject import quiet
+from .baseline import Baseline
+from .operator_under_test import quiet
 
 __all__ = ["ABSENT", "mixed_modes", "says_absent"]
 
@@ -27,19 +27,19 @@ def says_absent(error: BaseException) -> bool:
     )
 
 
-def mixed_modes(plain: Plain, tangents: dict[int, Array]) -> int:
+def mixed_modes(baseline: Baseline, tangents: dict[int, Array]) -> int:
     """The gradient of the tangent and the tangent of the gradient, against reverse over reverse mode."""
-    if plain.subject.written:
+    if baseline.subject.written:
         return 0
-    expected = _reverse_over_reverse(plain, tangents)
+    expected = _reverse_over_reverse(baseline, tangents)
     if expected is None:
         return 0
-    slots, count = plain.example.wanted, len(plain.example.arrays)
+    slots, count = baseline.example.wanted, len(baseline.example.arrays)
     duals = [
         f"    v{k} = {f'forward_ad.make_dual(x{k}, vg.Tensor(t{k}))' if k in slots else f'x{k}'}" for k in range(count)
     ]
-    outs = ", ".join(f"y{plain.paths[i]}" for i in plain.outputs)
-    starts = ", ".join(f"vg.Tensor(u{i})" for i in plain.outputs)
+    outs = ", ".join(f"y{baseline.paths[i]}" for i in baseline.outputs)
+    starts = ", ".join(f"vg.Tensor(u{i})" for i in baseline.outputs)
     of_tangents = [
         f"    tangents = [forward_ad.unpack_dual(out).tangent for out in [{outs}]]",
         f"    pairs = [(t, u) for t, u in zip(tangents, [{starts}]) if t is not None and t.requires_grad]",
@@ -52,15 +52,15 @@ def mixed_modes(plain: Plain, tangents: dict[int, Array]) -> int:
         "    h = [None if one is None else forward_ad.unpack_dual(one).tangent for one in g]",
     ]
     told = {"the gradient of the tangent": of_tangents, "the tangent of the gradient": of_gradients}
-    return sum(_compared(plain, tangents, expected, what, [*duals, "", *lines]) for what, lines in told.items())
+    return sum(_compared(baseline, tangents, expected, what, [*duals, "", *lines]) for what, lines in told.items())
 
 
 def _compared(
-    plain: Plain, tangents: dict[int, Array], expected: Sequence[Array], what: str, lines: Sequence[str]
+    baseline: Baseline, tangents: dict[int, Array], expected: Sequence[Array], what: str, lines: Sequence[str]
 ) -> int:
     """Run lines within a dual level, and compare `h` with what it should be; 0 where there is no such mode."""
-    script = plain.script("forward mode", called=False)
-    for k in plain.example.wanted:
+    script = baseline.script("forward mode", called=False)
+    for k in baseline.example.wanted:
         script.let(f"t{k}", tangents[k])
     lines = [line or f"    y = {script.expression('v{}')}" for line in lines]
     try:
@@ -70,28 +70,28 @@ def _compared(
         if cause is not None and (says_absent(cause) or isinstance(cause, FunctionError)):
             return 0
         raise
-    for n, k in enumerate(plain.example.wanted):
+    for n, k in enumerate(baseline.example.wanted):
         size = float(np.abs(expected[n]).max(initial=0.0))
         script.expect(
             f"h[{n}]",
             expected[n],
-            f"{what} with respect to {plain.example.named(k)}",
+            f"{what} with respect to {baseline.example.named(k)}",
             "reverse over reverse mode",
-            rtol=plain.loose(1e-8),
-            atol=plain.loose(1e-9) * max(size, 1.0),
+            rtol=baseline.loose(1e-8),
+            atol=baseline.loose(1e-9) * max(size, 1.0),
         )
     return 1
 
 
-def _reverse_over_reverse(plain: Plain, tangents: dict[int, Array]) -> list[Array] | None:
+def _reverse_over_reverse(baseline: Baseline, tangents: dict[int, Array]) -> list[Array] | None:
     """The gradients of the gradients' projections on tangents; None where there are none."""
-    example, slots = plain.example, plain.example.wanted
+    example, slots = baseline.example, baseline.example.wanted
     try:
-        recorded = plain.subject.record(example)
-        starts = [Tensor(plain.starts[i], requires_grad=True) for i in plain.outputs]
+        recorded = baseline.subject.record(example)
+        starts = [Tensor(baseline.starts[i], requires_grad=True) for i in baseline.outputs]
         leaves = [recorded.leaves[k] for k in slots]
         with quiet():
-            outputs = [recorded.outputs[i] for i in plain.outputs]
+            outputs = [recorded.outputs[i] for i in baseline.outputs]
             first = grad(outputs, leaves, starts, create_graph=True, allow_unused=True)
             terms = [
                 (g * np.conj(tangents[k])).sum()

@@ -17,11 +17,11 @@ from typing import Any, Generic, TypeVar
 import attrs
 import numpy as np
 
-from . import steps as s
+from . import program_ops as s
 from .functions import ProgramFunction, ViewOp, view_of_array
 from .indices import Index, index_value
 
-__all__ = ["CellMachine", "Cells", "Given", "from_cells", "parts"]
+__all__ = ["ReferenceMachine", "Cells", "Given", "from_cells", "parts"]
 
 Array = np.ndarray[Any, Any]
 Places = tuple[Array, ...]
@@ -66,7 +66,7 @@ class Given:
     known: Any = None
 
 
-class CellMachine(ABC, Generic[H]):
+class ReferenceMachine(ABC, Generic[H]):
     """Runs steps on cells. What a history is, and how it changes, is the subclass's."""
 
     def __init__(self) -> None:

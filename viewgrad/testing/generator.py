@@ -9,16 +9,16 @@ import attrs
 import numpy as np
 from hypothesis import strategies as st
 
-from . import steps as s
+from . import program_ops as s
+from .alias_model import AliasModel
 from .drawn_leaves import leaves
 from .functions import ELEMENTWISE, LARGEST, OTHERS, ProgramFunction, ViewOp, view_of_array
 from .indices import Index, Named, index_value
 from .program import Program
 from .shapes import are_operands, broadcastable, fits_into, is_index, same_window
-from .sketch import Sketch
 from .view_strategies import LARGEST_SIZE, array_indices, basic_indices, unpack_ops, view_ops
 
-__all__ = ["Writer"]
+__all__ = ["ProgramGenerator"]
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[..., Any]
@@ -26,7 +26,7 @@ Draw = Callable[..., Any]
 NUMBERS = (2.0, 0.5, -1.0, 1.5, -0.25, 1, 3)
 
 
-class Writer:
+class ProgramGenerator:
     """Writes a program step by step along a sketch of it.
 
     Arguments:
@@ -40,7 +40,7 @@ class Writer:
         self.complex = complex
         own = tuple(f for f in functions if f.elementwise and f.arity <= 2)
         self.elementwise = own * (1 + len(ELEMENTWISE) // 8) + ELEMENTWISE  # the user's own about as often
-        self.sketch = Sketch()
+        self.sketch = AliasModel()
         self.leaves: list[s.Leaf] = []
         self.steps: list[Any] = []
         self._names = 0

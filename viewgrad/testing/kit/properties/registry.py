@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from .plain import Plain
-from .properties.incoming import gradient_layouts, gradient_untouched, linear, undefined
-from .properties.lifetime import lifetime
-from .properties.memory import overwritten, result_memory, untouched
-from .properties.needless import NEEDLESS
-from .properties.operands import input_layouts, same_twice, subsets, used_elsewhere
-from .properties.repetition import repeatable, run_twice
+from ..baseline import Baseline
+from .cotangents import gradient_layouts, gradient_untouched, linear, undefined
+from .lifetime import lifetime
+from .memory import overwritten, result_memory, untouched
+from .operands import input_layouts, same_twice, subsets, used_elsewhere
+from .repetition import repeatable, run_twice
+from .unneeded_work import NEEDLESS
 
-__all__ = ["CIRCUMSTANCES", "FIRST", "PROPERTIES", "SHORT"]
+__all__ = ["INVARIANTS", "FIRST", "PROPERTIES", "SHORT"]
 
-Property = Callable[[Plain], int]
+Property = Callable[[Baseline], int]
 
-CIRCUMSTANCES: Final[dict[str, Property]] = {
+INVARIANTS: Final[dict[str, Property]] = {
     "state between calls": repeatable,
     "a graph run twice": run_twice,
     "linear in the incoming gradient": linear,
@@ -44,7 +44,7 @@ PROPERTIES: Final[tuple[str, ...]] = (
     *FIRST,
     "gradients",
     "values",
-    *(name for name in CIRCUMSTANCES if name not in FIRST),
+    *(name for name in INVARIANTS if name not in FIRST),
     NEEDLESS,
     "special points",
     "ties",

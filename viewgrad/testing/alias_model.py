@@ -11,11 +11,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from . import steps as s
+from . import program_ops as s
 from .functions import view_of_array
 from .indices import index_value
 
-__all__ = ["Facts", "History", "Memory", "Sketch"]
+__all__ = ["Facts", "History", "Memory", "AliasModel"]
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +83,7 @@ class Facts:
         return not self.overlaps and not self.scalar
 
 
-class Sketch:
+class AliasModel:
     """Runs steps on plain arrays.
 
     Attributes:

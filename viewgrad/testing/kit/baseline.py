@@ -8,17 +8,17 @@ import attrs
 import numpy as np
 
 from .arguments import Example, outputs_of
+from .operator_under_test import OperatorUnderTest, Refused, quiet, refusals
 from .properties.gradients import weights_like
 from .script import Script
-from .subject import Refused, Subject, quiet, refusals
 
-__all__ = ["Plain", "of_single_precision", "plain_results"]
+__all__ = ["Baseline", "of_single_precision", "baseline_results"]
 
 Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)
-class Plain:
+class Baseline:
     """Values and gradients of one call.
 
     Arguments:
@@ -32,7 +32,7 @@ class Plain:
         single: whether something was computed in single precision, although the arguments are of double precision.
     """
 
-    subject: Subject
+    subject: OperatorUnderTest
     example: Example
     paths: list[str]
     values: list[Array]
@@ -44,6 +44,11 @@ class Plain:
     @single.default
     def _has_digits_of_single_precision(self) -> bool:
         return any(of_single_precision(array) for array in [*self.values, *self.gradients])
+
+    @property
+    def size(self) -> int:
+        """How many numbers all results have."""
+        return sum(value.size for value in self.values)
 
     @property
     def finite(self) -> bool:
@@ -140,7 +145,7 @@ class Plain:
             )
 
 
-def plain_results(subject: Subject, example: Example, title: str) -> Plain:
+def baseline_results(subject: OperatorUnderTest, example: Example, title: str) -> Baseline:
     """Values and gradients, on tensors of their own.
 
     Raises:
@@ -148,7 +153,7 @@ def plain_results(subject: Subject, example: Example, title: str) -> Plain:
         Failure: where it raises in the backward pass.
     """
     try:
-        return _plain_results(subject, example)
+        return _baseline_results(subject, example)
     except (Refused, KeyboardInterrupt):
         raise
     except Exception:
@@ -165,7 +170,7 @@ def plain_results(subject: Subject, example: Example, title: str) -> Plain:
         raise
 
 
-def _plain_results(subject: Subject, example: Example) -> Plain:
+def _baseline_results(subject: OperatorUnderTest, example: Example) -> Baseline:
     recorded = subject.record(example)
     operands = [leaf.clone() if k in subject.written else leaf for k, leaf in enumerate(recorded.leaves)]
     with quiet(), refusals():
@@ -176,7 +181,7 @@ def _plain_results(subject: Subject, example: Example) -> Plain:
     gradients = recorded.gradients(starts) if outputs else []
     if not outputs:
         gradients = [np.zeros_like(example.arrays[k]) for k in example.wanted]
-    return Plain(subject, example, paths, values, outputs, starts, [np.array(g) for g in gradients])
+    return Baseline(subject, example, paths, values, outputs, starts, [np.array(g) for g in gradients])
 
 
 def of_single_precision(array: Array) -> bool:

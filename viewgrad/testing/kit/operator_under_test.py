@@ -27,7 +27,7 @@ from .constants import numbers_in, strings_in
 __all__ = [
     "Recorded",
     "Refused",
-    "Subject",
+    "OperatorUnderTest",
     "TookTooLong",
     "declared",
     "patience",
@@ -49,7 +49,7 @@ class TookTooLong(Refused):
 
 
 @attrs.define(eq=False)
-class Subject:
+class OperatorUnderTest:
     """An operator, and what is known of it.
 
     Arguments:
@@ -296,7 +296,7 @@ def declared(given: Any) -> Operator | None:
 
 def subject_of(
     given: Any, inplace: Any, reference: Any, domain: tuple[float, float] | None, complex: bool | None, example: Example
-) -> Subject:
+) -> OperatorUnderTest:
     """The operator, from what the user gave."""
     operator = declared(given)
     custom = None
@@ -310,7 +310,7 @@ def subject_of(
     reference = reference or (operator.reference if operator is not None else None)
     if domain is None and operator is not None and operator.domain != (-2.0, 2.0):
         domain = operator.domain
-    subject = Subject(given, inplace, reference, operator, custom, domain)
+    subject = OperatorUnderTest(given, inplace, reference, operator, custom, domain)
     if operator is not None and not operator.user_defined:
         code: Any = None  # a formula of the library is tried at points of its own
     else:
@@ -326,7 +326,7 @@ def _same_bytes(one: Array, other: Array) -> bool:
     return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def _claims_complex(subject: Subject) -> bool:
+def _claims_complex(subject: OperatorUnderTest) -> bool:
     """Whether what was written for the operator speaks of complex numbers."""
     if subject.operator is not None:
         return any(subject.operator.accepts_complex(name) for name in subject.operator.differentiable)

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from .arguments import Example, mapped
-from .subject import Subject
+from .operator_under_test import OperatorUnderTest
 
 __all__ = ["at_special_points", "in_double_precision", "numbers_among", "with_complex_numbers", "with_other_indices"]
 
@@ -52,7 +52,7 @@ def in_double_precision(example: Example) -> Example:
     )
 
 
-def at_special_points(subject: Subject, example: Example) -> Iterator[Example]:
+def at_special_points(subject: OperatorUnderTest, example: Example) -> Iterator[Example]:
     """The call with some elements, or all, at points where formulas go wrong."""
     allowed = subject.domain
     options = sorted({float(x) for x in numbers_among(example) if np.isfinite(x) and abs(x) < 1e6})

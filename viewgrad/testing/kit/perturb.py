@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .subject import Refused, real_parts
+from .operator_under_test import Refused, real_parts
 
 __all__ = ["Moves"]
 

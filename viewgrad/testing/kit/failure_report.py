@@ -14,9 +14,9 @@ from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
 from .failure import Failure
 from .literals import literal
+from .operator_under_test import OperatorUnderTest, patience, quiet
 from .reproduction import HEADER, definition_of, source_of
 from .script import Script
-from .subject import Subject, patience, quiet
 
 __all__ = ["definitions_of", "fresh_source_of", "tell"]
 
@@ -26,7 +26,7 @@ OFTEN: Final = "for _ in range({}):  # it fails by chance, or where an object li
 FILE: Final = "<program of a failure>"
 
 
-def definitions_of(subject: Subject, given: Any) -> list[str]:
+def definitions_of(subject: OperatorUnderTest, given: Any) -> list[str]:
     """The operator as Python, as it is before the check."""
     operator = subject.operator
     if subject.custom is not None:
@@ -42,7 +42,7 @@ def definitions_of(subject: Subject, given: Any) -> list[str]:
     return [*lines, *definition_of("inplace", subject.inplace)]
 
 
-def fresh_source_of(subject: Subject, given: Any) -> str:
+def fresh_source_of(subject: OperatorUnderTest, given: Any) -> str:
     """Python that defines the operator anew; "" where it cannot be had."""
     custom = subject.custom
     written = given if custom is None else custom
@@ -56,7 +56,7 @@ def fresh_source_of(subject: Subject, given: Any) -> str:
 
 
 def tell(
-    failure: Failure, first: Failure, subject: Subject, earlier: Sequence[Example], definitions: list[str]
+    failure: Failure, first: Failure, subject: OperatorUnderTest, earlier: Sequence[Example], definitions: list[str]
 ) -> Failure:
     """Complete the message of a failure, and its program.
 
@@ -164,7 +164,7 @@ def _call(script: Script, example: Example) -> list[str]:
     return [*leaves, *call.body()]
 
 
-def _always_fails(program: str, failure: Failure, subject: Subject) -> bool:
+def _always_fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
     """Whether a program fails as often as it is tried: many times where that is quick, as it may draw at random."""
     began = time.process_time()
     for tries in range(TRIES):
@@ -175,7 +175,7 @@ def _always_fails(program: str, failure: Failure, subject: Subject) -> bool:
     return True
 
 
-def _fails(program: str, failure: Failure, subject: Subject) -> bool:
+def _fails(program: str, failure: Failure, subject: OperatorUnderTest) -> bool:
     """Whether a program fails as it is to; taken for granted where it is not to be tried here."""
     if not subject.source or subject.operator is not None:
         return True

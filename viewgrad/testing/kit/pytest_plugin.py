@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .check import check_operator
-from .circumstances import PROPERTIES
+from .properties.registry import PROPERTIES
 
 __all__ = ["property_test"]
 

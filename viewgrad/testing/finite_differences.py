@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from . import steps as s
-from .cells import CellMachine, Cells, Given, Places, from_cells, parts
+from . import program_ops as s
 from .functions import ProgramFunction
+from .reference_machine import Cells, Given, Places, ReferenceMachine, from_cells, parts
 
 if TYPE_CHECKING:
     from .program import Program
@@ -107,7 +107,7 @@ class Moves:
     cells: Array | None = None
 
 
-class Perturbed(CellMachine[Moves]):
+class Perturbed(ReferenceMachine[Moves]):
     """Follows moves of the leaves through a program.
 
     Arguments:

@@ -1,0 +1,184 @@
+"""The incoming gradient: any size, any layout, of some of the results alone; and whose memory it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..baseline import Baseline
+from ..layouts import GRADIENT_LAYOUTS
+
+__all__ = ["gradient_layouts", "gradient_untouched", "linear", "undefined"]
+
+
+def linear(baseline: Baseline) -> int:
+    """Gradients are linear in the incoming gradient: in its size, its sign and its direction."""
+    title = "linear in the incoming gradient"
+    count = 0
+    for factor in (0.0, -1.0, 1e-12, 1e3, 1e-30, 1e12):
+        script = baseline.script(title)
+        script.do(baseline.gradient_line(starts=f"vg.Tensor({factor!r} * u{{}})"))
+        baseline.expect_gradients(
+            script,
+            factor=factor,
+            oracle="the plain gradient times that",
+            what=f"for an incoming gradient times {factor:g}, the gradient",
+        )
+        count += 1
+    script = baseline.script(title)
+    for i in baseline.outputs:
+        other = np.roll(baseline.starts[i].reshape(-1), 1).reshape(baseline.starts[i].shape) * 0.7 - 0.2
+        script.let(f"w{i}", other.astype(baseline.starts[i].dtype))
+    script.do(baseline.gradient_line("g"), baseline.gradient_line("h", starts="vg.Tensor(w{})"))
+    script.do(baseline.gradient_line("both", starts="vg.Tensor(u{0} + w{0})"))
+    for i, k in enumerate(baseline.example.wanted):
+        parts = [script[f"{name}[{i}]"] for name in "gh"]
+        total = sum((part._array for part in parts if part is not None), np.zeros_like(baseline.gradients[i]))
+        size = max((float(np.abs(part._array).max(initial=0.0)) for part in parts if part is not None), default=0.0)
+        script.expect(
+            f"both[{i}]",
+            total.astype(baseline.gradients[i].dtype),
+            f"for the sum of two incoming gradients, the gradient with respect to {baseline.example.named(k)}",
+            "the sum of the gradients",
+            rtol=baseline.loose(1e-9),
+            atol=baseline.loose(1e-11) * max(size, 1.0),
+        )
+    return count + 1
+
+
+def undefined(baseline: Baseline) -> int:
+    """An output without gradient counts as one whose gradient is zero."""
+    if len(baseline.outputs) < 2:
+        return 0
+    count = 0
+    for chosen in [[i] for i in baseline.outputs] + [[j for j in baseline.outputs if j != i] for i in baseline.outputs]:
+        script = baseline.script("undefined gradients")
+        script.do(baseline.gradient_line("g", outputs=chosen))
+        for i in set(baseline.outputs) - set(chosen):
+            script.let(f"u{i}", np.zeros_like(baseline.starts[i]))
+        script.do(baseline.gradient_line("zeros"))
+        told = ", ".join(map(str, chosen))
+        baseline.same_gradients(script, "g", "zeros", f"the results {told} alone", "zeros as gradients of the others")
+        count += 1
+    # The parts add up to the whole.
+    script = baseline.script("undefined gradients")
+    for i in baseline.outputs:
+        script.do(baseline.gradient_line(f"part{i}", outputs=[i]))
+    for n, k in enumerate(baseline.example.wanted):
+        total = " + ".join(f"(0 if part{i}[{n}] is None else part{i}[{n}].numpy())" for i in baseline.outputs)
+        script.do(f"total = np.asarray({total})")
+        if script["total"].shape:
+            script.expect(
+                "total",
+                baseline.gradients[n],
+                f"summed over results, the gradient with respect to {baseline.example.named(k)}",
+                "all of them at once",
+                rtol=baseline.loose(1e-9),
+                atol=baseline.loose(1e-10) * max(1.0, float(np.abs(baseline.gradients[n]).max(initial=0.0))),
+            )
+    return count + 1
+
+
+def gradient_layouts(baseline: Baseline) -> int:
+    """The incoming gradient may lie in memory in any way."""
+    count = 0
+    for name, (make, equal) in GRADIENT_LAYOUTS.items():
+        script = baseline.script(f"layouts of incoming gradients ({name})")
+        if equal:
+            for i in baseline.outputs:
+                constant = 0.75 if baseline.starts[i].dtype.kind == "f" else 0.75 - 0.5j
+                script.let(f"u{i}", np.full(baseline.starts[i].shape, constant, baseline.starts[i].dtype))
+            script.do(baseline.gradient_line("plainly"))
+        else:
+            script.do(baseline.gradient_line("plainly"))
+        for i in baseline.outputs:
+            script.do(f"s{i} = {make.format(u=f'u{i}')}")
+        script.do(baseline.gradient_line("g", starts="s{}"))
+        baseline.same_gradients(script, "g", "plainly", f"an incoming gradient {name}", "the same one in row order")
+        for i in baseline.outputs:
+            script.expect(
+                f"s{i}",
+                script[f"u{i}"],
+                "after the backward pass, the incoming gradient",
+                "what it was before",
+                rtol=0.0,
+                atol=0.0,
+            )
+        count += 1
+    # As it comes from further steps: from a sum, through a transposed and a reversed view.
+    for name, line in (
+        ("from a sum", "loss = {y}.sum()"),
+        ("through a transposed view", "loss = ({y}.T * vg.Tensor({u}.T.copy())).sum()"),
+        ("through a reversed view", "loss = ({y}.ravel()[::-1] * vg.Tensor({u}.ravel()[::-1].copy())).sum()"),
+    ):
+        for i in baseline.outputs:
+            script = baseline.script(f"layouts of incoming gradients ({name})")
+            script.do(
+                line.format(y=f"y{baseline.paths[i]}", u=f"u{i}").replace(
+                    "vg.Tensor", "np.conj" if baseline.starts[i].dtype.kind == "c" else "np.asarray"
+                )
+            )
+            if name == "from a sum":
+                script.do("loss = vg.real(loss) if loss.dtype.kind == 'c' else loss")
+                start = f"vg.ones(u{i}.shape, dtype=u{i}.dtype)"
+            else:
+                script.do("loss = vg.real(loss) if loss.dtype.kind == 'c' else loss")
+                start = f"vg.Tensor(u{i})"
+            script.do(baseline.gradient_line("plainly", outputs=[i], starts=start))
+            names = ", ".join(f"x{k}" for k in baseline.example.wanted)
+            script.do(f"g = grad(loss, [{names}], allow_unused=True)")
+            baseline.same_gradients(
+                script, "g", "plainly", f"an incoming gradient {name}", "the same one given at once"
+            )
+            count += 1
+    return count
+
+
+def gradient_untouched(baseline: Baseline) -> int:
+    """The incoming gradient is neither kept nor written to, and the gradients are nobody else's memory."""
+    title = "the incoming gradient stays the caller's"
+    script = baseline.script(title)
+    for i in baseline.outputs:
+        script.do(f"s{i} = vg.from_numpy(u{i}.copy())")
+    script.do(baseline.gradient_line("g", starts="s{}"))
+    for i in baseline.outputs:
+        script.expect(
+            f"s{i}",
+            baseline.starts[i],
+            "after the backward pass, the incoming gradient",
+            "what it was before",
+            rtol=0.0,
+            atol=0.0,
+        )
+        script.require(f"s{i}._version == 0", "the incoming gradient was written to: its version has changed")
+    script.do(*(f"s{i}.zero_()" for i in baseline.outputs))
+    baseline.expect_gradients(
+        script, oracle="before it was", what="after the incoming gradient was overwritten, the gradient"
+    )
+    script.do(*(f"g[{n}].mul_(0.0)" for n in range(len(baseline.example.wanted)) if script[f"g[{n}]"] is not None))
+    script.do(baseline.gradient_line("h"))
+    baseline.expect_gradients(
+        script,
+        "h",
+        oracle="the first pass",
+        what="in a pass after the gradients of the first were overwritten, the gradient",
+    )
+    for k, array in enumerate(baseline.example.arrays):
+        if k not in baseline.subject.written:
+            script.expect(
+                f"x{k}",
+                array,
+                f"after the gradients were overwritten, {baseline.example.named(k)}",
+                "what it was before",
+                rtol=0.0,
+                atol=0.0,
+            )
+    # Gradients of one pass stay what they are while another pass runs.
+    script = baseline.script(title)
+    script.do(baseline.gradient_line("g"), baseline.gradient_line("h", starts="vg.Tensor(-2.0 * u{})"))
+    baseline.expect_gradients(script, oracle="before it", what="after another backward pass, the gradient of the first")
+    script.call(f"other = {script.expression()}")
+    script.do(baseline.gradient_line("h", "other", starts="vg.Tensor(-2.0 * u{})"))
+    baseline.expect_gradients(
+        script, oracle="before it", what="after the backward pass of another call, the gradient of the first"
+    )
+    return 2
