@@ -2,7 +2,9 @@
 #
 #   make demo    fit a forecast to the Mauna Loa CO2 record; writes co2_forecast.png
 #   make panel   fit 64 series on one process and on two, by Dask
-#   make test    the whole test suite
+#   make test    the default test suite: a few minutes on two cores
+#   make test-all             the whole test suite: hours; what has passed since the code last changed is skipped
+#   make test-all SHARD=2/6   a sixth of it
 #   make docs    build the site, site/index.html; a broken link or an undocumented name fails
 #   make bench   compare with other engines, in an environment of its own
 #   make readme  put the figures of the last `make bench` into README.md and its picture
@@ -15,11 +17,16 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 BIN := $(VENV)/bin
 BENCH_BIN := $(BENCH_VENV)/bin
-# Two workers are what the smallest machines have. Tests marked slow (every line interrupted, whole galleries, records of
-# 100,000 nodes) are for long runs: `make test PYTEST_FLAGS="-n 2"`.
-PYTEST_FLAGS ?= -n 2 -m "not slow"
+# Two workers are what the smallest machines have.
+WORKERS ?= 2
+PYTEST_FLAGS ?=
+# tests/selection.py states what is left to the nightly run.
+DEFAULT_SUITE := -q -m "not nightly" -W error --programs 40
+SHARD ?= 1/1
+# Other programs are drawn every day; a run of an earlier day is repeated with `make test-all SEED=20260131`.
+SEED ?= $(shell date +%Y%m%d)
 
-.PHONY: demo panel test docs bench readme lint types clean
+.PHONY: demo panel test test-all docs bench readme lint types clean
 # The targets share environments, and two pips in one environment spoil it.
 .NOTPARALLEL:
 # Without this, make deletes the interpreters as intermediate files.
@@ -32,7 +39,10 @@ panel: $(VENV)/.installed-examples $(VENV)/.installed-distributed
 	$(BIN)/python examples/panel_fit.py
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(DEFAULT_SUITE) $(PYTEST_FLAGS)
+
+test-all: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) -q --shard $(SHARD) --resume --programs-seed $(SEED) $(PYTEST_FLAGS)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
@@ -50,7 +60,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy --strict viewgrad
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache *.png
+	rm -rf $(VENV) $(BENCH_VENV) build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache .test_progress *.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps depend on pyproject.toml: a changed dependency is installed at the next use, an unchanged one never again.

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from selection import left_to_the_nightly_run
 
-pytest_plugins = ["cpu_times"]
+pytest_plugins = ["cpu_times", "shards"]
 
 # Whoever shares a machine with other work cannot promise how long an example takes.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
