@@ -38,7 +38,7 @@ from source_programs import SourceProgram, total_of
 from test_compiler_programs import close, everything, leaves
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.testing import Program, programs
 
 CALLS = 3  # each kind is recorded, compared, and run alone

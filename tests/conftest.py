@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def programs_however_slow(monkeypatch):
     """Let compiled programs be used also where the function itself is faster: tests are small, and time is noisy."""
-    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", float("inf"))
+    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ def made_of(draw) -> None:
     source = draw.choice(["a leaf", "a result", "a view", "a dual tensor", "a masked array", "a plain array"])
     x = leaf(values)
     with forward_ad.dual_level():
-        made_from = {
+        source_edge = {
             "a leaf": lambda: x,
             "a result": lambda: x * 1.0,
             "a view": lambda: (x * 1.0)[:],
@@ -200,7 +200,7 @@ def made_of(draw) -> None:
             "a plain array": lambda: values.copy(),
         }[source]()
         try:
-            found = MADE[how](made_from)
+            found = MADE[how](source_edge)
         except (TypeError, ValueError, AutogradError) as error:
             taken = source != "a masked array" and how not in ("vg.Tensor(s)", "vg.from_numpy(s)", "s * 1.0")
             if taken or source == "a plain array":
@@ -208,7 +208,7 @@ def made_of(draw) -> None:
             return
         what = f"{how} of {source}"
         if source == "a masked array" and how.startswith("vnp."):
-            must_be(found, np.array(made_from), what)  # NumPy's own array() drops the mask
+            must_be(found, np.array(source_edge), what)  # NumPy's own array() drops the mask
         elif source == "a masked array":
             if not isinstance(found, np.ma.MaskedArray) or not found.mask[0]:
                 raise Wrong(f"{what} has lost its mask: {found!r}")

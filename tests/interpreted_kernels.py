@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 import viewgrad as vg
-from viewgrad.compiler.writing.array_functions import CAREFUL
-from viewgrad.compiler.writing.executors import NumbaExecutor
-from viewgrad.compiler.writing.functions import FUNCTIONS, MATH
-from viewgrad.compiler.writing.kernels import Kernel
-from viewgrad.compiler.writing.matrices import MATRIX_FUNCTIONS
-from viewgrad.compiler.writing.native import ARRAYS
-from viewgrad.operators.codegen.listing import list_source
+from viewgrad.compiler.backends.array_runtime import CAREFUL
+from viewgrad.compiler.backends.backends import NumbaExecutor
+from viewgrad.compiler.backends.numba_cache import ARRAYS
+from viewgrad.compiler.backends.numba_codegen import Kernel
+from viewgrad.compiler.backends.scalar_runtime import FUNCTIONS, MATH
+from viewgrad.compiler.backends.small_matrix import MATRIX_FUNCTIONS
+from viewgrad.operators.codegen.source_cache import list_source
 
 
 def divided(a: Any, b: Any) -> Any:

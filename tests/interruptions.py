@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import viewgrad
-from viewgrad.autograd.hooked_run import accumulating
-from viewgrad.operators.language.declaration import _making
-from viewgrad.tensor.levels import LEVEL
+from viewgrad.autograd.hook_runner import accumulating
+from viewgrad.operators.language.spec import _making
+from viewgrad.tensor.forward_levels import LEVEL
 from viewgrad.tensor.modes import ENTERED, current_mode
-from viewgrad.tensor.windows import pruning
+from viewgrad.tensor.saved_windows import pruning
 
 LOCKS: tuple[Any, ...] = (accumulating, pruning, _making)
 PACKAGE = os.path.dirname(viewgrad.__file__) + os.sep

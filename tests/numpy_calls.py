@@ -22,9 +22,9 @@ import numpy
 import viewgrad as vg
 import viewgrad.numpy
 from viewgrad.autograd import grad
-from viewgrad.errors import AutogradError, LostHistoryWarning
-from viewgrad.numpy.names import FROM_NUMPY
+from viewgrad.errors import AutogradError, DetachedConversionWarning
 from viewgrad.numpy.namespace import public_names
+from viewgrad.numpy.passthrough import FROM_NUMPY
 
 RIGHT, CLEAR, WARNED, REFUSED, WRONG, SILENT = "right", "clear error", "warned", "refused", "wrong", "silent"
 
@@ -272,7 +272,7 @@ def compared(code, options, expected) -> tuple[str, str]:
     for mine, theirs in zip(found, expected):
         if not equal(mine, theirs, tolerance):
             return WRONG, f"{mine!r}, not {theirs!r}"
-    if any(issubclass(each.category, LostHistoryWarning) for each in told):
+    if any(issubclass(each.category, DetachedConversionWarning) for each in told):
         return WARNED, str(told[0].message)
     return slopes(code, options, leaves, found, single)
 

@@ -14,7 +14,7 @@ import numpy as np
 import viewgrad as vg
 import viewgrad.autograd
 from viewgrad.autograd import grad
-from viewgrad.errors import EscapeError, GraphError, GuardError, TraceError
+from viewgrad.errors import ConcretizationError, GraphError, GuardError, TraceError
 from viewgrad.func.tree import flatten
 from viewgrad.symbolic import function_of
 
@@ -95,7 +95,7 @@ def replay(function, inputs, told=""):
         try:
             traced = function_of(function, *tensors)
             OUTCOMES["traced"] += 1
-        except (EscapeError, TraceError) as refusal:
+        except (ConcretizationError, TraceError) as refusal:
             OUTCOMES[f"refused: {str(refusal).partition(' at ')[0][:60]}"] += 1
         compiled = vg.compile(function, executor="python")
         for _ in range(2):

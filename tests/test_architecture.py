@@ -13,19 +13,22 @@ import pytest
 
 import viewgrad
 from viewgrad.operators import OPERATORS
-from viewgrad.operators.language.declaration import Trial
+from viewgrad.operators.language.spec import Trial
 from viewgrad.operators.samples import trials
 from viewgrad.operators.samples.trials import trial_of
 
 PACKAGE = Path(viewgrad.__file__).parent
 DOCS = PACKAGE.parent / "docs"
 # Each floor imports only from those before it. What has no floor here is a namespace on top of all of them.
-FLOORS = ["errors", "progress", "tensor", "views", "operators", "autograd", "func", "symbolic", "compiler", "testing"]
+FLOORS = [
+    *("errors", "progress", "tensor", "views", "operators", "autograd"),
+    *("func", "trace", "symbolic", "compiler", "testing"),
+]
 CORE = FLOORS[:7]  # what does not print programs
 # Functions of a complexity above 15, each of which says why beside its name.
 INTRICATE = {
     ("autograd/fast_engine.py", "run"),
-    ("autograd/scalar_run.py", "run_scalars"),
+    ("autograd/scalar_engine.py", "run_scalars"),
 }
 
 
@@ -143,8 +146,8 @@ def test_what_the_architecture_page_names_is_there():
 
 def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
     text = (DOCS / "architecture.md").read_text()
-    assert "`views/rebasing.py: begin_part`" in text and "`base._edge = slices`" in text
-    source = FILES["viewgrad.views.rebasing"].read_text()
+    assert "`views/rebase_history.py: begin_part`" in text and "`base._edge = slices`" in text
+    source = FILES["viewgrad.views.rebase_history"].read_text()
     (function,) = re.findall(r"\ndef begin_part\(.*?(?=\n\n\n)", source, re.DOTALL)
     assert function.count("    base._edge = slices\n") == 1
 
@@ -193,14 +196,14 @@ assert "viewgrad.operators.samples.elementwise" in sys.modules
 # -- the private slots of a tensor; the rule is stated at `Tensor.__slots__` -------------------------------------------
 
 # Where tensors are made.
-MAKERS = {"tensor/tensor.py", "views/making.py", "views/indexing.py"}
+MAKERS = {"tensor/tensor.py", "views/construct.py", "views/basic_indexing.py"}
 # Where a tensor that is there already gets another array, and why.
 MOVERS = {
-    "autograd/modes/functional_writes.py",  # what would be written to gets a new value
+    "autograd/modes/functionalize.py",  # what would be written to gets a new value
     "func/functionalize.py",  # and what it was is put back
-    "numpy/index_tricks.py",
-    "operators/numpy_methods.py",  # x.shape = ..., of a tensor whose memory nobody else sees
-    "symbolic/tracing/memory.py",  # a scalar gets a number by which it is known again
+    "numpy/grids.py",
+    "operators/numpy_api/methods.py",  # x.shape = ..., of a tensor whose memory nobody else sees
+    "trace/tracing/memory.py",  # a scalar gets a number by which it is known again
     "tensor/tangents.py",  # the root of a dual tensor, which is no tensor
 }
 

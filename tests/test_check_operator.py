@@ -32,7 +32,7 @@ from products import Product
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS, row
-from viewgrad.operators.language.names import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
+from viewgrad.operators.language.namespace import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS
 from viewgrad.testing import PROPERTIES, Failure, check_operator, property_test
 from viewgrad.testing.__main__ import main
 from viewgrad.testing.kit import hypothesis_calls
@@ -333,7 +333,7 @@ def test_a_declared_operator_is_checked_at_its_own_samples():
         "forward": np.multiply,
         "derivatives": {"self": "grad * conj(other)", "other": "grad * conj(self)"},
         "elementwise": True,
-        "kinds": "fc",
+        "dtype_kinds": "fc",
     }
     scaled = vg.autograd.define_op("scaled_by_samples(self, other)", samples=calls, **declaration)
     assert check_operator(scaled).examples["gradients"] == 4  # with real and with complex numbers

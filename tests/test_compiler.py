@@ -12,7 +12,7 @@ from compiled_programs import PROGRAMS, holt_winters, rows, soft_dtw
 
 import viewgrad as vg
 from viewgrad.compiler.adjoint import activity
-from viewgrad.errors import CompiledDifferenceError
+from viewgrad.errors import CompiledMismatchError
 
 NUMBA = pytest.param("numba", marks=pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"))
 
@@ -237,7 +237,7 @@ def test_a_difference_is_an_error(monkeypatch):
         return failed, [result + 1e-3 for result in results], kept
 
     monkeypatch.setattr(vg.compiler.compiled.CompiledProgram, "run", spoiled)
-    with pytest.raises(CompiledDifferenceError, match="the result of the compiled rows differs"):
+    with pytest.raises(CompiledMismatchError, match="the result of the compiled rows differs"):
         compiled(*tensors)
 
 
@@ -323,7 +323,7 @@ def test_a_pass_of_one_step_to_leaves_does_what_the_engine_does():
             only *= 2.0  # new memory, which nobody else holds
             with pytest.raises(vg.errors.FreedGraphError):
                 vg.autograd.grad(path, y)
-            with pytest.raises(vg.errors.UnreachableInputError):
+            with pytest.raises(vg.errors.UnusedInputError):
                 vg.autograd.grad(function(x, y, z)[0], [other])
             seen.append([*once, x.grad, y.grad, found[0], found[2], *hooked, np.array(counts), *joined, *plain, only])
         for one, two in zip(*seen, strict=True):

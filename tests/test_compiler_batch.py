@@ -287,9 +287,9 @@ def test_other_modes_and_other_compiled_functions_see_each_example():
 @pytest.fixture
 def threads(monkeypatch):
     """Several threads, however short the examples are and however many cores there are."""
-    monkeypatch.setattr("viewgrad.compiler.calling.batch.LONG", 0.0)
-    monkeypatch.setattr("viewgrad.compiler.calling.batch.PATIENCE", float("inf"))
-    monkeypatch.setattr("viewgrad.compiler.calling.batch._cores", lambda: 3)
+    monkeypatch.setattr("viewgrad.compiler.calls.batched.LONG", 0.0)
+    monkeypatch.setattr("viewgrad.compiler.calls.batched.PATIENCE", float("inf"))
+    monkeypatch.setattr("viewgrad.compiler.calls.batched._cores", lambda: 3)
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
@@ -299,7 +299,7 @@ def test_threads_give_the_same_numbers(threads, monkeypatch):
     compiled(x, alpha)
     found = []
     for long in (0.0, 1e9):
-        monkeypatch.setattr("viewgrad.compiler.calling.batch.LONG", long)
+        monkeypatch.setattr("viewgrad.compiler.calls.batched.LONG", long)
         result = compiled(x, alpha)
         agrees(result, one_by_one(smoothed, 50, x, alpha, batched=[0]), [x, alpha])
         gradients = vg.autograd.grad(seeded(compiled(x, alpha)), [x, alpha])

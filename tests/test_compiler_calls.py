@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import viewgrad.compiler.calls as calls
+import viewgrad.compiler.callbacks as calls
 from viewgrad.operators import OPERATORS
 from viewgrad.operators.samples.drawing import samples_of
-from viewgrad.symbolic.tracing.traced_calls import attribute_of
+from viewgrad.trace.tracing.call_hooks import attribute_of
 
 KINDS = ("f", "b", "i")
 TOLD = ("trapezoid", "cumsum", "prod", "tensordot", "take", "interp", "sinc", "tril", "vector_norm", "convolve", "gelu")

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler.calling import choosing
-from viewgrad.compiler.calling.choosing import Passed, Trial
-from viewgrad.compiler.calling.direct import Direct
+from viewgrad.compiler.callbacks import choosing
+from viewgrad.compiler.calls.choosing import Passed, Trial
+from viewgrad.compiler.calls.fast_call import FastCall
 
 
 def timed(monkeypatch, function, program, call):
     """Let the function take so many seconds, and its gradient, its program, and calls of that."""
     now = itertools.count()
     for module in ("choosing", "checking"):
-        monkeypatch.setattr(f"viewgrad.compiler.calling.{module}.clock", lambda: function * next(now))
+        monkeypatch.setattr(f"viewgrad.compiler.calls.{module}.clock", lambda: function * next(now))
     monkeypatch.setattr(choosing, "LITTLE", 0.0)
-    monkeypatch.setattr("viewgrad.compiler.calling.checking._time_of", lambda *args: program)
-    monkeypatch.setattr("viewgrad.compiler.calling.checking._time_of_calls", lambda *args: call)
+    monkeypatch.setattr("viewgrad.compiler.calls.verify._time_of", lambda *args: program)
+    monkeypatch.setattr("viewgrad.compiler.calls.verify._time_of_calls", lambda *args: call)
     return vg.compile(lambda x, scale: (x * x).sum() * scale, executor="python")
 
 
@@ -72,7 +72,7 @@ def direct(f, *args, **keywords):
     compiled = vg.compile(f, executor="python")
     for _ in range(4):
         compiled(*args, **keywords)
-    assert [type(way) for way in compiled.directs] == [Direct], compiled.explain()
+    assert [type(way) for way in compiled.directs] == [FastCall], compiled.explain()
     return compiled
 
 
@@ -89,7 +89,7 @@ def test_arguments_of_any_form_go_the_direct_way_and_are_guarded():
     compiled = vg.compile(f, executor="python")
     for k in range(6):
         compiled(layers(1.0 + k), x, scale=0.1 * k)
-    assert any(type(way) is Direct for way in compiled.directs)
+    assert any(type(way) is FastCall for way in compiled.directs)
     calls = [
         (layers(3.0), x, {"scale": 0.7}), (layers(3.0), x * 2, {"scale": 0.3}), (layers(3.0), x, {"scale": 2}),
         (layers(3.0), x, {"scale": 0.7, "power": 3}), (layers(3.0), vg.ones(3), {"scale": 0.7, "names": ("a",)}),

@@ -10,13 +10,13 @@ import pytest
 from compiled_programs import PROGRAMS
 
 import viewgrad as vg
-import viewgrad.compiler.executions as executions_module
-from viewgrad.compiler.collecting import rare_collections
+import viewgrad.compiler.access_analysis as executions_module
+from viewgrad.compiler.access_analysis import AccessAnalysis
 from viewgrad.compiler.compiled import CompiledProgram
-from viewgrad.compiler.executions import Executions
-from viewgrad.compiler.grains import SINGLE
-from viewgrad.compiler.passes import zeros
-from viewgrad.compiler.program import Read, Write, steps_of
+from viewgrad.compiler.gc_pause import rare_collections
+from viewgrad.compiler.granularity import SINGLE
+from viewgrad.compiler.loop_ir import Read, Write, steps_of
+from viewgrad.compiler.passes import zero_propagation
 
 
 def rows_by_columns(x):
@@ -64,7 +64,7 @@ def inner(u):
 def test_rows_stand_for_all_of_their_elements(f):
     program = compiled_program(f, *given(f))
     for of in (program.program, program.adjoint.backward):
-        executions = Executions(of)
+        executions = AccessAnalysis(of)
         for _, step in steps_of(of.block):
             if isinstance(step, (Read, Write)):
                 others = [other for _, other in steps_of(of.block) if getattr(other, "base", None) is step.base]
@@ -80,7 +80,7 @@ def test_rows_stand_for_all_of_their_elements(f):
 
 def test_windows_of_rows_have_their_length_as_grain():
     program = compiled_program(rows_by_columns, np.ones((5, 8)))
-    executions = Executions(program.program)
+    executions = AccessAnalysis(program.program)
     grains = {
         executions.grain([step], step.base.size) for _, step in steps_of(program.program.block)
         if isinstance(step, (Read, Write)) and step.base.size == 48 and len(step.sizes) == 1
@@ -93,7 +93,7 @@ def test_parts_of_the_executions_tell_the_same(monkeypatch):
         sources = []
         for part in (300_000, 5):
             monkeypatch.setattr(executions_module, "PART", part)
-            monkeypatch.setattr(zeros, "PART", part)
+            monkeypatch.setattr(zero_propagation, "PART", part)
             sources.append(compiled_program(f, *given(f)).source())
         assert sources[0] == sources[1]
 

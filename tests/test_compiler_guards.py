@@ -447,7 +447,7 @@ def test_executors_by_name():
 
 
 def test_a_program_that_takes_longer_than_its_function_is_not_used(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", -1e9)
+    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", -1e9)
     compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
     for _ in range(4):
         assert compiled(leaf(1.0, 2.0)).item() == 5
@@ -553,7 +553,7 @@ def test_what_an_array_was_before_a_write_is_used_again(executor):
 
 
 def test_results_that_hold_the_same_in_memory_of_their_own_stay_apart(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", float("inf"))
+    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
 
     def f(x):
         first, second = x.clone(), x.clone()

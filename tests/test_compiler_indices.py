@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 import viewgrad.numpy as vnp
 
 

@@ -21,7 +21,7 @@ NUMBA = pytest.param("numba", marks=[needs_numba, pytest.mark.slow])
 
 @pytest.fixture(autouse=True)
 def always_compiled(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", float("inf"))
+    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
 
 
 def check(function, calls, executor="python"):

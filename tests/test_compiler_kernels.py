@@ -9,8 +9,8 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
-from viewgrad.compiler.expressions import FORWARD, derivative
+import viewgrad.compiler.calls.choosing as choosing
+from viewgrad.compiler.scalar_rules import FORWARD, derivative
 from viewgrad.operators import OPERATORS
 
 NUMBA = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
@@ -237,7 +237,7 @@ def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few
                 total = total + (y.max(axis=axis) * w[i]).sum() + (y[:, ::-1].min(axis=axis, keepdims=True)).sum()
         return total
 
-    monkeypatch.setattr("viewgrad.compiler.nodes.composites.FEW", few)
+    monkeypatch.setattr("viewgrad.compiler.lower.reductions.FEW", few)
     compiled = vg.compile(f, executor=executor)
     rng = np.random.default_rng(0)
     for special in (1.0, 2.0, np.inf, np.nan, 1.0):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-import viewgrad.compiler.choices as choices
-from viewgrad.compiler.loops import Roller, Structures, expanded, size
-from viewgrad.errors import RecordTooLongError
+import viewgrad.compiler.irregular_loops as choices
+from viewgrad.compiler.reroll import LoopReroller, Structures, expanded, size
+from viewgrad.errors import TraceTooLongError
 
 
 def drawn_nest(rng: random.Random, depth: int, variables: list[str]) -> list[tuple]:
@@ -55,7 +55,7 @@ def test_rolled_up_a_stream_expands_to_itself_and_is_as_short_as_its_loops(batch
     for number in range(100):
         rng = random.Random(1000 * batch + number)
         nest = drawn_nest(rng, 3, [])
-        roller = Roller()
+        roller = LoopReroller()
         stream = list(run(nest, {}, rng, roller.structures))
         if len(stream) > 4000:
             continue
@@ -68,7 +68,7 @@ def test_rolled_up_a_stream_expands_to_itself_and_is_as_short_as_its_loops(batch
 
 @pytest.mark.parametrize("n", [20, 60])
 def test_the_size_of_a_triangular_nest_does_not_depend_on_its_length(n):
-    roller = Roller()
+    roller = LoopReroller()
     a, b, c = (roller.structures.number_of(("triangle", i)) for i in range(3))
     for i in range(n):
         for j in range(i):
@@ -80,7 +80,7 @@ def test_the_size_of_a_triangular_nest_does_not_depend_on_its_length(n):
 
 
 def test_two_streams_that_alternate_are_a_loop_of_two_blocks():
-    roller = Roller()
+    roller = LoopReroller()
     a, b = roller.structures.number_of("a"), roller.structures.number_of("b")
     for i in range(50):
         roller.take(a if i % 2 else b, (i,))
@@ -89,15 +89,15 @@ def test_two_streams_that_alternate_are_a_loop_of_two_blocks():
 
 def test_noise_stays_as_it_is_up_to_a_limit():
     rng = random.Random(0)
-    roller = Roller()
+    roller = LoopReroller()
     number_of = roller.structures.number_of
     stream = [(number_of(("noise", rng.randrange(20))), (rng.randrange(4),), ()) for _ in range(3000)]
     for instruction in stream:
         roller.take(*instruction)
     assert list(expanded(roller.terms)) == stream
-    limited = Roller(limit=100)
+    limited = LoopReroller(limit=100)
     limited.structures = roller.structures
-    with pytest.raises(RecordTooLongError, match="belong to no loop; at most 100"):
+    with pytest.raises(TraceTooLongError, match="belong to no loop; at most 100"):
         for instruction in stream:
             limited.take(*instruction)
 
@@ -148,7 +148,7 @@ def test_places_from_a_table_none_of_which_is_there_twice():
 def test_a_short_program_of_long_loops_is_not_taken_apart(iterations, taken_apart, monkeypatch):
     asked = []
     monkeypatch.setattr(choices, "taken_apart", lambda terms: asked.append(terms))
-    roller = Roller()
+    roller = LoopReroller()
     for kind in range(6):
         for i in range(iterations):
             for place in range(8):

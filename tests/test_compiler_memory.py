@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler import loops
-from viewgrad.compiler.writing import native
+from viewgrad.compiler import reroll
+from viewgrad.compiler.backends import numba_cache
 
 EXECUTORS = [
     "python",
@@ -74,7 +74,7 @@ def test_functions_that_are_dropped_leave_no_objects_and_no_sources(executor, mo
             warnings.simplefilter("ignore")
             for number in numbers:
                 use_one(executor, number)
-        native._shared.cache_clear()  # the last few hundred are kept on purpose
+        numba_cache._shared.cache_clear()  # the last few hundred are kept on purpose
         return kept()
 
     counts, sources = used(range(2))  # operators are written down when they are first used
@@ -98,6 +98,6 @@ def test_a_source_is_listed_as_long_as_the_function_lives():
 
 
 def test_numbers_of_structures_belong_to_one_stream():
-    first, second = loops.Roller(), loops.Roller()
+    first, second = reroll.LoopReroller(), reroll.LoopReroller()
     assert first.structures.number_of("a") == second.structures.number_of("b") == 0
     assert second.structures[0] == "b"

@@ -32,7 +32,7 @@ def called(compiled, count=3):
 
 
 def test_what_numba_cannot_compile_runs_by_python(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.writing.native.LINES", 3)
+    monkeypatch.setattr("viewgrad.compiler.backends.numba_cache.LINES", 3)
     compiled = vg.compile(discounted, executor="numba")
     value, gradient = called(compiled)
     wanted, wanted_gradient = called(discounted, 1)
@@ -52,7 +52,7 @@ def test_programs_of_one_source_share_their_kernels():
 
 
 def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
-    native = pytest.importorskip("viewgrad.compiler.writing.native")
+    native = pytest.importorskip("viewgrad.compiler.backends.numba_cache")
     monkeypatch.setenv("VIEWGRAD_CACHE", str(tmp_path))
     native._shared.cache_clear()
     wanted = called(vg.compile(discounted, executor="numba"))
@@ -108,7 +108,7 @@ def test_kernels_from_disk_run_in_another_process(tmp_path):
 
 
 def test_the_oldest_kernels_on_disk_are_let_go_of(tmp_path, monkeypatch):
-    native = pytest.importorskip("viewgrad.compiler.writing.native")
+    native = pytest.importorskip("viewgrad.compiler.backends.numba_cache")
     monkeypatch.setenv("VIEWGRAD_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "KEPT", 3)
     for number in range(6):

@@ -25,8 +25,8 @@ import pytest
 from threads import in_threads
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
-from viewgrad.symbolic.tracing.existing import Existing
+import viewgrad.compiler.calls.choosing as choosing
+from viewgrad.trace.tracing.preexisting import Existing
 
 
 class Attributed:

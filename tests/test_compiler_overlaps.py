@@ -7,8 +7,8 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
-from viewgrad.compiler.writing.array_functions import add_overlapping
+import viewgrad.compiler.calls.choosing as choosing
+from viewgrad.compiler.backends.array_runtime import add_overlapping
 
 ROWS, COLUMNS = 5, 4
 STATEMENTS = (

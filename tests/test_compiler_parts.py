@@ -7,7 +7,7 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 
 ORDER = np.array([[2, 0], [1, -1]])
 PROGRAMS = {

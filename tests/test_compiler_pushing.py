@@ -11,7 +11,7 @@ from compiled_programs import PROGRAMS
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.errors import DifferentiabilityError
 from viewgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vhp
 from viewgrad.func.tree import flatten

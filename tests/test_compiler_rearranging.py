@@ -7,7 +7,7 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-from viewgrad.compiler.program import Call, steps_of
+from viewgrad.compiler.loop_ir import Call, steps_of
 
 EXECUTORS = ["python", pytest.param("numba", marks=[
     pytest.mark.slow, pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"),

@@ -7,7 +7,7 @@ import pytest
 from compiled_programs import PROGRAMS
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 
 TABLED = [program for program in PROGRAMS if program.__name__ not in ("lattice", "filtered_states")]
 

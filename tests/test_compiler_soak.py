@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 from compiled_soak import soaked
 
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 
 
 @pytest.mark.slow

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler.writing import spreading, vectors
+from viewgrad.compiler.backends import numpy_codegen, row_fusion
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Let small arrays be treated as large ones."""
-    monkeypatch.setattr(spreading, "LEAST", 4)
-    monkeypatch.setattr(spreading, "WORTH_A_COPY", 1)
-    monkeypatch.setattr(spreading, "MOST", 10.0)
-    monkeypatch.setattr(vectors, "WORTH_A_BUFFER", 4)
+    monkeypatch.setattr(row_fusion, "LEAST", 4)
+    monkeypatch.setattr(row_fusion, "WORTH_A_COPY", 1)
+    monkeypatch.setattr(row_fusion, "MOST", 10.0)
+    monkeypatch.setattr(numpy_codegen, "WORTH_A_BUFFER", 4)
 
 
 def compared(function, *arrays, calls=4):
@@ -124,7 +124,7 @@ def test_a_value_is_computed_into_the_window_that_it_is_written_to_where_that_ov
 
 
 def test_buffers_of_windows_are_used_again_by_later_runs(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.rooms.LEAST", 1)
+    monkeypatch.setattr("viewgrad.compiler.arena.LEAST", 1)
 
     def filled(x):
         y = vg.zeros(x.shape)

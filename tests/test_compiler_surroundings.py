@@ -15,7 +15,7 @@ import pytest
 import settings_of_programs as settings
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 
 factor = 2.0
 

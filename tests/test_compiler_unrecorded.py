@@ -18,7 +18,7 @@ EXECUTORS = ["python", "interpreted", pytest.param("numba", marks=[needs_numba, 
 
 @pytest.fixture(autouse=True)
 def always_compiled(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.calling.choosing.LITTLE", float("inf"))
+    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
 
 
 def written_by_indices(x, p):

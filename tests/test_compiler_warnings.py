@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
-from viewgrad.compiler.expressions import FORWARD
+import viewgrad.compiler.calls.choosing as choosing
+from viewgrad.compiler.scalar_rules import FORWARD
 from viewgrad.operators import OPERATORS
 
 POINTS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, 20.0, 800.0, -800.0, 1e-320, 1e308, -1e308, np.inf, -np.inf, np.nan]

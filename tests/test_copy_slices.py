@@ -17,7 +17,7 @@ from viewgrad.errors import (
     FreedGraphError,
     InterruptedWriteError,
     LeafInPlaceError,
-    UnreachableInputError,
+    UnusedInputError,
 )
 
 
@@ -113,7 +113,7 @@ def test_with_respect_to_base_view_and_values_before_and_after_a_write(create):
     assert numbers(grad(out, base, create_graph=create)[0]) == [1.0, 2.0, 3.0]
     base, view, _, _, out = program()
     # The view as it is now was not used: only the base was.
-    with pytest.raises(UnreachableInputError, match="not used"):
+    with pytest.raises(UnusedInputError, match="not used"):
         grad(out, view, create_graph=create)
     base, view, _, _, out = program()
     assert grad(out, [view, base], allow_unused=True, create_graph=create)[0] is None

@@ -17,8 +17,8 @@ import viewgrad as vg
 from viewgrad.autograd import define_op, gradcheck, gradgradcheck
 from viewgrad.errors import DeclarationError, GradientMismatchError, GradientNotImplementedError
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.language.checker import check_functions
-from viewgrad.operators.language.declaration import InPlace
+from viewgrad.operators.language.spec import InPlace
+from viewgrad.operators.language.validate import check_functions
 from viewgrad.operators.listing import listed
 from viewgrad.views.geometry import TensorGeometry
 

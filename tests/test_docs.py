@@ -24,7 +24,7 @@ import pytest
 
 import viewgrad
 from viewgrad.drawing import graph_svg, memory_strip
-from viewgrad.operators.codegen.compile import TENSOR_FUNCTIONS
+from viewgrad.operators.codegen.generate import TENSOR_FUNCTIONS
 from viewgrad.operators.define import OPERATORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -233,7 +233,7 @@ def test_every_note_that_the_code_names_exists():
 
 
 # What the compiler catches itself: their programs print the message.
-CAUGHT = {"NotCompiledError": "runs eagerly: arrays of int8", "RecordTooLongError": "that belong to no loop"}
+CAUGHT = {"NotCompiledError": "runs eagerly: arrays of int8", "TraceTooLongError": "that belong to no loop"}
 
 
 def test_each_error_has_a_section_with_a_program_that_raises_it():

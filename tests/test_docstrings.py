@@ -9,7 +9,7 @@ import numpy as np
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.numpy_reductions import REDUCTIONS
+from viewgrad.operators.numpy_api.reductions import REDUCTIONS
 
 NAMES = sorted(name for name, operator in OPERATORS.items() if not operator.user_defined)
 # What other operators consist of; their arguments are objects that a program does not write down.

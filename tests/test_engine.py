@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from leaves import leaf_of
 
 import viewgrad as vg
-from viewgrad.autograd import grad, run
+from viewgrad.autograd import execute, grad
 from viewgrad.autograd.engine import GraphTask
 from viewgrad.autograd.fast_engine import FastTask
 from viewgrad.autograd.graph import plain_engine
@@ -67,7 +67,7 @@ def test_the_mode_chooses_the_engine(monkeypatch):
                 ran.append(type(self).__bases__[0])
                 super().run()
 
-        monkeypatch.setattr(run, task.__name__, Noted)
+        monkeypatch.setattr(execute, task.__name__, Noted)
     x = vg.ones(2, requires_grad=True)
     x.sum().backward()
     with plain_engine():

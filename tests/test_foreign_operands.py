@@ -9,7 +9,7 @@ import pytest
 from leaves import leaf_of
 
 import viewgrad as vg
-from viewgrad.errors import AutogradError, ForeignTypeError
+from viewgrad.errors import AutogradError, UnsupportedTypeError
 
 
 class Unit:
@@ -71,7 +71,7 @@ def test_what_nobody_can_combine_is_a_type_error_of_python_s():
         x * Decimal("0.5")
     with pytest.raises(TypeError, match="unsupported operand"):
         "a" - x
-    with pytest.raises(ForeignTypeError, match="cannot make a tensor operand of Decimal"):
+    with pytest.raises(UnsupportedTypeError, match="cannot make a tensor operand of Decimal"):
         vg.mul(x, Decimal("0.5"))
 
 

@@ -18,7 +18,7 @@ from viewgrad.autograd.modes import forward_ad
 from viewgrad.autograd.modes.forward_ad import dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual
 from viewgrad.errors import AutogradError, DifferentiabilityError, ForwardModeError, GradientMismatchError
 from viewgrad.operators.define import OPERATORS
-from viewgrad.operators.language.declaration import InPlace
+from viewgrad.operators.language.spec import InPlace
 from viewgrad.operators.samples import samples_of
 
 A = np.linspace(0.31, 1.43, 12).reshape(3, 4)

@@ -21,7 +21,7 @@ from viewgrad.errors import (
     ViewInPlaceError,
 )
 from viewgrad.operators.define import OPERATORS, row
-from viewgrad.operators.language.declaration import InPlace
+from viewgrad.operators.language.spec import InPlace
 from viewgrad.tensor.node import node_of
 from viewgrad.tensor.storage import VersionCounter
 from viewgrad.tensor.tensor import current_edge

@@ -7,7 +7,7 @@ from leaves import leaf, leaf_of
 import viewgrad as vg
 from viewgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from viewgrad.errors import AutogradError, GradcheckError
-from viewgrad.operators.codegen.compile import formula_function
+from viewgrad.operators.codegen.generate import formula_function
 from viewgrad.operators.define import OPERATORS, define_op
 
 
@@ -27,7 +27,7 @@ WRONG = operator(
 UNCONJUGATED = operator(
     "unconjugated", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad * self"}, elementwise=True
 )
-UNCONJUGATED.kinds = "fc"  # which is not so, and gradcheck is to find that
+UNCONJUGATED.dtype_kinds = "fc"  # which is not so, and gradcheck is to find that
 SCATTERED = operator(
     "scattered", forward=np.multiply, derivatives={"self": "grad * other", "other": "grad"}, elementwise=True
 )

@@ -5,7 +5,7 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import define_op, grad
-from viewgrad.errors import DeclarationError, UnsupportedKindError
+from viewgrad.errors import DeclarationError, UnsupportedDtypeError
 
 
 def cube(formula, **options):
@@ -18,11 +18,11 @@ def test_a_formula_that_forgets_to_conjugate_is_found_when_the_first_complex_num
     assert grad(op(x), x)[0].tolist() == [12.0]
     for _ in range(2):
         for requires_grad in (False, True):
-            with pytest.raises(UnsupportedKindError, match="complex"):
+            with pytest.raises(UnsupportedDtypeError, match="complex"):
                 op(vg.Tensor([1 + 2j], requires_grad=requires_grad))
 
 
-@pytest.mark.parametrize("claimed", [{}, {"kinds": "fc"}], ids=str)
+@pytest.mark.parametrize("claimed", [{}, {"dtype_kinds": "fc"}], ids=str)
 def test_a_formula_that_conjugates_is_taken(claimed):
     op = cube("grad * 3 * conj(self)**2", **claimed)
     z = vg.Tensor([1 + 2j, 0.5 - 1j], requires_grad=True)
@@ -31,10 +31,10 @@ def test_a_formula_that_conjugates_is_taken(claimed):
 
 def test_a_claim_that_is_wrong_is_refused_when_the_operator_is_defined():
     with pytest.raises(DeclarationError, match=r"'grad \* 3 \* self\*\*2' for self .* complex numbers.*conj"):
-        cube("grad * 3 * self**2", kinds="fc")
+        cube("grad * 3 * self**2", dtype_kinds="fc")
     with pytest.raises(DeclarationError, match="finite differences"):
-        cube("grad * 2 * self**2", kinds="f")
-    cube("grad * 3 * self**2", kinds="f")
+        cube("grad * 2 * self**2", dtype_kinds="f")
+    cube("grad * 3 * self**2", dtype_kinds="f")
 
 
 def test_only_the_argument_that_is_for_reals_is_refused():
@@ -42,13 +42,13 @@ def test_only_the_argument_that_is_for_reals_is_refused():
         "scaled_by_log(self, factor)",
         forward=lambda x, factor: x * np.log(np.abs(factor)),
         derivatives={"self": "grad * log(abs(factor))", "factor": "grad * conj(self) / factor"},
-        elementwise=True, kinds={"self": "fc", "factor": "f"}, domain=(0.3, 2),
+        elementwise=True, dtype_kinds={"self": "fc", "factor": "f"}, domain=(0.3, 2),
     )  # fmt: skip
     z, y = vg.Tensor([1 + 2j], requires_grad=True), vg.Tensor([3.0], requires_grad=True)
     first, second = grad(op(z, y).imag.sum(), (z, y))
     np.testing.assert_allclose(first.numpy(), [1j * np.log(3)])
     np.testing.assert_allclose(second.numpy(), [2 / 3])
-    with pytest.raises(UnsupportedKindError, match="'factor'"):
+    with pytest.raises(UnsupportedDtypeError, match="'factor'"):
         op(z, z)
 
 
@@ -58,14 +58,14 @@ def test_several_outputs_options_and_lists_are_tried_too():
         forward=lambda tensors, *, weight=2.0: weight * sum(t * t for t in tensors),
         derivatives={"tensors": "[grad * 2 * weight * t for t in tensors]"}, lists=["tensors"],
     )  # fmt: skip
-    with pytest.raises(UnsupportedKindError):
+    with pytest.raises(UnsupportedDtypeError):
         joined([vg.Tensor([1j]), vg.Tensor([1.0 + 1j])], weight=3.0)
     pair = define_op(
         "square_and_cube_of_kinds(self) -> (square, cube)",
         forward=lambda x: (x**2, x**3),
         derivatives={"self": "grad_square * 2 * conj(self) + grad_cube * 3 * self**2"},
     )
-    with pytest.raises(UnsupportedKindError):
+    with pytest.raises(UnsupportedDtypeError):
         pair(vg.Tensor([1 + 1j], requires_grad=True))
 
 

@@ -19,10 +19,10 @@ import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.errors import (
     AutogradError,
+    DetachedConversionWarning,
     DifferentiabilityError,
-    LostHistoryWarning,
     NonLeafGradWarning,
-    UnknownFunctionError,
+    UnsupportedFunctionError,
 )
 
 
@@ -66,9 +66,13 @@ def _as_field(x):
 # Each way that a tensor leaves for where no gradient flows: an error, or a warning, that names what keeps it.
 LEAVES = {
     "an array written to": (_as_assigned, AutogradError, r"array\[:\] = x.* zeros\(\)"),
-    "a number of an array": (_as_assigned_number, LostHistoryWarning, r"zeros\(\), empty\(\) or array\(\) of viewgrad"),
+    "a number of an array": (
+        _as_assigned_number,
+        DetachedConversionWarning,
+        r"zeros\(\), empty\(\) or array\(\) of viewgrad",
+    ),
     "a sum in place": (_as_added, TypeError, r"plain array, which has no history"),
-    "fill": (_as_filled, LostHistoryWarning, r"zeros\(\), empty\(\)"),
+    "fill": (_as_filled, DetachedConversionWarning, r"zeros\(\), empty\(\)"),
     "a field": (_as_field, AutogradError, r"zeros\(\), empty\(\)"),
     "np.copyto": (lambda x: np.copyto(np.zeros(2), x), TypeError, "make that a tensor first"),
     "out=": (lambda x: np.exp(x, out=np.zeros(2)), TypeError, "out= takes a Tensor"),
@@ -76,27 +80,27 @@ LEAVES = {
     "np.asarray": (lambda x: np.asarray(x), AutogradError, r"array\(\), stack\(\)"),
     "np.float64": (lambda x: np.float64(x), AutogradError, r"np.float64\(x\)"),
     "dtype.type": (lambda x: x.dtype.type(x), AutogradError, r"cast a tensor by astype\(\)"),
-    "np.fromiter": (lambda x: np.fromiter(x, float), LostHistoryWarning, r"array\(\) or stack\(\) of viewgrad"),
+    "np.fromiter": (lambda x: np.fromiter(x, float), DetachedConversionWarning, r"array\(\) or stack\(\) of viewgrad"),
     "np.vectorize": (lambda x: np.vectorize(lambda v: v)(x), AutogradError, "viewgrad.numpy"),
-    "np.frompyfunc": (lambda x: np.frompyfunc(abs, 1, 1)(x), UnknownFunctionError, "compose it"),
-    "structured": (lambda x: np.array([(x[0],)], [("a", float)]), LostHistoryWarning, r"array\(\) or stack\(\)"),
+    "np.frompyfunc": (lambda x: np.frompyfunc(abs, 1, 1)(x), UnsupportedFunctionError, "compose it"),
+    "structured": (lambda x: np.array([(x[0],)], [("a", float)]), DetachedConversionWarning, r"array\(\) or stack\(\)"),
     "np.rec": (lambda x: np.rec.fromarrays([x]), AutogradError, "viewgrad.numpy"),
     "np.matrix": (lambda x: np.matrix([x]), AutogradError, r"numpy.matrix is no tensor|stack\(\)"),
     "np.ma": (lambda x: np.ma.array(x), AutogradError, "viewgrad.numpy"),
     "np.arange": (lambda x: np.arange(x[1]), AutogradError, "viewgrad.numpy"),
     "np.random": (lambda x: np.random.default_rng(0).normal(x), AutogradError, "viewgrad.numpy"),
-    "np.packbits": (lambda x: np.packbits(x), UnknownFunctionError, "compose it"),
-    "np.save": (lambda x: np.save(io.BytesIO(), x), UnknownFunctionError, "keeps no history"),
+    "np.packbits": (lambda x: np.packbits(x), UnsupportedFunctionError, "compose it"),
+    "np.save": (lambda x: np.save(io.BytesIO(), x), UnsupportedFunctionError, "keeps no history"),
     "SciPy": (lambda x: scipy.linalg.expm(x[None].T * x), AutogradError, "function of viewgrad.scipy"),
-    "math": (lambda x: math.sin(x[0]), LostHistoryWarning, "use viewgrad.math"),
+    "math": (lambda x: math.sin(x[0]), DetachedConversionWarning, "use viewgrad.math"),
     "statistics": (lambda x: statistics.mean(x), AutogradError, r"use np.mean\(\)"),
-    "float": (lambda x: float(x[0]), LostHistoryWarning, "use the tensor itself"),
-    "complex": (lambda x: complex(x[0]), LostHistoryWarning, "use the tensor itself"),
-    "item": (lambda x: x[0].item(), LostHistoryWarning, "use the tensor itself"),
-    "tolist": (lambda x: x.tolist(), LostHistoryWarning, r"list\(x\)"),
-    "struct": (lambda x: struct.pack("d", x[0]), LostHistoryWarning, "use the tensor itself"),
-    "bytes": (lambda x: bytes(x), LostHistoryWarning, "plain bytes"),
-    "dumps": (lambda x: x.dumps(), UnknownFunctionError, r"detach\(\)"),
+    "float": (lambda x: float(x[0]), DetachedConversionWarning, "use the tensor itself"),
+    "complex": (lambda x: complex(x[0]), DetachedConversionWarning, "use the tensor itself"),
+    "item": (lambda x: x[0].item(), DetachedConversionWarning, "use the tensor itself"),
+    "tolist": (lambda x: x.tolist(), DetachedConversionWarning, r"list\(x\)"),
+    "struct": (lambda x: struct.pack("d", x[0]), DetachedConversionWarning, "use the tensor itself"),
+    "bytes": (lambda x: bytes(x), DetachedConversionWarning, "plain bytes"),
+    "dumps": (lambda x: x.dumps(), UnsupportedFunctionError, r"detach\(\)"),
     "numpy": (lambda x: (x * 1.0).numpy(), AutogradError, r"detach\(\)"),
     "pickle": (lambda x: pickle.dumps(x * 1.0), AutogradError, r"detach\(\)"),
     "json": (lambda x: json.dumps(x[0]), TypeError, "not JSON serializable"),
@@ -144,7 +148,7 @@ def test_tensors_without_history_are_saved_by_numpy(save, x):
     file.seek(0)
     found = np.loadtxt(file) if save is np.savetxt else np.load(file)
     np.testing.assert_array_equal(found if isinstance(found, np.ndarray) else found["arr_0"], [1.0, 4.0])
-    with pytest.raises(UnknownFunctionError, match="keeps no history"):
+    with pytest.raises(UnsupportedFunctionError, match="keeps no history"):
         save(io.BytesIO(), x * 1.0)
 
 
@@ -180,9 +184,9 @@ def test_other_libraries_are_told_what_they_would_lose(x):
 
 def test_what_is_kept_under_a_value_may_be_of_another_tensor(x):
     kept = functools.cache(lambda s: s * 2.0)
-    with pytest.warns(LostHistoryWarning, match=r"hash\(\) .* another tensor of equal value .* id\(x\)"):
+    with pytest.warns(DetachedConversionWarning, match=r"hash\(\) .* another tensor of equal value .* id\(x\)"):
         kept(x[0])
-    with pytest.warns(LostHistoryWarning, match=r"tobytes\(\) .* plain bytes"):
+    with pytest.warns(DetachedConversionWarning, match=r"tobytes\(\) .* plain bytes"):
         assert x.tobytes() == np.array([1.0, 4.0]).tobytes()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -6,6 +6,7 @@ As `test_drawn_programs_find_a_fault_in_the_library` in `test_programs.py`, for 
 import sys
 import time
 from contextvars import copy_context
+from importlib import import_module
 
 import drawn_calls
 import drawn_edges
@@ -21,13 +22,15 @@ from test_without_scipy import run as without_scipy
 
 import viewgrad as vg
 from viewgrad.autograd import forward_ad
-from viewgrad.operators import OPERATORS, numpy_dispatch, numpy_reductions
+from viewgrad.operators import OPERATORS
 from viewgrad.operators.composites import COMPOSITES
-from viewgrad.operators.derivatives import formulas
+from viewgrad.operators.derivatives import helpers
+from viewgrad.operators.numpy_api import dispatch, reductions
 from viewgrad.tensor.modes import MODE
 from viewgrad.tensor.tensor import FUNCTIONS, as_scalar, is_scalar
-from viewgrad.views import gather, rebasing
+from viewgrad.views import advanced_indexing
 
+rebase_history = import_module("viewgrad.views.rebase_history")  # the package has the function by that name
 ravel, getitem, setitem = vg.Tensor.ravel, vg.Tensor.__getitem__, vg.Tensor.__setitem__
 astype, matmul, norm = vg.Tensor.astype, vg.Tensor.__matmul__, FUNCTIONS[np.linalg.norm]
 FAULTS = {}
@@ -77,8 +80,8 @@ def compress_swaps_its_arguments(patch):
 
 @fault
 def dtypes_of_reductions_are_ignored(patch):
-    patch.setattr(numpy_reductions, "of_dtype", lambda result, dtype: result)
-    patch.setattr(numpy_dispatch, "of_dtype", lambda result, dtype: result)
+    patch.setattr(reductions, "of_dtype", lambda result, dtype: result)
+    patch.setattr(dispatch, "of_dtype", lambda result, dtype: result)
 
 
 @fault
@@ -116,12 +119,12 @@ def elements_taken_twice_count_once(patch):
     def broken(self, accumulator, grad):
         accumulator[self.index] += grad
 
-    patch.setattr(gather.IndexBackward, "add_to", broken)
+    patch.setattr(advanced_indexing.IndexBackward, "add_to", broken)
 
 
 @fault
 def the_last_of_several_values_is_not_known(patch):
-    patch.setattr(gather, "last_writers", lambda array, index: None)
+    patch.setattr(advanced_indexing, "last_writers", lambda array, index: None)
 
 
 @fault
@@ -194,8 +197,8 @@ def what_tensordot_gives_is_a_scalar(patch):
 @fault
 def broadcast_dimensions_change_places(patch):
     order = lambda array: sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
-    patch.setattr(formulas, "memory_order", order)
-    patch.setattr("viewgrad.operators.numpy_methods.memory_order", order)
+    patch.setattr(helpers, "memory_order", order)
+    patch.setattr("viewgrad.operators.numpy_api.methods.memory_order", order)
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -391,12 +394,12 @@ def test_programs_at_the_edges_find_each_mend_that_is_taken_out(fault, kind, mon
 @pytest.mark.slow
 def test_threads_find_that_writes_to_one_tensor_are_not_kept_apart(monkeypatch):
     def copy_without_a_look(base, index, edge, like):
-        node = rebasing.CopySlicesOfCopy()
+        node = rebase_history.CopySlicesOfCopy()
         node.edge1, node.index, node.like, node.hooks = edge, index, like, None
-        node.layout = rebasing.layout_for(base)
+        node.layout = rebase_history.layout_for(base)
         node.edge0 = base._edge
         time.sleep(1e-3)  # in which another thread gets its turn
-        node.sequence_nr = rebasing.next_sequence_nr()
+        node.sequence_nr = rebase_history.next_sequence_nr()
         base._edge = node
         return node
 
@@ -434,7 +437,7 @@ def test_interrupted_functions_find_that_modes_are_left(monkeypatch):
 
 @pytest.mark.slow
 def test_calls_without_scipy_find_that_an_extra_is_not_named():
-    fault = "from viewgrad.operators.late import LateModule\nLateModule.is_installed = lambda self: True\n"
+    fault = "from viewgrad.operators.lazy_imports import LateModule\nLateModule.is_installed = lambda self: True\n"
     with pytest.raises(AssertionError):
         without_scipy(PROGRAM.replace("import viewgrad as vg\n", f"import viewgrad as vg\n{fault}"))
 
@@ -448,7 +451,7 @@ def test_calls_without_scipy_find_that_an_extra_is_not_named():
 def test_interruptions_find_that_an_unfinished_write_is_not_refused(name, monkeypatch):
     act = WRITES[name]
     before, after = references(act)
-    monkeypatch.setattr(rebasing.InterruptedWrite, "apply", lambda self, grad, edges: (grad,))
+    monkeypatch.setattr(rebase_history.InterruptedWrite, "apply", lambda self, grad, edges: (grad,))
     with pytest.raises(AssertionError, match="interrupted at"):
         for state, where in interruptions(State, act):
             assert_right_or_refused(state, before, after, where)

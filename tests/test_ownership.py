@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import viewgrad
-from viewgrad.tensor import ownership
+from viewgrad.tensor import refcounts
 
 SWITCHED_OFF = os.environ.get("VIEWGRAD_REFERENCE_COUNTS") == "0"
 PACKAGE = Path(viewgrad.__file__).parent
@@ -23,9 +23,9 @@ class Thing:
     __slots__ = ("held",)
 
 
-@pytest.mark.parametrize("name", ownership.PROBES)
+@pytest.mark.parametrize("name", refcounts.PROBES)
 def test_a_probe_sees_every_holder(name):
-    probe = ownership.PROBES[name]
+    probe = refcounts.PROBES[name]
     alone = probe(Thing)
     assert alone > 0
     kept = []
@@ -63,9 +63,9 @@ def test_a_probe_sees_every_holder(name):
     assert probe(lambda: outer) > alone
 
 
-@pytest.mark.parametrize("name", ownership.PROBES)
+@pytest.mark.parametrize("name", refcounts.PROBES)
 def test_a_probe_sees_a_variable_of_another_thread(name):
-    probe = ownership.PROBES[name]
+    probe = refcounts.PROBES[name]
     handed = []
     have, done = threading.Event(), threading.Event()
 
@@ -89,31 +89,31 @@ def test_a_probe_sees_a_variable_of_another_thread(name):
 @pytest.mark.skipif(SWITCHED_OFF, reason="switched off on purpose")
 def test_this_interpreter_counts_as_the_probes_expect():
     # Where this fails the library is right, but slow: everything is copied that somebody might see.
-    assert ownership.TRUSTED
-    for name, probe in ownership.PROBES.items():
-        assert getattr(ownership, name) == probe(Thing) > 0
+    assert refcounts.TRUSTED
+    for name, probe in refcounts.PROBES.items():
+        assert getattr(refcounts, name) == probe(Thing) > 0
 
 
 def test_a_probe_that_counts_otherwise_is_not_trusted():
-    assert not ownership.counts_holders(lambda make: 2)
-    assert not ownership.counts_holders(lambda make: ownership.getrefcount(make()) * 2)
-    assert not ownership.counts_holders(lambda make: sys.maxsize)
-    assert ownership.counts_holders(lambda make: ownership.getrefcount(make()))
+    assert not refcounts.counts_holders(lambda make: 2)
+    assert not refcounts.counts_holders(lambda make: refcounts.getrefcount(make()) * 2)
+    assert not refcounts.counts_holders(lambda make: sys.maxsize)
+    assert refcounts.counts_holders(lambda make: refcounts.getrefcount(make()))
 
 
 def test_counts_are_compared_with_these_constants_only():
     found = set()
     for path in PACKAGE.rglob("*.py"):
-        if path.name == "ownership.py":
+        if path.name == "refcounts.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             calls = [n for n in ast.walk(node) if isinstance(n, ast.Call) and ast.unparse(n.func) == "getrefcount"]
             if isinstance(node, ast.Compare) and calls:
-                assert ast.unparse(node.comparators[0]) in ownership.PROBES, f"{path}: {ast.unparse(node)}"
+                assert ast.unparse(node.comparators[0]) in refcounts.PROBES, f"{path}: {ast.unparse(node)}"
                 found.add(ast.unparse(node.comparators[0]))
             if isinstance(node, ast.ImportFrom) and node.module == "sys":
                 assert "getrefcount" not in [alias.name for alias in node.names], path
-    assert found | {"ALONE_IN_NODE"} == set(ownership.PROBES)  # that one is compared with in generated code
+    assert found | {"ALONE_IN_NODE"} == set(refcounts.PROBES)  # that one is compared with in generated code
 
 
 RUN = """
@@ -121,10 +121,10 @@ import sys
 import numpy as np
 import pytest
 import viewgrad as vg
-from viewgrad.tensor import ownership
+from viewgrad.tensor import refcounts
 
-assert not ownership.TRUSTED
-assert {getattr(ownership, name) for name in ownership.PROBES} == {ownership.NEVER_ALONE}
+assert not refcounts.TRUSTED
+assert {getattr(refcounts, name) for name in ownership.PROBES} == {ownership.NEVER_ALONE}
 x = vg.ones(3, requires_grad=True)
 (x * 1).sum().backward()
 first = x.grad._array

@@ -6,7 +6,7 @@ import pytest
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.autograd.graph import plain_engine
-from viewgrad.views.nodes import IndexViewBackward
+from viewgrad.views.view_nodes import IndexViewBackward
 
 DEPTH = 40
 PEELS = {

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import viewgrad as vg
 from viewgrad.operators.define import OPERATORS
-from viewgrad.tensor import storage, windows
+from viewgrad.tensor import saved_windows, storage
 from viewgrad.testing import (
     FEATURES,
     Mismatch,
@@ -34,8 +34,8 @@ from viewgrad.testing import (
     views_of,
 )
 from viewgrad.testing.backends import compare_many
-from viewgrad.views import copy_slices, gather, making, meta, nodes, write_checks
-from viewgrad.views import specs as conform
+from viewgrad.views import advanced_indexing, construct, copy_slices, meta, view_nodes, write_checks
+from viewgrad.views import unbroadcast as conform
 
 BATCHES = 8
 
@@ -240,7 +240,7 @@ def writes_do_not_preserve_what_was_saved(monkeypatch):
 
 
 def writes_preserve_only_the_whole(monkeypatch):
-    monkeypatch.setattr(windows.SavedWindows, "pop_overlapping", lambda *args: [])
+    monkeypatch.setattr(saved_windows.SavedWindows, "pop_overlapping", lambda *args: [])
 
 
 def the_whole_is_not_preserved_from_a_write_to_a_part(monkeypatch):
@@ -262,14 +262,14 @@ def overwritten_values_still_get_a_gradient(monkeypatch):
 
 
 def places_written_twice_count_twice(monkeypatch):
-    monkeypatch.setattr(gather, "_reads_once", lambda index: True)
+    monkeypatch.setattr(advanced_indexing, "_reads_once", lambda index: True)
 
 
 def elements_that_share_places_do_not_add_up(monkeypatch):
     def broken(self, accumulator, grad):
         self.window(accumulator)[...] = grad
 
-    monkeypatch.setattr(nodes.ViewBackward, "add_to", broken)
+    monkeypatch.setattr(view_nodes.ViewBackward, "add_to", broken)
 
 
 def broadcast_operands_get_the_gradient_of_one_element(monkeypatch):
@@ -292,7 +292,7 @@ def views_lose_their_history_with_their_base(monkeypatch):
 
 
 def views_taken_under_no_grad_follow_their_base(monkeypatch):
-    monkeypatch.setattr(making, "_creation", lambda mode: making.DEFAULT)
+    monkeypatch.setattr(construct, "_creation", lambda mode: construct.DEFAULT)
 
 
 def parts_of_what_overlaps_itself_are_refused(monkeypatch):

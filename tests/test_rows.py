@@ -14,7 +14,7 @@ import pytest
 import viewgrad as vg
 from viewgrad.autograd import grad
 from viewgrad.autograd.modes import forward_ad
-from viewgrad.errors import DifferentiabilityError, FreedGraphError, UnsupportedKindError
+from viewgrad.errors import DifferentiabilityError, FreedGraphError, UnsupportedDtypeError
 from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.samples import samples_in_each_kind, samples_of
 from viewgrad.tensor.node import node_of
@@ -183,10 +183,10 @@ def test_complex_numbers_are_refused_where_there_is_no_derivative(operator):
             given = [item.astype(complex) for item in value] if isinstance(value, list) else value.astype(complex)
             for leaf in (vg.Tensor, lambda array: vg.Tensor(array, requires_grad=True)):
                 wrong = sample.replace(**{name: mapped(leaf, {name: given})[name]})
-                with pytest.raises(UnsupportedKindError, match=f"{operator.name!r} takes no complex128"):
+                with pytest.raises(UnsupportedDtypeError, match=f"{operator.name!r} takes no complex128"):
                     operator(*wrong.args, **wrong.kwargs)
                 if operator.has_inplace:
-                    with pytest.raises(UnsupportedKindError), vg.no_grad():
+                    with pytest.raises(UnsupportedDtypeError), vg.no_grad():
                         operator.inplace(*wrong.args, **wrong.kwargs)
 
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import viewgrad as vg
-import viewgrad.autograd.scalar_run
-import viewgrad.views.indexing
+import viewgrad.autograd.scalar_engine
+import viewgrad.views.basic_indexing
 from viewgrad.errors import FreedGraphError
-from viewgrad.tensor.ownership import TRUSTED
+from viewgrad.tensor.refcounts import TRUSTED
 from viewgrad.views.scalar_nodes import ScalarOfOne, ScalarOfTwo
 
 NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e200, np.inf, -np.inf, np.nan]
@@ -33,8 +33,8 @@ OF_ONE = {"neg": lambda a: -a, "exp": vg.exp, "log": vg.log}
 def take_in_at_every_write():
     """As it is done in large graphs; and make lists of gradients at once, as where many elements are written."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(viewgrad.views.indexing, "MANY_WRITES", -1)
-        patch.setattr(viewgrad.autograd.scalar_run, "EARNED", 10**6)
+        patch.setattr(viewgrad.views.basic_indexing, "MANY_WRITES", -1)
+        patch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 10**6)
         yield
 
 
@@ -237,7 +237,7 @@ WAYS = {
 @pytest.mark.parametrize("earned", [4, 10**6])
 def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monkeypatch):
     """After some of them their gradients are lists, which nobody sees."""
-    monkeypatch.setattr(viewgrad.autograd.scalar_run, "EARNED", earned)
+    monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", earned)
     size = 40
     x = vg.Tensor(np.linspace(0.2, 0.9, size), requires_grad=True)
 
@@ -261,7 +261,7 @@ def test_arrays_whose_elements_are_written_one_after_the_other(way, earned, monk
 @pytest.mark.skipif(not TRUSTED, reason="without reference counts each write copies the gradient")
 def test_making_lists_of_gradients_stays_linear(monkeypatch):
     """Also where each of few writes is followed by what needs an array."""
-    monkeypatch.setattr(viewgrad.autograd.scalar_run, "EARNED", 4)
+    monkeypatch.setattr(viewgrad.autograd.scalar_engine, "EARNED", 4)
 
     def allocated(n):
         x = vg.Tensor(np.ones(n), requires_grad=True)
@@ -324,7 +324,7 @@ def cell(r, cost):
 
 @pytest.mark.parametrize("many", [pytest.param(-1, marks=pytest.mark.slow), 20])
 def test_nodes_that_nobody_holds_are_taken_in(many, monkeypatch):
-    monkeypatch.setattr(viewgrad.views.indexing, "MANY_WRITES", many)
+    monkeypatch.setattr(viewgrad.views.basic_indexing, "MANY_WRITES", many)
 
     def kept(steps):
         gc.collect()

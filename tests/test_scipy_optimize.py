@@ -9,7 +9,7 @@ from leaves import leaf, leaf_of  # noqa: E402
 import viewgrad as vg  # noqa: E402
 import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad.autograd import grad, gradcheck, gradgradcheck  # noqa: E402
-from viewgrad.errors import DifferentiabilityError, UnknownFunctionError  # noqa: E402
+from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError  # noqa: E402
 from viewgrad.scipy import elementwise, optimize  # noqa: E402
 
 
@@ -106,7 +106,7 @@ def test_without_a_history_the_answers_are_scipys():
 def test_constraints_are_refused_where_something_would_be_lost():
     a = leaf(0.5, 0.4)
     bound = {"type": "eq", "fun": lambda x: x[0] - 1.0}
-    with pytest.raises(UnknownFunctionError, match="constraints"):
+    with pytest.raises(UnsupportedFunctionError, match="constraints"):
         optimize.minimize(energy, [0.1, 0.1], args=(a,), constraints=bound)
 
 
@@ -135,7 +135,7 @@ def test_what_is_found_in_a_valley_has_no_derivative():
     assert abs(optimize.minimize(lambda x: (x[0] + x[1] - a.detach()) ** 2, [0.0, 0.0]).x.sum() - 2.0) < 1e-6
 
 
-@pytest.mark.filterwarnings("ignore::viewgrad.errors.LostHistoryWarning")
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.DetachedConversionWarning")
 def test_a_minimum_whose_slope_was_lost_is_an_error():
     a = leaf(0.7, 0.9)
     with pytest.raises(DifferentiabilityError, match="item"):

@@ -24,7 +24,7 @@ from dual_arrays import DualArray
 
 import viewgrad as vg
 from viewgrad.views.copy_slices import CopySlicesOfCopy
-from viewgrad.views.specs import match_spec
+from viewgrad.views.unbroadcast import match_spec
 
 LENGTH = 60  # lines in a program
 LARGE = 8.0  # what is greater than this is made smaller by the next line

@@ -129,7 +129,7 @@ OPERANDS = {
 
 @pytest.mark.parametrize("function", REDUCTIONS, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("operand", OPERANDS)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.LostHistoryWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.DetachedConversionWarning")
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 def test_reductions_with_numpys_options_have_numpys_value_and_dtype(function, operand):
     array = OPERANDS[operand]

@@ -5,7 +5,7 @@ import pytest
 
 import viewgrad as vg
 from viewgrad.autograd import grad
-from viewgrad.errors import EscapeError, GraphError, GuardError, TraceError
+from viewgrad.errors import ConcretizationError, GraphError, GuardError, TraceError
 from viewgrad.symbolic import function_of, program_of, run, trace, verify
 
 OUTSIDE = vg.Tensor(np.arange(12.0) + 1)
@@ -202,7 +202,7 @@ def test_program(name):
     ],
 )
 def test_a_value_that_leaves_is_refused_with_file_and_line(leave, how):
-    with pytest.raises(EscapeError, match=rf"{how}\(\) at .*test_symbolic_aliasing\.py:\d+ .* escapes='guard'"):
+    with pytest.raises(ConcretizationError, match=rf"{how}\(\) at .*test_symbolic_aliasing\.py:\d+ .* escapes='guard'"):
         trace(leave, vg.ones(2))
     graph = trace(leave, vg.ones(2), escapes="guard")
     assert [node.kind for node in graph.block].count("guard") == 1

@@ -11,7 +11,11 @@ import viewgrad.numpy as vnp  # noqa: E402
 from viewgrad.errors import TraceError  # noqa: E402
 from viewgrad.func.tree import flatten  # noqa: E402
 from viewgrad.scipy import linalg, special, stats  # noqa: E402
-from viewgrad.symbolic import function_of, trace, verify  # noqa: E402
+from viewgrad.symbolic import (  # noqa: E402
+    function_of,
+    trace,
+    verify,
+)
 
 TABLE = np.arange(12.0).reshape(4, 3) + 1
 OUTSIDE = vg.Tensor(np.arange(6.0) + 1)

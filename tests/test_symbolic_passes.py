@@ -8,7 +8,7 @@ import pytest
 import viewgrad as vg
 from viewgrad.errors import GraphError
 from viewgrad.symbolic import Builder, Graph, TensorType, differentiate, parse, passes, program_of, run, trace, verify
-from viewgrad.symbolic.on_tensors import run_on_tensors
+from viewgrad.trace.on_tensors import run_on_tensors
 
 
 def check(change, before, after):

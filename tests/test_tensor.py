@@ -11,16 +11,16 @@ from leaves import leaf, leaf_of
 
 import viewgrad as vg
 from viewgrad.autograd import forward_ad, grad
-from viewgrad.errors import AutogradError, LostHistoryWarning, ViewInPlaceError
+from viewgrad.errors import AutogradError, DetachedConversionWarning, ViewInPlaceError
 
 
 def test_a_number_made_of_a_tensor_warns_that_its_history_is_lost():
     x = vg.Tensor(2.0, requires_grad=True)
     array = np.zeros(3)
-    with pytest.warns(LostHistoryWarning, match="gives a plain number"):
+    with pytest.warns(DetachedConversionWarning, match="gives a plain number"):
         array[0] = x * 2
     assert array[0] == 4.0
-    with pytest.warns(LostHistoryWarning):
+    with pytest.warns(DetachedConversionWarning):
         complex(x)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -10,7 +10,7 @@ from test_textbook_loops import close, gradients
 from users_loops import LOOPS, lu_pivoting
 
 import viewgrad as vg
-import viewgrad.compiler.calling.choosing as choosing
+import viewgrad.compiler.calls.choosing as choosing
 
 NUMBA = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
 QUICK = 40  # each so many-th program is tried in the fast suite

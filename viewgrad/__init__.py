@@ -4,11 +4,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from . import autograd, drawing, errors, fft, func, linalg, operators, symbolic, views
+from . import trace as _trace  # imported before the operator `trace` takes the name, never after
 from .compiler import compile
 from .naming import document, name_functions
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
-from .operators.numpy_reductions import REDUCTIONS
+from .operators.numpy_api.reductions import REDUCTIONS
 from .saving import load, save
 from .standard.functions import FUNCTIONS
 from .standard.inspection import install
@@ -38,8 +39,8 @@ from .tensor.modes import (
     set_grad_enabled,
 )
 from .tensor.tensor import Tensor
-from .views.making import view_replay
-from .views.ops import (
+from .views.construct import view_replay
+from .views.view_ops import (
     as_strided,
     broadcast_to,
     chunk,

@@ -16,8 +16,8 @@ import viewgrad
 
 from .operators import OPERATORS
 from .operators.examples import example_of
-from .operators.language.declaration import Argument, Operator
-from .operators.numpy_reductions import REDUCTIONS
+from .operators.language.spec import Argument, Operator
+from .operators.numpy_api.reductions import REDUCTIONS
 
 __all__ = ["DOCSTRINGS_FILE", "docstring_of", "docstrings_file"]
 

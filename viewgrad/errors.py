@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 __all__ = [
     "AnomalyError",
     "AutogradError",
-    "CompiledDifferenceError",
+    "CompiledMismatchError",
     "ConcurrentWriteError",
     "DeclarationError",
     "DifferentiabilityError",
-    "EscapeError",
-    "ForeignTypeError",
+    "ConcretizationError",
+    "UnsupportedTypeError",
     "ForwardModeError",
     "FreedGraphError",
     "FunctionError",
@@ -25,20 +25,20 @@ __all__ = [
     "InferenceError",
     "InterruptedWriteError",
     "LeafInPlaceError",
-    "LostHistoryWarning",
+    "DetachedConversionWarning",
     "NonLeafGradWarning",
     "NotCompiledError",
     "NotCompiledWarning",
     "OverlappingWriteError",
-    "RecordTooLongError",
+    "TraceTooLongError",
     "SavedValueError",
     "ScalarWriteError",
     "StrictMutationError",
     "TraceError",
     "TreeError",
-    "UnknownFunctionError",
-    "UnreachableInputError",
-    "UnsupportedKindError",
+    "UnsupportedFunctionError",
+    "UnusedInputError",
+    "UnsupportedDtypeError",
     "ViewInPlaceError",
 ]
 
@@ -88,11 +88,11 @@ class NotCompiledError(AutogradError):
     """A program does something that is not compiled; the message says what, and where."""
 
 
-class CompiledDifferenceError(AutogradError):
+class CompiledMismatchError(AutogradError):
     """A compiled program gave another result than the function that it was compiled from."""
 
 
-class RecordTooLongError(NotCompiledError):
+class TraceTooLongError(NotCompiledError):
     """A program was too long, and too irregular, to be compiled."""
 
 
@@ -168,19 +168,19 @@ class FunctionError(AutogradError):
     """A custom `Function` broke the contract between its forward, its backward and the engine."""
 
 
-class UnreachableInputError(AutogradError):
+class UnusedInputError(AutogradError):
     """A gradient was asked with respect to a tensor that the outputs do not depend on."""
 
 
-class UnknownFunctionError(AutogradError, TypeError):
+class UnsupportedFunctionError(AutogradError, TypeError):
     """A NumPy function was called on tensors for which viewgrad has no operator."""
 
 
-class ForeignTypeError(AutogradError, TypeError):
+class UnsupportedTypeError(AutogradError, TypeError):
     """A value was given for a tensor that cannot be made one, or would lose what it means."""
 
 
-class UnsupportedKindError(AutogradError, TypeError):
+class UnsupportedDtypeError(AutogradError, TypeError):
     """An operator was called with numbers of a kind that it has no derivative for: complex ones, for example."""
 
 
@@ -227,7 +227,7 @@ class TraceError(AutogradError):
     """A program did something, while it was traced, that a graph cannot hold."""
 
 
-class EscapeError(TraceError):
+class ConcretizationError(TraceError):
     """A value left the library while a program was traced, so that the graph would have held it fixed."""
 
 
@@ -248,7 +248,7 @@ class TreeError(AutogradError, TypeError):
     """A nested structure of tensors was given whose shape is not that of the one it belongs to."""
 
 
-class LostHistoryWarning(Documented, UserWarning):
+class DetachedConversionWarning(Documented, UserWarning):
     """A tensor that requires grad was made a plain number, through which no gradient flows."""
 
 

@@ -13,8 +13,8 @@ from .numpy.functions import lost
 from .numpy.namespace import unbound
 from .operators.define import OPERATORS
 from .tensor.creation import as_operand, holds_tensor
-from .tensor.observers import observed
 from .tensor.tensor import Tensor, current_edge
+from .tensor.trace_hooks import observed
 
 if TYPE_CHECKING:
 

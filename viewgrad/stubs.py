@@ -15,8 +15,8 @@ from typing import Any, Final
 from .docstrings import DOCSTRINGS_FILE, docstrings_file
 from .operators import OPERATORS
 from .operators.composites import COMPOSITES
-from .operators.language.declaration import Argument, Operator
-from .operators.numpy_reductions import REDUCTIONS
+from .operators.language.spec import Argument, Operator
+from .operators.numpy_api.reductions import REDUCTIONS
 from .standard.functions import ALIASES
 from .tensor.tensor import Tensor
 

@@ -11,10 +11,10 @@ import numpy as np
 
 import viewgrad
 from viewgrad.operators import listing
-from viewgrad.operators.codegen.compile import TENSOR_FUNCTIONS
+from viewgrad.operators.codegen.generate import TENSOR_FUNCTIONS
 from viewgrad.operators.define import OPERATORS
 from viewgrad.operators.examples import example_of
-from viewgrad.operators.language.declaration import Operator
+from viewgrad.operators.language.spec import Operator
 
 __all__ = ["address_of", "families", "formula_functions", "page"]
 
@@ -153,9 +153,10 @@ def _dtypes(operator: Operator) -> str:
     if not operator.differentiable:
         return "none"
     real = "floating-point"
-    if isinstance(operator.kinds, str):
-        return f"{real} and complex" if "c" in operator.kinds else real
-    parts = [f"`{name}` {real}{' and complex' if 'c' in kinds else ''}" for name, kinds in operator.kinds.items()]
+    if isinstance(operator.dtype_kinds, str):
+        return f"{real} and complex" if "c" in operator.dtype_kinds else real
+    parts = [f"`{name}` {real}{' and complex' if 'c' in dtype_kinds else ''}" for name,
+    dtype_kinds in operator.dtype_kinds.items()]
     return ", ".join(parts)
 
 

@@ -197,7 +197,7 @@ def make_smooth_step():
         forward=forward,
         derivatives={"self": "grad * where((self > 0.0) & (self < 1.0), 6.0 * self * (1.0 - self), 0.0 * self)"},
         elementwise=True,
-        kinds="f",
+        dtype_kinds="f",
     )
 
 
@@ -457,7 +457,7 @@ def make_moments():
         derivatives={
             "self": "0.0 * self + grad_mean / self.size + grad_spread * 2.0 * (self - mean) / self.size",
         },
-        kinds="f",
+        dtype_kinds="f",
     )
 
 
@@ -495,7 +495,7 @@ def make_row_whose_inplace_form_uses_the_result():
         forward=np.multiply,
         derivatives={"self": "grad * other", "other": "grad * self"},
         inplace=InPlace(derivatives={"self": "grad * other", "other": "grad * self"}),
-        kinds="f",
+        dtype_kinds="f",
     )
 
 

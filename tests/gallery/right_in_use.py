@@ -185,7 +185,7 @@ def make_complex_row():
         forward=lambda a, b: a * np.conj(b),
         derivatives={"self": "grad * other", "other": "conj(grad) * self"},
         elementwise=True,
-        kinds="fc",
+        dtype_kinds="fc",
     )
 
 

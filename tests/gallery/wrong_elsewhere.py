@@ -300,7 +300,7 @@ def make_power_whose_exponent_gets_nan():
         forward=np.power,
         derivatives={"self": "grad * other * self ** (other - 1)", "other": "grad * result * log(self)"},
         elementwise=True,
-        kinds="f",
+        dtype_kinds="f",
     )
 
 

@@ -197,7 +197,7 @@ class PhaseOfComplexNumbers(Function):
         return grad * 1j * vg.exp(1j * z)
 
 
-@wrong(M, by=("complex numbers",), kinds="fc")
+@wrong(M, by=("complex numbers",), dtype_kinds="fc")
 class SquaredNorm(Function):
     """Right for real numbers."""
 

@@ -7,13 +7,13 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnreachableInputError
+from ..errors import AutogradError, DifferentiabilityError, GradientMismatchError, UnusedInputError
 from ..tensor.creation import from_number, zeros_like
 from ..tensor.node import Edge, Node
-from ..tensor.observers import observed
-from ..tensor.tensor import Tensor, current_edge, held_grad, with_memory
-from .primals import as_gradient
-from .run import run_backward
+from ..tensor.tensor import Tensor, as_buffered, current_edge, held_grad
+from ..tensor.trace_hooks import observed
+from .execute import run_backward
+from .transform_inputs import as_gradient
 
 __all__ = ["backward", "grad"]
 
@@ -64,7 +64,7 @@ def backward(
     for tensor, grad in zip(targets, captured, strict=True):
         if grad is not None:
             held = held_grad(tensor)
-            tensor._grad = grad if held is None else with_memory(held + grad)
+            tensor._grad = grad if held is None else as_buffered(held + grad)
 
 
 @overload
@@ -122,7 +122,7 @@ def grad(
         A gradient for each input.
 
     Raises:
-        UnreachableInputError: for an input on which the outputs do not depend, unless allowed.
+        UnusedInputError: for an input on which the outputs do not depend, unless allowed.
         AutogradError: for inputs without any tensor in them.
         DifferentiabilityError, GradientMismatchError: as `backward`.
 
@@ -149,7 +149,7 @@ def grad(
             if materialize_grads:
                 results[i] = zeros_like(tensor)
             elif not allow_unused:
-                raise UnreachableInputError(
+                raise UnusedInputError(
                     f"input {i}, a tensor of shape {tensor.shape}, was not used in computing the outputs (or was "
                     "overwritten since: then differentiate with respect to the value that was used); pass "
                     "allow_unused=True to get None for it"

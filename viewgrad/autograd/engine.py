@@ -34,8 +34,8 @@ from ..tensor.node import (
     node_of,
 )
 from ..tensor.tensor import Tensor, from_array
-from .hooked_run import HookedRun, RunHook
-from .restriction import ExecInfo, exec_info
+from .exec_info import ExecInfo, exec_info
+from .hook_runner import HookedRun, RunHook
 
 __all__ = ["Gradient", "GraphTask", "ViewNode"]
 

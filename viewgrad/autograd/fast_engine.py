@@ -36,7 +36,7 @@ from ..tensor.node import (
     input_nr_of,
     node_of,
 )
-from ..tensor.ownership import (
+from ..tensor.refcounts import (
     ALONE_AS_ARGUMENT,
     ALONE_AS_GRAD,
     ALONE_IN_BUFFER,
@@ -44,13 +44,13 @@ from ..tensor.ownership import (
     ALONE_IN_SLOT,
     getrefcount,
 )
-from ..tensor.tensor import Tensor, from_array, held_grad, is_scalar, with_memory
-from ..tensor.windows import address_of
+from ..tensor.saved_windows import address_of
+from ..tensor.tensor import Tensor, as_buffered, from_array, held_grad, is_scalar
 from ..views.copy_slices import CopySlicesOfCopy
-from ..views.nodes import ViewBackward
+from ..views.view_nodes import ViewBackward
 from .engine import Gradient, GraphTask, ViewNode
-from .hooked_run import accumulating
-from .scalar_run import run_scalars
+from .hook_runner import accumulating
+from .scalar_engine import run_scalars
 
 __all__ = ["FastTask", "accumulate_alone"]
 
@@ -421,7 +421,7 @@ class FastTask(GraphTask):
         # (8) no copy where nobody else holds it, as below
         if self.recorded:
             alone = getrefcount(grad) <= ALONE_IN_BUFFER and grad._view is None and grad._storage is None
-            return with_memory(grad) if alone else grad.clone()
+            return as_buffered(grad) if alone else grad.clone()
         if type(grad) is not ndarray or grad.base is not None or getrefcount(grad) > ALONE_IN_BUFFER:
             grad = np.array(grad)
         return from_array(grad)
@@ -478,7 +478,7 @@ def _add_to_grad(tensor: Tensor, grad: Gradient, recorded: bool, alone: bool) ->
                 grad = held + grad
             elif not alone:
                 grad = grad.clone()
-            tensor._grad = with_memory(grad)
+            tensor._grad = as_buffered(grad)
         elif held is None:
             tensor._grad = from_array(grad if alone else np.array(grad, dtype=tensor._array.dtype))
         elif (

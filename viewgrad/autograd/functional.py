@@ -7,7 +7,7 @@ may write to.
 What they share: `inputs` is one tensor or a tuple of tensors, and the results are shaped after it. `func` takes as many
 arguments and returns a tensor or a tuple of tensors. With `create_graph=True` the results can be differentiated again
 with respect to the inputs, otherwise they have no history. Where a derivative is zero because something does not depend
-on something else, `strict=True` has an `UnreachableInputError` raised instead of returning zeros.
+on something else, `strict=True` has an `UnusedInputError` raised instead of returning zeros.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import DifferentiabilityError, UnreachableInputError
+from ..errors import DifferentiabilityError, UnusedInputError
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import ones_like, zeros_like
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import GRAD, ModeSwitch
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_new_array
 from .modes.forward_ad import dual_level
-from .primals import Transform, as_gradient, require_differentiable, the_real_number
+from .transform_inputs import Transform, as_gradient, require_differentiable, the_real_number
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -48,7 +48,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     Raises:
         DifferentiabilityError: for inputs of integer or bool dtype, or a vector that is missing.
         GradientMismatchError: for a vector that is not like the output.
-        UnreachableInputError: see the module.
+        UnusedInputError: see the module.
 
     Example:
         >>> import viewgrad as vg
@@ -77,7 +77,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     Raises:
         DifferentiabilityError: for inputs of integer or bool dtype, or a vector that is missing.
         GradientMismatchError: for a vector that is not like the inputs.
-        UnreachableInputError: see the module.
+        UnusedInputError: see the module.
 
     Example:
         >>> import viewgrad as vg
@@ -116,7 +116,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
     Raises:
         DifferentiabilityError: for inputs or outputs of integer or bool dtype, and for a complex output that is not
             holomorphic in a complex input.
-        UnreachableInputError: see the module.
+        UnusedInputError: see the module.
 
     Example:
         >>> import viewgrad as vg
@@ -154,7 +154,7 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: boo
 
     Raises:
         DifferentiabilityError: for inputs of integer or bool dtype, or an output that is not one real number.
-        UnreachableInputError: see the module.
+        UnusedInputError: see the module.
 
     Example:
         >>> import viewgrad as vg
@@ -189,7 +189,7 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         DifferentiabilityError: for inputs of integer or bool dtype, an output that is not one real number, or a vector
             that is missing.
         GradientMismatchError: for a vector that is not like the inputs.
-        UnreachableInputError: see the module.
+        UnusedInputError: see the module.
 
     Example:
         >>> import viewgrad as vg
@@ -219,7 +219,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         `(output, product)`, the product shaped like `inputs`.
 
     Raises:
-        DifferentiabilityError, GradientMismatchError, UnreachableInputError: as `vhp`.
+        DifferentiabilityError, GradientMismatchError, UnusedInputError: as `vhp`.
 
     Example:
         >>> import viewgrad as vg
@@ -283,7 +283,7 @@ class Run:
         if strict:
             for i, output in enumerate(self.outputs):
                 if not self.transform.reached([output]):
-                    raise UnreachableInputError(f"output {i} depends on none of the inputs (strict=True)")
+                    raise UnusedInputError(f"output {i} depends on none of the inputs (strict=True)")
 
     def output(self) -> Any:
         """What the function has returned, as the caller is to have it."""
@@ -306,7 +306,7 @@ class Run:
         if self._strict:
             for i, grad in enumerate(found):
                 if grad is None or not self.transform.reached([grad]):
-                    raise UnreachableInputError(f"the gradient with respect to input {i} is constant (strict=True)")
+                    raise UnusedInputError(f"the gradient with respect to input {i} is constant (strict=True)")
         return self.transform.materialized(found)
 
     def products(self, outputs: Sequence[Tensor], vectors: Sequence[Tensor], what: str) -> list[Tensor]:
@@ -324,13 +324,13 @@ class Run:
         """Refuse inputs on which none of `tensors` depends."""
         missing = set(range(len(self.transform.primals))) - self.transform.reached(tensors)
         if missing:
-            raise UnreachableInputError(f"{what} does not depend on input {min(missing)} (strict=True)")
+            raise UnusedInputError(f"{what} does not depend on input {min(missing)} (strict=True)")
 
     def require_dependent(self, derivatives: Sequence[Tensor]) -> None:
         """Refuse derivatives that are constant, and so cannot be differentiated in their turn."""
         for i, derivative in enumerate(derivatives):
             if not self.transform.reached([derivative]):
-                raise UnreachableInputError(
+                raise UnusedInputError(
                     f"derivative {i} depends on none of the inputs, and cannot be differentiated (strict=True, "
                     "create_graph=True)"
                 )

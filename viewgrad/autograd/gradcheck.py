@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from ..errors import GradcheckError
-from ..tensor.interruption import in_own_context
+from ..tensor.async_safety import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor, from_array
 from ..views.geometry import overlaps_itself

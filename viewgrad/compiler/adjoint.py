@@ -16,18 +16,18 @@ import attrs
 import numpy as np
 
 from ..errors import NotCompiledError
-from .building import out_sizes
-from .executions import Executions
-from .expressions import derivative
-from .integers import ONE, Integer, constant
-from .kinds import taped
-from .program import (
+from .access_analysis import AccessAnalysis
+from .build_ir import out_sizes
+from .element_types import taped
+from .index_expr import ONE, Integer, constant
+from .loop_ir import (
     Add,
-    Base,
     Block,
+    Buffer,
     Call,
-    Choose,
     Compute,
+    ForLoop,
+    IrregularLoop,
     Item,
     Move,
     Number,
@@ -36,12 +36,12 @@ from .program import (
     Program,
     Push,
     Read,
-    Repeat,
     Step,
     Value,
     Write,
     steps_of,
 )
+from .scalar_rules import derivative
 
 __all__ = ["Tape", "differentiated"]
 
@@ -83,12 +83,12 @@ class Adjoint:
     """
 
     backward: Program
-    gradients: dict[str, Base]
-    seeds: list[Base | None]
+    gradients: dict[str, Buffer]
+    seeds: list[Buffer | None]
     tapes: list[Tape]
 
 
-def differentiated(program: Program, wanted: Iterable[str], executions: Executions) -> Adjoint:
+def differentiated(program: Program, wanted: Iterable[str], executions: AccessAnalysis) -> Adjoint:
     """The gradient of a program, which is changed to keep what that needs.
 
     Arguments:
@@ -100,7 +100,7 @@ def differentiated(program: Program, wanted: Iterable[str], executions: Executio
 
 
 class _Differentiation:
-    def __init__(self, program: Program, wanted: set[str], executions: Executions) -> None:
+    def __init__(self, program: Program, wanted: set[str], executions: AccessAnalysis) -> None:
         self.program = program
         self.executions = executions
         self.numbers = 0
@@ -109,13 +109,13 @@ class _Differentiation:
         felt = wanted | {result.base for result in program.results}
         felt |= {step.base.name for step in self.active if type(step) is Read}
         self.gradients = {
-            name: Base(f"d{name}", base.size, base.dtype, "register" if base.kind == "register" else "made")
+            name: Buffer(f"d{name}", base.size, base.dtype, "register" if base.kind == "register" else "made")
             for name, base in program.bases.items()
             if name in self.active_bases and name in felt
         }
         self.preludes: dict[Block, list[Item]] = {}
         self.restored: dict[Step, Step] = {}
-        self.accumulators: dict[Step, Base] = {}
+        self.accumulators: dict[Step, Buffer] = {}
         self.tapes: list[Tape] = []
         self.homes: dict[Step, Write] = {}
         for _, step in steps_of(program.block):
@@ -127,7 +127,7 @@ class _Differentiation:
                         self.homes[source] = step
 
     def run(self) -> Adjoint:
-        seeds: list[Base | None] = []
+        seeds: list[Buffer | None] = []
         items: list[Item] = []
         for result in self.program.results:
             gradient = self.gradients.get(result.base)
@@ -135,7 +135,7 @@ class _Differentiation:
                 seeds.append(None)
                 continue
             size = int(np.prod(result.shape, dtype=int))
-            seed = Base(f"s{len(seeds)}", size, gradient.dtype, "input")
+            seed = Buffer(f"s{len(seeds)}", size, gradient.dtype, "input")
             seeds.append(seed)
             sizes = tuple([constant(n) for n in result.shape])
             read = Read(self._name("g"), sizes, -1, seed, _row(result.shape), constant(0))
@@ -162,13 +162,13 @@ class _Differentiation:
         items: list[Item] = []
         contributions: dict[Step, list[Value]] = {}
         for item in list(reversed(block.items)):
-            if isinstance(item, Repeat):
+            if isinstance(item, ForLoop):
                 body = self.reverse(item.body, outermost)
                 if body.items:
-                    items.append(Repeat(item.variable, item.count, body, down=True))
-            elif isinstance(item, Choose):
+                    items.append(ForLoop(item.variable, item.count, body, down=True))
+            elif isinstance(item, IrregularLoop):
                 bodies = [self.reverse(body, outermost) for body in item.bodies]
-                items.append(Choose(item.variable, item.kinds, item.table, bodies, down=True))
+                items.append(IrregularLoop(item.variable, item.kinds, item.table, bodies, down=True))
             elif isinstance(item, Write):
                 self._reverse_write(block, items, contributions, item)
             elif item in self.active:
@@ -293,7 +293,7 @@ class _Differentiation:
         sizes = out_sizes(step)
         if accumulator is None:
             size = self.executions.largest(self.block_of[step], sizes)
-            accumulator = self.accumulators[step] = Base(self._name("a"), size, np.dtype(float), "register")
+            accumulator = self.accumulators[step] = Buffer(self._name("a"), size, np.dtype(float), "register")
         items.append(
             Add(self._name("w"), sizes, step.location, accumulator, _row_integers(sizes), constant(0), value)
         )

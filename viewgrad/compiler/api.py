@@ -18,28 +18,28 @@ import numpy as np
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
 from ..func.tree import Structure, flatten, unflatten
-from ..symbolic.graph import Graph
-from ..symbolic.signature import ResultSpec, Signature
 from ..tensor.creation import from_numpy
 from ..tensor.modes import GRAD, PROFILE, current_mode, no_grad
-from ..tensor.observers import PROFILER
 from ..tensor.tensor import Tensor, as_scalar, from_array
+from ..tensor.trace_hooks import PROFILER
+from ..trace.graph import Graph
+from ..trace.signature import ResultSpec, Signature
 from ..views.meta import CreationMeta
-from .calling.arguments import Arguments, form_of, is_found_by_name
-from .calling.batch import Batched
-from .calling.call import called, differentiable_outputs
-from .calling.checking import checked
-from .calling.choosing import pass_by
-from .calling.direct import MISSED, Direct, direct, sharing
-from .calling.likeness import layout_key, numbered_tensor
-from .calling.misses import Misses
-from .calling.pushing import pushed_forward
-from .calling.recording import recorded
-from .calling.surroundings import Surroundings, random_state
-from .calling.travelling import Traveller, packed, unpacked
+from .backends.backends import Executor, chosen_executor
+from .calls.arguments import Arguments, form_of, is_found_by_name
+from .calls.batched import Batched
+from .calls.capture import recorded
+from .calls.choosing import pass_by
+from .calls.fast_call import MISSED, FastCall, direct, sharing
+from .calls.jvp import pushed_forward
+from .calls.node import called, differentiable_outputs
+from .calls.pickling import PickledTrace, packed, unpacked
+from .calls.retrace_policy import Misses
+from .calls.verify import checked
 from .compiled import CompiledProgram, CompilerDefectError, compiled_program
-from .report import explained
-from .writing.executors import Executor, chosen_executor
+from .explain import explained
+from .guards.call_signature import layout_key, numbered_tensor
+from .guards.closure_guard import ClosureGuard, random_state
 
 __all__ = ["Compiled", "compile"]
 
@@ -52,7 +52,7 @@ RECORDS: Final = 8  # so often a function is recorded anew for arguments of one 
 
 
 @attrs.define(eq=False)
-class Entry:
+class Specialization:
     """What is known of a function for arguments of one kind.
 
     Arguments:
@@ -79,7 +79,7 @@ class Entry:
     key: Any
     records: int = 0
     graph: Graph | None = None
-    surroundings: Surroundings | None = None
+    surroundings: ClosureGuard | None = None
     closures: list[int] = attrs.Factory(list)
     layouts: list[Any] = attrs.Factory(list)
     program: CompiledProgram | None = None
@@ -108,9 +108,9 @@ class Compiled:
         self.arguments = Arguments(f, static)
         self.check = check
         self.calls_alone = True  # whether calls run the program for themselves, and not for many examples
-        self.entries: list[Entry] = []
+        self.entries: list[Specialization] = []
         self.directs: list[Any] = []  # the short ways of calls that look like earlier ones
-        self.travellers: list[Traveller] = []  # records from another process
+        self.travellers: list[PickledTrace] = []  # records from another process
         self.pushed: Compiled | None = None  # gives its derivative along a direction, too
         self.lock = threading.RLock()
 
@@ -194,7 +194,7 @@ class Compiled:
     def _gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         if not current_mode() & ~GRAD:
             for way in self.directs:
-                found = way.gradients_at(args, numbers) if isinstance(way, Direct) else None
+                found = way.gradients_at(args, numbers) if isinstance(way, FastCall) else None
                 if found is not None:
                     return way.plain.scalars[0][0], *found
         return None
@@ -215,7 +215,7 @@ class Compiled:
         travellers = self.travellers + [each for each in found if each is not None]
         return (Compiled, given, travellers) if travellers else (Compiled, given)
 
-    def __setstate__(self, travellers: list[Traveller]) -> None:
+    def __setstate__(self, travellers: list[PickledTrace]) -> None:
         self.travellers = travellers
 
     def explain(self) -> str:
@@ -237,7 +237,7 @@ class Compiled:
 
     # -- what `batch` asks ---------------------------------------------------------------------------------------------
 
-    def ready(self, structure: Structure, leaves: list[Any], mode: int) -> tuple[Entry, list[Any]] | None:
+    def ready(self, structure: Structure, leaves: list[Any], mode: int) -> tuple[Specialization, list[Any]] | None:
         """What is known of calls with some arguments, and their leaves as it takes them.
 
         None where calls like it do not run a program alone that writes to none of its inputs.
@@ -254,7 +254,7 @@ class Compiled:
         signature: Signature = graph.signature  # type: ignore[assignment]
         return None if signature.mutations or not surroundings.unchanged() else (entry, leaves)
 
-    def inputs(self, entry: Entry, leaves: list[Any]) -> list[Tensor] | str:
+    def inputs(self, entry: Specialization, leaves: list[Any]) -> list[Tensor] | str:
         """The inputs of a program, from the leaves of the arguments; or why it is not for these."""
         graph, surroundings = entry.graph, entry.surroundings
         if graph is None or surroundings is None:
@@ -280,12 +280,12 @@ class Compiled:
 
     # -- one call ------------------------------------------------------------------------------------------------------
 
-    def _entry(self, key: Any) -> Entry:
+    def _entry(self, key: Any) -> Specialization:
         for entry in self.entries:
             if entry.key == key:
                 return entry
         with self.lock:
-            entry = Entry(key)
+            entry = Specialization(key)
             form = form_of(key[0])
             alike = [other for other in self.entries if form_of(other.key[0]) == form]
             if alike and alike[-1].is_crowd:
@@ -318,14 +318,14 @@ class Compiled:
                 kinds.append((type(leaf), repr(leaf)))
         return structure, tuple(kinds), mode, sharing(leaves)
 
-    def _record(self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
+    def _record(self, entry: Specialization, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
         given = [
             from_numpy(leaf) if isinstance(leaf, np.ndarray) and number not in entry.static else leaf
             for number, leaf in enumerate(leaves)
         ]
         reason = self._unfit(leaves, given)
         arguments = _objects(structure)
-        surroundings = Surroundings(self.function, arguments)
+        surroundings = ClosureGuard(self.function, arguments)
         generators = surroundings.generators
         before = random_state(generators)
         if reason is not None:
@@ -348,7 +348,7 @@ class Compiled:
             entry.refusal = "it draws random numbers; draw them outside, and pass them as an argument"
             return made.result
         replaced = surroundings.has_new_tensors()
-        seen = Surroundings(self.function, arguments)
+        seen = ClosureGuard(self.function, arguments)
         places = [seen.path_of(tensor) for tensor in made.closures]
         if None in places:
             entry.refusal = "it uses a tensor that is neither an argument nor a variable that it sees"
@@ -385,7 +385,7 @@ class Compiled:
             return "arguments share memory"
         return None
 
-    def _run(self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
+    def _run(self, entry: Specialization, structure: Structure, leaves: list[Any], args: Any, keywords: Any) -> Any:
         surroundings = entry.surroundings
         assert surroundings is not None
         if not surroundings.unchanged():
@@ -437,7 +437,7 @@ class Compiled:
                     self.directs.append(way)
         return self.results(graph, tensors, called(program, graph, outputs, run, tensors))
 
-    def missed(self, entry: Entry, failed: int, args: Any, keywords: Any) -> Any:
+    def missed(self, entry: Specialization, failed: int, args: Any, keywords: Any) -> Any:
         """What a call gives in which a value steers the program another way, as a run of it has shown.
 
         Arguments:
@@ -449,7 +449,7 @@ class Compiled:
         leaves = self.arguments.with_inputs(structure, leaves, entry.static)
         return self._again(entry, structure, leaves, args, keywords, failed=failed)
 
-    def _leaves_to_numpy(self, entry: Entry, failed: int) -> bool:
+    def _leaves_to_numpy(self, entry: Specialization, failed: int) -> bool:
         """Build the program anew where a small matrix at a line was near a singular one; whether that was it."""
         program = entry.program
         if program is None or failed not in program.regular:
@@ -460,13 +460,14 @@ class Compiled:
         self._forget_direct(entry)
         return True
 
-    def _forget_direct(self, entry: Entry) -> None:
+    def _forget_direct(self, entry: Specialization) -> None:
         """Let calls of a kind go the long way again."""
         entry.is_direct = False
         self.directs = [way for way in self.directs if way.entry is not entry]
 
     def _again(
-        self, entry: Entry, structure: Structure, leaves: list[Any], args: Any, keywords: Any, reason: str = "",
+        self, entry: Specialization, structure: Structure, leaves: list[Any], args: Any, keywords: Any,
+        reason: str = "",
         failed: int = -1,
     ) -> Any:
         """Run the function as ever where its program does not fit, and record it anew where that is worth it.
@@ -530,7 +531,7 @@ class Compiled:
         warnings.warn(f"{name} runs eagerly {how_long}: {reason}", NotCompiledWarning, stacklevel=5)
 
 
-def _steering(entry: Entry, failed: int) -> str:
+def _steering(entry: Specialization, failed: int) -> str:
     """That a value at a line is another, for messages."""
     assert entry.graph is not None
     locations = entry.graph.locations
@@ -614,7 +615,7 @@ def compile(
 
     Raises:
         ValueError: for an unknown executor, and for a `batch` that names no argument.
-        CompiledDifferenceError: by that function, where the comparison fails.
+        CompiledMismatchError: by that function, where the comparison fails.
 
     Example:
         >>> import viewgrad as vg

@@ -8,25 +8,25 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import NotCompiledError
-from ..symbolic.graph import Graph
-from ..symbolic.signature import laid_out
+from ..trace.graph import Graph
+from ..trace.signature import laid_out
+from .access_analysis import AccessAnalysis
 from .adjoint import Adjoint, Tape, differentiated
-from .building import build
-from .calls import raise_failure
-from .collecting import rare_collections
-from .executions import Executions
-from .kinds import FLOAT, SINGLE
+from .arena import Arena
+from .backends.backends import Executor, careful_executor, chosen_executor
+from .backends.numba_cache import KernelError
+from .backends.numba_codegen import RAISED, SCRATCH, Kernel
+from .build_ir import build
+from .callbacks import raise_failure
+from .element_types import FLOAT, SINGLE
+from .gc_pause import rare_collections
+from .loop_ir import Buffer, Write, steps_of
 from .lowering import lowered
-from .passes.carrying import carry_in_variables
-from .passes.rereading import without_rereads
-from .passes.sharing import share_buffers
-from .passes.tidying import bases_of, keep_in_variables, tidied, without_copies, without_round_trips
-from .passes.zeros import begins_unset, without_zeros
-from .program import Base, Write, steps_of
-from .rooms import Room
-from .writing.executors import Executor, careful_executor, chosen_executor
-from .writing.kernels import RAISED, SCRATCH, Kernel
-from .writing.native import KernelError
+from .passes.buffer_coalescing import coalesce_buffers
+from .passes.dead_code import bases_of, eliminate_dead_code, eliminate_dead_stores, promote_to_scalars, propagate_copies
+from .passes.load_reuse import reuse_loads
+from .passes.loop_carried import promote_loop_carried
+from .passes.zero_propagation import begins_unset, propagate_zeros
 
 __all__ = ["CompiledProgram", "CompilerDefectError", "Run", "compiled_program"]
 
@@ -51,7 +51,7 @@ class Run:
     __slots__ = ("arrays", "buffers", "given", "rooms")
 
     def __init__(
-        self, buffers: dict[str, Any], rooms: Sequence[Room] = (), arrays: Any = (), given: Sequence[Any] = ()
+        self, buffers: dict[str, Any], rooms: Sequence[Arena] = (), arrays: Any = (), given: Sequence[Any] = ()
     ) -> None:
         self.buffers = buffers
         self.rooms = rooms
@@ -104,10 +104,10 @@ class Layout(NamedTuple):
     """
 
     kernels: tuple[Kernel, Kernel]
-    rooms: list[Room]
+    rooms: list[Arena]
     results: list[Any]
-    seeds: list[Base | None]
-    made: list[tuple[Base, tuple[int, ...], bool]]
+    seeds: list[Buffer | None]
+    made: list[tuple[Buffer, tuple[int, ...], bool]]
 
 
 class CompiledProgram:
@@ -135,34 +135,34 @@ class CompiledProgram:
         self.recorded = stream.roller.taken
         self.indices = stream.indices  # the lines where a run ends if an index, or an array given, is another
         self.regular = stream.regular  # the lines where a run ends if a small matrix is near a singular one
-        without_rereads(self.program, Executions(self.program))
-        carry_in_variables(self.program)
-        executions = Executions(self.program)
-        self.inputs: list[Base] = sorted(
+        reuse_loads(self.program, AccessAnalysis(self.program))
+        promote_loop_carried(self.program)
+        executions = AccessAnalysis(self.program)
+        self.inputs: list[Buffer] = sorted(
             (base for base in self.program.bases.values() if base.kind == "input"), key=lambda base: base.initial
         )
         self.wanted = [self.inputs[number] for number in wanted]
         self.adjoint: Adjoint | None = None
-        backward: Executions | None = None
+        backward: AccessAnalysis | None = None
         unset: set[str] = set()
         if wanted:
             self.adjoint = differentiated(self.program, [base.name for base in self.wanted], executions)
-            without_round_trips(self.adjoint.backward)
-            without_copies(self.adjoint.backward)
-            tidied(self.adjoint.backward)
-            backward = Executions(self.adjoint.backward)
-            unset = without_zeros(self.adjoint.backward, backward, {f"d{base.name}" for base in self.wanted})
-            without_copies(self.adjoint.backward)
-            tidied(self.adjoint.backward)
-            share_buffers(self.adjoint, {f"d{base.name}" for base in self.wanted}, unset)
-            without_rereads(self.adjoint.backward, executions)
-        without_copies(self.program)
-        tidied(self.program)
-        keep_in_variables(self.program, set() if self.adjoint is None else bases_of(self.adjoint.backward))
+            eliminate_dead_stores(self.adjoint.backward)
+            propagate_copies(self.adjoint.backward)
+            eliminate_dead_code(self.adjoint.backward)
+            backward = AccessAnalysis(self.adjoint.backward)
+            unset = propagate_zeros(self.adjoint.backward, backward, {f"d{base.name}" for base in self.wanted})
+            propagate_copies(self.adjoint.backward)
+            eliminate_dead_code(self.adjoint.backward)
+            coalesce_buffers(self.adjoint, {f"d{base.name}" for base in self.wanted}, unset)
+            reuse_loads(self.adjoint.backward, executions)
+        propagate_copies(self.program)
+        eliminate_dead_code(self.program)
+        promote_to_scalars(self.program, set() if self.adjoint is None else bases_of(self.adjoint.backward))
         if self.adjoint is not None:
             wanted_gradients = {f"d{base.name}" for base in self.wanted}
             results = {result.base for result in self.program.results}
-            keep_in_variables(self.adjoint.backward, wanted_gradients | bases_of(self.program) | results)
+            promote_to_scalars(self.adjoint.backward, wanted_gradients | bases_of(self.program) | results)
         self.written = {step.base.name for _, step in steps_of(self.program.block) if isinstance(step, Write)}
         self.executions = executions
         self.tapes = {} if self.adjoint is None else {tape.name: tape for tape in self.adjoint.tapes}
@@ -180,7 +180,7 @@ class CompiledProgram:
         self.differentiable: list[int] = []  # the results that have a history
         self.remark = ""  # why it is run by another executor than was asked for
         self.slow_in_threads = 0  # how often in a row threads took longer than one; see `batch`
-        self._read_again: list[Base] = []  # the inputs that the gradient reads as they are
+        self._read_again: list[Buffer] = []  # the inputs that the gradient reads as they are
         if self.backward_kernel is not None:
             read = self.backward_kernel.parameters
             self._read_again = [base for base in self.inputs if base.name in read and base.name not in self.written]
@@ -195,9 +195,9 @@ class CompiledProgram:
         programs = [self.program] if self.adjoint is None else [self.program, self.adjoint.backward]
         carved = self.executor.carved(programs)
         bases = self.program.bases
-        self._made: list[Base] = []
+        self._made: list[Buffer] = []
         self._loose_tapes: list[Tape] = []
-        rooms = [Room("R0", unset=False), Room("R1", unset=True)]
+        rooms = [Arena("R0", unset=False), Arena("R1", unset=True)]
         for base in bases.values():
             if base.kind != "made":
                 continue
@@ -211,9 +211,9 @@ class CompiledProgram:
                 rooms[True].add(tape.name, tape.entries)
             else:
                 self._loose_tapes.append(tape)
-        gradient_rooms = [Room("dR0", unset=False), Room("dR1", unset=True)]
-        self._gradients_apart: list[Base] = []
-        self._wanted_gradients: list[tuple[Base, tuple[int, ...], bool] | None] = []
+        gradient_rooms = [Arena("dR0", unset=False), Arena("dR1", unset=True)]
+        self._gradients_apart: list[Buffer] = []
+        self._wanted_gradients: list[tuple[Buffer, tuple[int, ...], bool] | None] = []
         if self.adjoint is not None:
             used = bases_of(self.adjoint.backward)
             wanted = [self.adjoint.gradients.get(base.name) for base in self.wanted]
@@ -243,7 +243,7 @@ class CompiledProgram:
             for (_, shape, _, _, dtype), single in zip(self._results, self._single_results)
         ]
 
-    def _begin_unset(self, backward: Executions | None) -> set[str]:
+    def _begin_unset(self, backward: AccessAnalysis | None) -> set[str]:
         """The names of the bases that are written before they are looked at."""
         results: dict[str, list[tuple[int, int]]] = {}
         for result in self.program.results:
@@ -415,7 +415,7 @@ class CompiledProgram:
             raise_failure()
         return failed
 
-    def _flat(self, array: Array, base: Base) -> Array:
+    def _flat(self, array: Array, base: Buffer) -> Array:
         if array.dtype is not base.dtype and array.dtype != base.dtype:  # of single precision
             return np.array(array, base.dtype, order="C").reshape(-1)
         if type(array) is np.ndarray and array.flags.num & PLAIN == PLAIN and base.name not in self.written:
@@ -426,7 +426,7 @@ class CompiledProgram:
         return flat
 
 
-def filled(base: Base) -> Array:
+def filled(base: Buffer) -> Array:
     """The elements of a buffer at the start."""
     if isinstance(base.initial, np.ndarray):
         return base.initial.copy()
@@ -435,10 +435,10 @@ def filled(base: Base) -> Array:
     return np.full(base.size, base.initial, base.dtype)
 
 
-def _scratch(kernel: Kernel) -> Room | None:
+def _scratch(kernel: Kernel) -> Arena | None:
     """Where the buffers of a kernel are that one call of it needs alone."""
     if not kernel.scratch:
         return None
-    room = Room(SCRATCH, unset=True)
+    room = Arena(SCRATCH, unset=True)
     room.add(SCRATCH, kernel.scratch)
     return room

@@ -16,23 +16,23 @@ import numpy as np
 
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
-from ..symbolic.attributes import Frozen, Given
-from ..symbolic.graph import Graph, Node, Value
-from ..symbolic.kinds import operator_of
-from ..symbolic.types import TensorType, row_strides
-from .calls import Operation
-from .expressions import BITWISE, EXACT, FORWARD, INTEGERS, MORE
-from .kinds import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_of, widened
-from .nodes.composites import COMPOSITES, broadcast_labels, options_of
-from .nodes.computed_indices import COMPUTED, fixed_indices, is_computed, moved_read, moved_write
-from .nodes.conversions import converted
-from .nodes.elementwise import elementwise
-from .nodes.parts_of_arrays import PARTS
-from .nodes.rearranging import REARRANGING
-from .nodes.small_matrices import SMALL_MATRICES
+from ..trace.attributes import Frozen, Given
+from ..trace.graph import Graph, Node, Value
+from ..trace.primitives import operator_of
+from ..trace.types import TensorType, row_strides
+from .callbacks import Operation
+from .element_types import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_of, widened
+from .lower.casts import converted
+from .lower.data_movement import REARRANGING
+from .lower.dynamic_index import COMPUTED, fixed_indices, is_computed, moved_read, moved_write
+from .lower.elementwise import elementwise
+from .lower.reductions import COMPOSITES, broadcast_labels, options_of
+from .lower.small_matrices import SMALL_MATRICES
+from .lower.windowed import PARTS
 from .replay import index_of, outlived
-from .stream import Named, Result, Stream
-from .windows import completed_windows
+from .scalar_rules import BITWISE, EXACT, FORWARD, INTEGERS, MORE
+from .trace_stream import Result, Stream, TracedValue
+from .window_strides import completed_windows
 
 __all__ = ["Lowering", "lowered"]
 
@@ -57,7 +57,7 @@ class Number(NamedTuple):
     shape: Shape
 
 
-Lowered = Named | Memory | Number
+Lowered = TracedValue | Memory | Number
 
 
 def lowered(
@@ -195,7 +195,7 @@ class Lowering:
                           unrecorded=node.kind in UNRECORDED)
         self.remember(node.output, memory)
 
-    def given(self, source: Named | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
+    def given(self, source: TracedValue | Number, target: Value, value: Value, shape: Shape) -> tuple[Any, Shape]:
         """What is written to a window, and its labels: a value in the dtype of the target."""
         to, of = self.type_of(target).dtype, self.type_of(value).dtype
         narrows = _is_single(target) and not _is_single(value)
@@ -278,7 +278,7 @@ class Lowering:
 
     def _picked(self, given: Any, labels: Shape, shape: Shape, chosen: Any) -> tuple[Any, Shape]:
         """Some elements of a value that is broadcast to a shape, one after the other, and their labels."""
-        if type(given) is not Named:
+        if type(given) is not TracedValue:
             return given, ()
         node = self.node
         assert node is not None
@@ -316,12 +316,12 @@ class Lowering:
             kind: Any = output.type
             of = Operation(node.kind, _without_lists(node.attributes), given_kinds, number, kind.shape, kind.dtype)
             given = [
-                operand if operand is None or isinstance(operand, Named) else self._filled(operand)
+                operand if operand is None or isinstance(operand, TracedValue) else self._filled(operand)
                 for operand in operands
             ]
             self.values[output] = self.stream.call(of, node.location, given)
 
-    def _filled(self, number: Number) -> Named | float | bool | int:
+    def _filled(self, number: Number) -> TracedValue | float | bool | int:
         """A number as an operand of a call: an array of it, where that is what it stands for."""
         if not math.prod(number.shape) or not number.shape:
             return number.value  # type: ignore[no-any-return]
@@ -360,7 +360,7 @@ class Lowering:
             operand = converted(self, operand, BOOL)
         self.stream.check(operand, expected, node.location)
 
-    def _guard_array(self, operand: Named, expected: np.ndarray[Any, Any]) -> None:
+    def _guard_array(self, operand: TracedValue, expected: np.ndarray[Any, Any]) -> None:
         """Check that no element is another than it was."""
         if expected.dtype not in HELD:
             raise self._refused(f"arrays of {expected.dtype} are not compiled")
@@ -368,7 +368,7 @@ class Lowering:
         labels = tuple(range(expected.ndim))
         self.check_none(self.emit("not_equal", [(operand, labels), (known, labels)], expected.shape, labels, "?"))
 
-    def constant(self, what: str, array: np.ndarray[Any, Any], shared: bool = False) -> Named:
+    def constant(self, what: str, array: np.ndarray[Any, Any], shared: bool = False) -> TracedValue:
         """An array that is a part of the program.
 
         Arguments:
@@ -386,7 +386,7 @@ class Lowering:
             self.contents.setdefault(base, []).append((start, array.reshape(-1)))
         return self.stream.read(base, array.shape, row_strides(array.shape), start, self.node.location)
 
-    def check_none(self, wrong: Named) -> None:
+    def check_none(self, wrong: TracedValue) -> None:
         """Check that no element of an array of bools is true."""
         assert self.node is not None
         if wrong.shape:
@@ -451,14 +451,14 @@ class Lowering:
 
     # -- values --------------------------------------------------------------------------------------------------------
 
-    def operand(self, value: Value) -> Named | Number:
+    def operand(self, value: Value) -> TracedValue | Number:
         """A value, to be computed with."""
         found = self.values[value]
         if isinstance(found, Number):
             return found
         return self.named(value)
 
-    def named(self, value: Value) -> Named:
+    def named(self, value: Value) -> TracedValue:
         """A value as one of the stream; without history under no_grad."""
         plain = self._plain(value)
         return self._detached(plain) if self._ends_history(value) else plain
@@ -470,10 +470,10 @@ class Lowering:
             return False
         return node.kind in OPERATORS or node.kind == "gather_at"
 
-    def _plain(self, value: Value) -> Named:
+    def _plain(self, value: Value) -> TracedValue:
         """A value as one of the stream, as it is."""
         found = self.values[value]
-        if isinstance(found, Named):
+        if isinstance(found, TracedValue):
             return found
         if isinstance(found, Number) and not found.shape:
             return self.emit("positive", [(found.value, ())], (), (), char_of(found.value))
@@ -511,7 +511,7 @@ class Lowering:
             key = ("value", location, value.node.kind, kind.dtype)
             base = self.arena(key, kind.dtype, 0.0)
         offset = self._part(key, base, size)
-        if isinstance(found, Named):
+        if isinstance(found, TracedValue):
             strides = row_strides(kind.shape)
             labels = tuple(range(len(kind.shape)))
             self.stream.write(base, kind.shape, strides, offset, found, labels, location)
@@ -584,7 +584,7 @@ class Lowering:
 
     def emit(
         self, name: str, operands: Sequence[tuple[Any, Shape]], sizes: Shape, out: Shape, dtype: str = "d"
-    ) -> Named:
+    ) -> TracedValue:
         """A computed value; see `Stream.op`. In single precision it is rounded."""
         node = self.node
         assert node is not None
@@ -596,25 +596,25 @@ class Lowering:
         found = self.stream.op(name, expression, (), node.location, dtype, sizes, out, operands)
         return self._rounded(found) if rounds and is_sum else found
 
-    def _rounded(self, operand: Named) -> Named:
+    def _rounded(self, operand: TracedValue) -> TracedValue:
         """A value rounded to single precision."""
         assert self.node is not None
         labels, expression = tuple(range(len(operand.shape))), MORE["rounded"]
         taken = [(operand, labels)]
         return self.stream.op("rounded", expression, (), self.node.location, "d", operand.shape, labels, taken)
 
-    def spread(self, value: Value, shape: Shape) -> tuple[Named | float | bool, Shape]:
+    def spread(self, value: Value, shape: Shape) -> tuple[TracedValue | float | bool, Shape]:
         """A value as an operand that is broadcast to a shape, with its labels."""
         operand = self.operand(value)
         if isinstance(operand, Number):
             return operand.value, ()
         return operand, broadcast_labels(operand.shape, shape)
 
-    def _reshaped(self, operand: Named) -> Named:
+    def _reshaped(self, operand: TracedValue) -> TracedValue:
         labels = (-1,) * len(operand.shape)
         return self.emit("positive", [(operand, labels)], (), (), self.stream.places[operand.place][1])
 
-    def _detached(self, operand: Named) -> Named:
+    def _detached(self, operand: TracedValue) -> TracedValue:
         """A value through which no gradient flows."""
         labels = tuple(range(len(operand.shape)))
         dtype = self.stream.places[operand.place][1]

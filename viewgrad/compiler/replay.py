@@ -9,12 +9,12 @@ import numpy as np
 
 from ..errors import NotCompiledError
 from ..operators.define import OPERATORS
-from ..symbolic.attributes import thawed
-from ..symbolic.execute import forward_call, indexed_by
-from ..symbolic.graph import Graph, Node, Value
-from ..symbolic.types import TensorType, Window
 from ..tensor.creation import full
 from ..tensor.tensor import Tensor
+from ..trace.attributes import thawed
+from ..trace.evaluate import forward_call, indexed_by
+from ..trace.graph import Graph, Node, Value
+from ..trace.types import TensorType, Window
 
 __all__ = ["index_of", "outlived", "replayed"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from ..autograd.graph.describe import nodes_from, shape_text, window_text
 from ..tensor.node import Node, OptionalEdge, node_of
 from ..tensor.saved import LostTensor, Released, SavedConstant, SavedTensor
+from ..tensor.saved_windows import address_of
 from ..tensor.tensor import Tensor
-from ..tensor.windows import address_of
 from ..views.copy_slices import CopySlices
 from .svg import ACCENT, CHARACTER, GREEN, ORANGE, Drawing, box, label, line, sheet
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..autograd.primals import Transform, require_differentiable, the_real_number
+from ..autograd.transform_inputs import Transform, require_differentiable, the_real_number
 from ..errors import DifferentiabilityError
 from ..tensor.tensor import Tensor
 from .tree import Leaf, Structure, flatten, map_leaves, paths, unflatten

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import ForwardModeError
-from ..tensor.interruption import in_own_context
-from ..tensor.known import SESSION, KnownStorage, Session, copy_of_layout, move
+from ..tensor.async_safety import in_own_context
 from ..tensor.modes import FUNCTIONAL, ModeSwitch
 from ..tensor.tensor import Tensor
+from ..tensor.tracked_storage import SESSION, KnownStorage, Session, copy_of_layout, move
 from ..views.meta import DualViewMeta
 from .tree import map_leaves
 

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes.forward_ad import dual_level
-from ..autograd.primals import Transform, as_gradient, from_columns, one_hot
+from ..autograd.transform_inputs import Transform, as_gradient, from_columns, one_hot
 from ..errors import DifferentiabilityError
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_tensor, ones_like, zeros_like
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
-from ..views.ops import broadcast_to
+from ..views.view_ops import broadcast_to
 from .arguments import Argnums, Differentiated, Output, copies, differentiated, scalar, split_output
 from .tree import Structure, flatten, leaves_like, map_leaves
 

@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 
 from ..operators.define import OPERATORS
-from ..tensor.interruption import in_own_context
+from ..tensor.async_safety import in_own_context
 from ..tensor.tensor import Tensor
-from ..views.ops import moveaxis, unbind
+from ..views.view_ops import moveaxis, unbind
 from .tree import Branch, Fixed, Structure, children_of, flatten, unflatten
 
 __all__ = ["stack_results", "vmap"]

@@ -2,7 +2,7 @@
 
 Every public name of the installed NumPy is here. Functions that make arrays make tensors; functions of arrays are the
 operators of the library; what no gradient can flow through is NumPy's own. A function that would lose the history of a
-tensor raises `viewgrad.errors.UnknownFunctionError`, and says what to use in its place.
+tensor raises `viewgrad.errors.UnsupportedFunctionError`, and says what to use in its place.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy
 from . import ctypeslib, emath, fft, lib, linalg, ma, polynomial, random, testing
 from .array_types import SCALAR_TYPES
 from .array_types import ndarray as ndarray  # `x as x` tells a type checker that x is public
-from .creators import CREATORS
+from .creation import CREATORS
 from .evaluating import EVALUATORS
-from .index_tricks import c_ as c_
-from .index_tricks import mgrid as mgrid
-from .index_tricks import ndenumerate as ndenumerate
-from .index_tricks import nditer as nditer
-from .index_tricks import ogrid as ogrid
-from .index_tricks import r_ as r_
-from .names import FROM_NUMPY, WAYS_OUT
+from .grids import c_ as c_
+from .grids import mgrid as mgrid
+from .grids import ndenumerate as ndenumerate
+from .grids import nditer as nditer
+from .grids import ogrid as ogrid
+from .grids import r_ as r_
 from .namespace import filled, unbound
+from .passthrough import FROM_NUMPY, WAYS_OUT
 
 if TYPE_CHECKING:
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..tensor.creation import empty, from_numpy, holds_tensor, joined
 from ..tensor.tensor import Tensor
+from .convert import as_tensors, carries_history, plain_values
 from .functions import lost
-from .values import as_tensors, carries_history, plain_values
 
 __all__ = ["SCALAR_TYPES", "is_array", "is_scalar", "ndarray"]
 

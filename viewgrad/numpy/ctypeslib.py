@@ -8,7 +8,7 @@ import numpy as np
 import numpy.ctypeslib
 
 from .namespace import public_names
-from .refusing import refusing
+from .unsupported import refusing
 
 if TYPE_CHECKING:
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..tensor.creation import as_operand, holds_tensor
+from .convert import as_tensors, plain_values
 from .namespace import public_names
-from .values import as_tensors, plain_values
 
 __all__ = public_names(np.emath)
 

@@ -11,10 +11,10 @@ import numpy as np
 from ..tensor.creation import as_operand, holds_tensor
 from ..tensor.tensor import Tensor
 from .array_types import is_scalar
-from .creators import array
+from .convert import as_argument, as_tensors, carries_history, plain_values
+from .creation import array
 from .functions import adapted, lost
 from .testing import on_values
-from .values import as_argument, as_tensors, carries_history, plain_values
 
 __all__ = ["EVALUATORS"]
 

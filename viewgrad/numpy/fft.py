@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tensor.tensor import Tensor
+from .convert import as_tensors
 from .namespace import filled, public_names
-from .values import as_tensors
 
 if TYPE_CHECKING:
 

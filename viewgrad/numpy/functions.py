@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import UnknownFunctionError
+from ..errors import UnsupportedFunctionError
 from ..tensor.creation import as_operand, holds_tensor
-from ..tensor.observers import composed
 from ..tensor.tensor import FUNCTIONS, Tensor
-from .values import NESTED, as_argument, as_tensors, carries_history, plain_values
+from ..tensor.trace_hooks import composed
+from .convert import NESTED, as_argument, as_tensors, carries_history, plain_values
 
 __all__ = ["LISTS", "adapted", "lost"]
 
@@ -86,9 +86,9 @@ def adapted(function: Callable[..., Any], name: str, way_out: str = "") -> Calla
     return call
 
 
-def lost(name: str, way_out: str = "") -> UnknownFunctionError:
+def lost(name: str, way_out: str = "") -> UnsupportedFunctionError:
     """The error for a function that would lose the history of its arguments."""
-    return UnknownFunctionError(
+    return UnsupportedFunctionError(
         f"{name} has no derivative here, and the history of a tensor would be lost: "
         + (
             way_out

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.ma
 
 from ..tensor.tensor import Tensor
+from .convert import plain_values
 from .namespace import public_names
-from .refusing import refusing
-from .values import plain_values
+from .unsupported import refusing
 
 if TYPE_CHECKING:
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .borrowing import borrowed_modules
 from .namespace import public_names
+from .rebound_modules import borrowed_modules
 
 if TYPE_CHECKING:
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..tensor.creation import as_operand, holds_tensor
-from ..tensor.observers import observed
 from ..tensor.tensor import Tensor
+from ..tensor.trace_hooks import observed
+from .convert import as_argument, as_tensors, carries_history, plain_values
 from .functions import lost
-from .values import as_argument, as_tensors, carries_history, plain_values
 
 if TYPE_CHECKING:
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.testing
 
+from .convert import plain_values
 from .namespace import public_names
-from .values import plain_values
 
 if TYPE_CHECKING:
 

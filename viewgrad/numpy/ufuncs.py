@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import holds_tensor
-from ..tensor.observers import composed
 from ..tensor.tensor import UFUNCS, Tensor
+from ..tensor.trace_hooks import composed
+from .convert import as_argument, as_tensors, carries_history, plain_values
 from .functions import lost
-from .values import as_argument, as_tensors, carries_history, plain_values
 
 __all__ = ["UniversalFunction", "ufunc"]
 

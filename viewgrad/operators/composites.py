@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from ..tensor.observers import composed
 from ..tensor.tensor import Tensor
-from .numpy_dispatch import register
+from ..tensor.trace_hooks import composed
+from .numpy_api.dispatch import register
 
 __all__ = ["COMPOSITES", "choosing", "composite"]
 

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from ..tensor.tensor import Tensor
-from .codegen.compile import (
+from .codegen.generate import (
     INTERNAL,
     announce,
     compile_source,
@@ -23,14 +23,14 @@ from .codegen.compile import (
     is_formula_function,
     unwritten,
 )
-from .kinds import check_samples
-from .language.checker import check_functions, check_signature, declaration_error, read_formulas
-from .language.declaration import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature, Trial
-from .language.forward_formulas import read_tangents
-from .language.names import set_meaning
+from .dtype_kinds import check_samples
+from .language.jvp_parse import read_tangents
+from .language.namespace import set_meaning
 from .language.parsing import parse_signature
-from .late import LateFunction
-from .numpy_dispatch import register
+from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature, Trial
+from .language.validate import check_functions, check_signature, declaration_error, read_formulas
+from .lazy_imports import LateFunction
+from .numpy_api.dispatch import register
 from .samples.drawing import given_calls, samples_in_each_kind
 from .samples.trials import trial_of
 
@@ -53,9 +53,9 @@ def row(
     method: bool = True,
     numpy: Sequence[Any] = (),
     doc: str = "",
-    kinds: str | Mapping[str, str] = "f",
-    singular: bool = False,
-    gives_arrays: bool = False,
+    dtype_kinds: str | Mapping[str, str] = "f",
+    mask_zero_grad: bool = False,
+    returns_0d_arrays: bool = False,
 ) -> Operator:
     """Define an operator: one row of the table. What it is tested on stands in `operators/samples/`.
 
@@ -73,16 +73,16 @@ def row(
         method: whether to make the operator a method of `Tensor`.
         numpy: the NumPy functions and ufuncs that mean this operator on tensors.
         doc: what it computes.
-        kinds: "fc" where the formulas are right for complex numbers, "f" where those are refused; by argument where
-            they differ.
-        singular: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows there is
-            0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
-        gives_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
+        dtype_kinds: "fc" where the formulas are right for complex numbers, "f" where those are refused; by argument
+            where they differ.
+        mask_zero_grad: of an elementwise operator, whether its slope is infinite or no number somewhere: what flows
+            there is 0 where the incoming gradient is. See Note [Where nothing flows] in docs/notes/declarations.md.
+        returns_0d_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
 
     Returns:
         The operator, callable.
     """
-    if singular and derivatives is not None:
+    if mask_zero_grad and derivatives is not None:
         derivatives = {name: f"flowing({formula}, grad)" for name, formula in derivatives.items()}
     written = next((function for function in numpy if callable(function)), None)
 
@@ -101,10 +101,10 @@ def row(
         lists=lists,
         doc=doc,
         user_defined=False,
-        kinds=kinds,
+        dtype_kinds=dtype_kinds,
         find_trial=find_trial,
         places=_places(),
-        gives_arrays=gives_arrays,
+        returns_0d_arrays=returns_0d_arrays,
     )
     operator.recipe = _of_the_library, (operator.name,)
     arguments = operator.signature.arguments
@@ -266,14 +266,14 @@ def define_op(
     nondifferentiable_outputs: Sequence[str] = (),
     lists: Sequence[str] = (),
     doc: str = "",
-    kinds: str | Mapping[str, str] | None = None,
+    dtype_kinds: str | Mapping[str, str] | None = None,
     domain: tuple[float, float] = (-2.0, 2.0),
     samples: Callable[..., Any] | Sequence[Any] | None = None,
     reference: Callable[..., Any] | None = None,
 ) -> Operator:
     """Define an operator of one's own, which then behaves as a built-in one.
 
-    See `row` for the arguments that are not said here. What `kinds` claims is checked on samples against finite
+    See `row` for the arguments that are not said here. What `dtype_kinds` claims is checked on samples against finite
     differences. Where it is left out, the formulas are tried on the first complex number that comes, which is refused
     where they are wrong.
 
@@ -314,10 +314,10 @@ def define_op(
         doc=doc,
         user_defined=True,
         places=_places(),
-        kinds=UNDECIDED if kinds is None else kinds,
+        dtype_kinds=UNDECIDED if dtype_kinds is None else dtype_kinds,
         find_trial=lambda: Trial(domain, drawn, reference),
     )
-    if kinds is not None:
+    if dtype_kinds is not None:
         check_samples(operator, [sample.bound() for sample in samples_in_each_kind(operator)])
     arguments = {
         "forward": forward,
@@ -328,7 +328,7 @@ def define_op(
         "nondifferentiable_outputs": nondifferentiable_outputs,
         "lists": lists,
         "doc": doc,
-        "kinds": kinds,
+        "dtype_kinds": dtype_kinds,
         "domain": domain,
         "samples": samples,
         "reference": reference,

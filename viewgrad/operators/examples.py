@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .language.declaration import Operator
+from .language.spec import Operator
 from .samples import samples_of
 
 __all__ = ["example_of"]

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..views import ops as views
+from ..views import view_ops as views
 from .define import OPERATORS
-from .language.declaration import Operator
+from .language.spec import Operator
 
 __all__ = ["described", "forward_mode", "listed", "plan_of_inplace", "view_operators"]
 

@@ -12,12 +12,12 @@ from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.creation import as_operand, from_number
 from ..tensor.modes import no_grad
 from ..tensor.node import new
-from ..tensor.observers import array_of, observed
 from ..tensor.saved import SavedConstant
 from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
+from ..tensor.trace_hooks import array_of, observed
 from ..views.geometry import TensorGeometry
-from ..views.specs import Like, match_spec
-from .language.names import TENSOR_FUNCTIONS
+from ..views.unbroadcast import Like, match_spec
+from .language.namespace import TENSOR_FUNCTIONS
 
 __all__ = [
     "HOLDERS",
@@ -155,13 +155,13 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
     return tensor
 
 
-def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], gives_arrays: bool = False) -> Array:
+def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arrays: bool = False) -> Array:
     """What a forward returned, as an array that shares no memory with its inputs; as a scalar if without dimensions."""
     if isinstance(result, Tensor):
         raise TypeError("the forward of an operator made a Tensor of arrays; it is to compute with arrays")
     array: Array = np.asarray(result)
     if not array.ndim:
-        return array.copy() if gives_arrays else array[()]
+        return array.copy() if returns_0d_arrays else array[()]
     if not array.flags.writeable:
         return array.copy()
     if array.base is not None or array is not result:

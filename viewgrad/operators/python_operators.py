@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ForeignTypeError
+from ..errors import UnsupportedTypeError
 from ..tensor.tensor import Tensor, is_scalar
 from . import OPERATORS
-from .codegen.compile import augmented, reflected, with_names
-from .numpy_dispatch import write_out
+from .codegen.generate import augmented, reflected, with_names
+from .numpy_api.dispatch import write_out
 from .operands import operands
 
 __all__: list[str] = []
@@ -49,7 +49,7 @@ def _factors(first: Any, second: Any) -> Any:
     """The operands of a product; those that are a list and a whole number Python multiplies, by repeating the list."""
     number, other = (first, second) if isinstance(first, Tensor) else (second, first)
     if isinstance(other, (list, tuple)) and is_scalar(number) and number.dtype.kind in "iu":
-        raise ForeignTypeError("a list times a whole number is the list, repeated")
+        raise UnsupportedTypeError("a list times a whole number is the list, repeated")
     return operands(first, second)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
-from ..tensor.interruption import in_own_context
+from ..tensor.async_safety import in_own_context
 from ..tensor.modes import no_grad
 from .implicit_diff import root_of_many, samples
 from .piecewise import CubicHermiteSpline
@@ -39,7 +39,7 @@ def solve_bvp(
     to what the right-hand side and the conditions refer to, and to the ends of the mesh. None flow to the guess.
 
     Raises:
-        UnknownFunctionError: for a singular term, where something has a history.
+        UnsupportedFunctionError: for a singular term, where something has a history.
     """
     mesh = samples(x)
     found = scipy.integrate.solve_bvp(

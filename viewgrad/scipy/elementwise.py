@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..func import grad
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
 from ..tensor.tensor import Tensor
 from .implicit_diff import root_by_elements, samples

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
+from ..numpy.convert import as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
-from ..numpy.values import as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand, holds_tensor
 from .piecewise import BSpline, Pieces, as_array, operand, spline_basis
 

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 import scipy.spatial  # type: ignore[import-untyped]
 
+from ..numpy.convert import carries_history, plain_values
 from ..numpy.functions import lost
-from ..numpy.values import carries_history, plain_values
 from .wrap import floating, numbers
 
 __all__ = ["SCATTERED", "LinearNDInterpolator", "NearestNDInterpolator", "plain_places"]

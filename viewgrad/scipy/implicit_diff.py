@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import DifferentiabilityError
 from ..func import grad, jacrev
-from ..numpy.values import as_argument, as_tensors, plain_values
+from ..numpy.convert import as_argument, as_tensors, plain_values
 from ..tensor.creation import as_operand
 
 __all__ = ["STEPS", "least_place", "root_by_elements", "root_of_many", "root_place", "samples"]

@@ -14,10 +14,10 @@ import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
 from ..autograd.api import grad
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad, no_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import samples
@@ -67,7 +67,7 @@ def solve_ivp(
     Gradients flow to the start, the times (those of events too), and what the right-hand side refers to.
 
     Raises:
-        UnknownFunctionError: for a method of the caller's own, where something has a history.
+        UnsupportedFunctionError: for a method of the caller's own, where something has a history.
     """
     start: Any = np.atleast_1d(samples(y0))
     given = () if args is None else tuple(args) if isinstance(args, (list, tuple)) else (args,)

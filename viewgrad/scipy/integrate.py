@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.integrate  # type: ignore[import-untyped]
 
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from .boundary_values import solve_bvp
 from .initial_values import ode, odeint, solve_ivp

@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 import scipy.optimize as theirs  # type: ignore[import-untyped]
 
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand, holds_tensor
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place

@@ -15,11 +15,11 @@ import scipy.optimize  # type: ignore[import-untyped]
 
 from ..autograd.api import grad
 from ..func import jacrev
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..numpy.namespace import filled, public_names
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_operand
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import enable_grad
 from ..tensor.tensor import Tensor
 from .implicit_diff import least_place, root_by_elements, root_place

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
-from ..numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ..tensor.creation import as_operand
-from ..tensor.observers import composed
+from ..tensor.trace_hooks import composed
 
 __all__ = ["floating", "maker", "make_constant", "numbers", "of_plain", "registrar", "vector"]
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from ..operators import OPERATORS
 from ..operators.composites import COMPOSITES
-from ..operators.numpy_reductions import REDUCTIONS
-from ..operators.numpy_spellings import with_new_axes
+from ..operators.numpy_api.reductions import REDUCTIONS
+from ..operators.numpy_api.spellings import with_new_axes
 from ..operators.operands import as_operand
 from ..tensor.creation import checked_device, zeros
 from ..tensor.dlpack import from_dlpack
 from ..tensor.tensor import Tensor
-from ..views.ops import broadcast_to as broadcast_view
-from ..views.ops import permute, swapaxes, unbind
-from ..views.ops import reshape as view_or_copy
+from ..views.view_ops import broadcast_to as broadcast_view
+from ..views.view_ops import permute, swapaxes, unbind
+from ..views.view_ops import reshape as view_or_copy
 from .dtypes import CONSTANTS, DTYPES, can_cast, finfo, iinfo, isdtype, result_type
 from .inspection import API_VERSION, NamespaceInfo
 

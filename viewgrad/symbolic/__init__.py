@@ -38,6 +38,14 @@ The kinds besides operators (attributes after the semicolon):
     GradOf(*grads; name) with a block     the backward of a node, which is linear in the gradients
 """
 
+from ..trace.graph import Block, Graph, Node, Value
+from ..trace.interpreter import run
+from ..trace.printer import parse, text_of
+from ..trace.signature import InputSpec, MutationSpec, ResultSpec, Signature
+from ..trace.trace import Record, record, trace
+from ..trace.tracing import call_hooks
+from ..trace.types import ListType, ScalarType, TensorType, TupleType, Type, Window
+from ..trace.verify import verify
 from . import passes
 from .backward import BackwardWriter, backward_of
 from .builder import Builder
@@ -45,15 +53,7 @@ from .differentiate import differentiate
 from .drawing import to_dot
 from .function import GraphFunction, TracedFunction, function_of
 from .gradient import Gradient
-from .graph import Block, Graph, Node, Value
-from .interpreter import run
-from .signature import InputSpec, MutationSpec, ResultSpec, Signature
 from .source import Program, program_of
-from .text import parse, text_of
-from .trace import Record, record, trace
-from .tracing import traced_calls
-from .types import ListType, ScalarType, TensorType, TupleType, Type, Window
-from .verify import verify
 
 __all__ = [
     "BackwardWriter",

@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import GraphError
-from ..views.gather import last_writers
-from .attributes import Frozen, Given, thawed
-from .graph import Block, Node, Value
-from .kinds import operator_of, types_with_grad
-from .steps import VjpStep
-from .templates import template_for
-from .types import TensorType, Window, row_strides, whole
+from ..trace.attributes import Frozen, indexed_shape, thawed
+from ..trace.graph import Block, Node, Value
+from ..trace.opaque_ops import VjpStep
+from ..trace.primitives import operator_of, types_with_grad
+from ..trace.types import TensorType, Window, row_strides, whole
+from ..views.advanced_indexing import last_writers
+from .formula_graphs import template_for
 
 __all__ = ["BackwardWriter", "backward_of"]
 
@@ -395,15 +395,3 @@ def inverted(window: Window, shape: tuple[int, ...]) -> Window | None:
     steps = row_strides(sizes)
     places = iter(order)
     return Window(shape, tuple([0 if n == 1 else steps[next(places)] for n in shape]), 0)
-
-
-def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of what an index takes from an array of `shape`, whose given arrays have the shapes `given`."""
-    probe = np.broadcast_to(np.empty((), bool), shape)
-    items = []
-    for item in pattern:
-        if type(item) is Given:
-            items.append(np.zeros(given[item.number], int))
-        else:
-            items.append(thawed(item))
-    return probe[tuple(items)].shape

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .attributes import Frozen
-from .graph import Block, Graph, Node, Value
-from .types import TensorType, Type
+from ..trace.attributes import Frozen
+from ..trace.graph import Block, Graph, Node, Value
+from ..trace.types import TensorType, Type
 
 __all__ = ["Builder"]
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from ..trace.graph import Block, BlockNode, Graph, Node, Value
+from ..trace.primitives import operator_of
+from ..trace.scalar_inputs import lower_numbers
 from .backward import BackwardWriter
 from .gradient import Gradient
-from .graph import Block, BlockNode, Graph, Node, Value
-from .kinds import operator_of
-from .numbers import lower_numbers
 from .passes.common_subexpressions import eliminate_common_subexpressions
 from .passes.constants import pool_constants
 from .passes.dead_code import eliminate_dead_code

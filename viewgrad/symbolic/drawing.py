@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .graph import Block, Graph, Node, Value
+from ..trace.graph import Block, Graph, Node, Value
 
 __all__ = ["to_dot"]
 

@@ -10,22 +10,22 @@ import numpy as np
 from ..autograd.function.api import Function
 from ..errors import ForwardModeError, GraphError
 from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
+from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
-from ..tensor.interruption import in_own_context
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
+from ..tensor.saved_windows import address_of
 from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent, is_scalar
-from ..tensor.windows import address_of
+from ..trace.graph import Graph
+from ..trace.on_tensors import run_on_tensors
+from ..trace.scalar_inputs import number_given
+from ..trace.signature import InputSpec, ResultSpec, Signature, laid_out
+from ..trace.trace import trace
+from ..trace.tracing.memory import owner_of
+from ..trace.types import TensorType
 from .differentiate import differentiate
 from .gradient import Gradient
-from .graph import Graph
-from .numbers import number_given
-from .on_tensors import run_on_tensors
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
-from .signature import InputSpec, ResultSpec, Signature, laid_out
 from .source import Program, program_of
-from .trace import trace
-from .tracing.memory import owner_of
-from .types import TensorType
 
 __all__ = ["GraphFunction", "TracedFunction", "function_of"]
 

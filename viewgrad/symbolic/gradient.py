@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from .graph import Graph
+from ..trace.graph import Graph
 
 __all__ = ["Gradient"]
 

@@ -17,19 +17,19 @@ import attrs
 import numpy as np
 
 from ..errors import GraphError
-from ..operators.codegen.listing import list_source
+from ..operators.codegen.source_cache import list_source
 from ..operators.operands import owned_array
 from ..tensor.indices import add_at
-from ..views.specs import sum_to
-from .attributes import Given, thawed
-from .execute import add_into, check_guard, copied, forward_call, in_row_order, put, winners
-from .graph import Graph, Node, Value
-from .kinds import operator_of
+from ..trace.attributes import Given, thawed
+from ..trace.evaluate import add_into, check_guard, copied, forward_call, in_row_order, put, winners
+from ..trace.graph import Graph, Node, Value
+from ..trace.last_use import WRITES, LastUse, last_uses
+from ..trace.opaque_ops import Step
+from ..trace.primitives import operator_of
+from ..trace.types import TensorType, Window, row_strides
+from ..views.unbroadcast import sum_to
 from .passes.grad_of import inline_grad_of, specialize_autograd_zero
-from .passes.last_use import WRITES, LastUse, last_uses
 from .passes.tuples import has_tuples, lower_all_tuples
-from .steps import Step
-from .types import TensorType, Window, row_strides
 
 __all__ = ["Program", "program_of"]
 

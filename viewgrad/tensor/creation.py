@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import ForeignTypeError
+from ..errors import UnsupportedTypeError
 from .modes import GRAD, current_mode
-from .observers import observed
 from .storage import Storage
-from .tensor import Tensor, _check_dtype, from_array, plain_array, tell_of_new
+from .tensor import Tensor, _check_dtype, from_array, notify_created, plain_array
+from .trace_hooks import observed
 
 __all__ = [
     "CPU",
@@ -46,7 +46,7 @@ def _fresh(array: np.ndarray[Any, Any], requires_grad: bool, garbage: bool = Fal
     _check_dtype(array.dtype)
     out = from_array(array)
     if current_mode() > GRAD:
-        tell_of_new(out, garbage=garbage)
+        notify_created(out, garbage=garbage)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -80,7 +80,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     out = from_array(plain_array(array).view())
     out._storage = Storage(out._array, foreign=True)
     if current_mode() > GRAD:
-        tell_of_new(out)
+        notify_created(out)
     return out
 
 
@@ -135,7 +135,7 @@ def as_operand(value: Any) -> Tensor:
         return joined(value) if holds_tensor(value) else Tensor(value)
     if isinstance(value, range):
         return Tensor(np.array(value))
-    raise ForeignTypeError(f"cannot make a tensor operand of {type(value).__name__}")
+    raise UnsupportedTypeError(f"cannot make a tensor operand of {type(value).__name__}")
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
@@ -147,7 +147,7 @@ def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
         value = value.tolist()
     try:
         return as_operand(value)
-    except (ForeignTypeError, TypeError):
+    except (UnsupportedTypeError, TypeError):
         if not (value is None or isinstance(value, (str, bytes, list, tuple))):
             raise
         if holds_tensor(value):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, fina
 import attrs
 
 from ..errors import InterruptedWriteError
-from .observers import observed
+from .trace_hooks import observed
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 class SavedTensor:
     """A window kept by a node for backward. A write that is about to touch the window replaces `array` by a copy.
 
-    Of a single element a node may keep the number itself instead; see `keep_number`.
+    Of a single element a node may keep the number itself instead; see `save_scalar`.
     """
 
     __slots__ = ("__weakref__", "array")

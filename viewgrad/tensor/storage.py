@@ -17,21 +17,21 @@ import numpy as np
 from ..errors import AutogradError, InferenceError, ScalarWriteError, StrictMutationError
 from .modes import GRAD, INFERENCE, PROFILE, STRICT, TRACE, current_mode
 from .node import Edge, Node, new
-from .observers import OBSERVER, PROFILER
-from .ownership import ALONE_AS_WHOLE, getrefcount
+from .refcounts import ALONE_AS_WHOLE, getrefcount
 from .saved import LostTensor, PreservedTensor, SavedTensor
-from .windows import SavedWindows
+from .saved_windows import SavedWindows
+from .trace_hooks import OBSERVER, PROFILER
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
     "SCALAR_OF_INFERENCE",
-    "Cut",
+    "DetachPoint",
     "Storage",
     "VersionCounter",
     "WriteLock",
-    "keep_number",
+    "save_scalar",
     "prepare_write",
     "save",
     "scalar_write",
@@ -80,7 +80,7 @@ class InferenceLock(WriteLock):
 
 
 @attrs.define(eq=False)
-class Cut:
+class DetachPoint:
     """Where the history of a tensor ended in place, by `detach_()` or `requires_grad_(False)`.
 
     Attributes:
@@ -88,7 +88,7 @@ class Cut:
         sequence_nr: a number smaller than those of all nodes made since.
         edge: what the history ended with, for the views that were taken before; until it happens again.
         before: the number like `sequence_nr` of the time before; 0 for the first.
-        written: what has been written since, once that was asked for; see `views/ends.py`.
+        written: what has been written since, once that was asked for; see `views/detached_views.py`.
     """
 
     number: int
@@ -109,10 +109,11 @@ class Storage(VersionCounter):
         shared: whether tensors that are not views of one base, or arrays handed out, look at the memory.
         preserved: the windows that were copied before a write, and who wrote; the latest of them.
         cuts: where tensors over it were detached in place, by their ids; the last time of each.
-        layout: how a gradient of `root` is laid out, once that was asked for; see `views/nodes.py`.
+        layout: how a gradient of `root` is laid out, once that was asked for; see `views/view_nodes.py`.
     """
 
-    writes: ClassVar[int] = 0  # how many there were to storages in whose place this one is; see tensor/known.py
+    # Writes to the storages that this one replaced; see tensor/tracked_storage.py.
+    writes: ClassVar[int] = 0
 
     __slots__ = (
         "__weakref__",
@@ -137,7 +138,7 @@ class Storage(VersionCounter):
         self.shared = foreign
         self.preserved: deque[tuple[Array, str]] | None = None
         self.layout: tuple[tuple[int, ...], np.dtype[Any], str] | None = None
-        self.cuts: dict[int, Cut] | None = None
+        self.cuts: dict[int, DetachPoint] | None = None
 
     @property
     def inference(self) -> bool:
@@ -327,7 +328,7 @@ def save(tensor: Tensor) -> SavedTensor:
     return storage.save(tensor._array, root_index(tensor, storage))
 
 
-def keep_number(tensor: Tensor) -> SavedTensor | np.float64:
+def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
     """What a node is to keep of a tensor without dimensions: the number, which no write can change, where it is real.
 
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..errors import GradientMismatchError, InterruptedWriteError
-from .levels import LEVEL, DualLevel, at_level, open_levels
+from .forward_levels import LEVEL, DualLevel, at_level, open_levels
 from .modes import FORWARD, current_mode
 from .node import new
 from .saved import SavedTensor

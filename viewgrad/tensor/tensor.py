@@ -17,20 +17,20 @@ import numpy as np
 from ..errors import (
     AutogradError,
     DifferentiabilityError,
-    ForeignTypeError,
     ForwardModeError,
-    UnknownFunctionError,
+    UnsupportedFunctionError,
+    UnsupportedTypeError,
 )
-from .known import share
-from .lost_history import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
+from .conversions import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
-from .number_classes import NoLength, TensorType, number_class
-from .observers import OBSERVER
-from .ownership import ALONE_AS_STORAGE, getrefcount
-from .printing import tensor_repr
+from .refcounts import ALONE_AS_STORAGE, getrefcount
+from .repr import tensor_repr
 from .saved import SavedTensor
-from .storage import Cut, Storage, storage_of
+from .scalar_types import NoLength, TensorType, number_class
+from .storage import DetachPoint, Storage, storage_of
+from .trace_hooks import OBSERVER
+from .tracked_storage import share
 
 __all__ = [
     "Tensor",
@@ -41,9 +41,9 @@ __all__ = [
     "is_scalar",
     "method",
     "plain_array",
-    "tell_of_new",
+    "notify_created",
     "tensor_like",
-    "with_memory",
+    "as_buffered",
 ]
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         self._storage = None
         self._view = None
         if current_mode() > GRAD:
-            tell_of_new(self, given)
+            notify_created(self, given)
         if requires_grad:
             self.requires_grad_()
 
@@ -343,7 +343,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
                 cuts = storage.cuts = storage.cuts or {}
                 before = cuts.get(id(self))
                 number, last = (0, 0) if before is None else (before.number, before.sequence_nr)
-                cuts[id(self)] = Cut(number + 1, next_sequence_nr(), edge, last)
+                cuts[id(self)] = DetachPoint(number + 1, next_sequence_nr(), edge, last)
         self._edge = None
 
     @property
@@ -416,7 +416,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             handler = UFUNCS.get((ufunc, kind))
         if handler is None:
             name = ufunc.__name__ if kind == "__call__" else f"{ufunc.__name__}.{kind}"
-            raise UnknownFunctionError(_unknown(name))
+            raise UnsupportedFunctionError(_unknown(name))
         if out is not None:
             kwargs["out"] = out[0] if len(out) == 1 else out
         return handler(*inputs, **kwargs)
@@ -424,7 +424,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         handler = FUNCTIONS.get(function)
         if handler is None:
-            raise UnknownFunctionError(_unknown(function.__name__))
+            raise UnsupportedFunctionError(_unknown(function.__name__))
         return handler(*args, **kwargs)
 
     # -- Python's protocols --------------------------------------------------------------------------------------------
@@ -640,7 +640,7 @@ def as_scalar(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def with_memory(tensor: Tensor) -> Tensor:
+def as_buffered(tensor: Tensor) -> Tensor:
     """The tensor itself, or where that is a scalar an array without dimensions, which can be viewed and written to."""
     return tensor if type(tensor._array) is ndarray else tensor.clone()
 
@@ -656,7 +656,7 @@ def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
     return out
 
 
-def tell_of_new(tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
+def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
     """What is to be done about a tensor that was just made of numbers or arrays, while features are on.
 
     Arguments:
@@ -720,14 +720,14 @@ def plain_array(array: Array) -> Array:
     """An array as one that is nothing but its elements.
 
     Raises:
-        ForeignTypeError: for one of a class that gives them another meaning: a mask, a unit, another product.
+        UnsupportedTypeError: for one of a class that gives them another meaning: a mask, a unit, another product.
     """
     kind = type(array)
     if kind is ndarray:
         return array
     if kind.__array_ufunc__ is not ndarray.__array_ufunc__ or getattr(array, "__array_priority__", 0.0) > 0:
         lost = "its mask" if isinstance(array, np.ma.MaskedArray) else "what that adds to an array"
-        raise ForeignTypeError(
+        raise UnsupportedTypeError(
             f"a tensor of a {kind.__module__}.{kind.__qualname__} would lose {lost}; pass np.asarray() of it"
             + (", or of its filled()" if isinstance(array, np.ma.MaskedArray) else "")
         )

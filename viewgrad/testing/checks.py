@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..tensor.tensor import Tensor
-from ..views.making import view_replay
+from ..views.construct import view_replay
 from .alias_model import AliasModel
 from .finite_differences import Estimate, finite_differences, second_differences
 from .functional_oracle import FunctionalOracle

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd.function import Function
 from ..operators.define import OPERATORS
-from ..operators.language.declaration import Operator
+from ..operators.language.spec import Operator
 from ..tensor.modes import no_grad
 from ..tensor.tensor import Tensor
 from .indices import index_source
@@ -143,7 +143,7 @@ def function_of(operator: Operator) -> ProgramFunction | None:
         SYMBOLS.get(operator.name, ""),
         ufunc if isinstance(reference, np.ufunc) and getattr(np, ufunc, None) is reference else "",
         operator.domain,
-        operator.kinds == "fc",
+        operator.dtype_kinds == "fc",
         operator.has_inplace,
         outputs=outputs,
         module="" if operator.user_defined else "vg.",
@@ -197,8 +197,8 @@ def _arity_of(function: Any) -> int:
         parameters = list(inspect.signature(function.forward).parameters.values())[skipped:]
     else:
         parameters = list(inspect.signature(function).parameters.values())
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return max(1, sum(p.default is p.empty and p.kind in kinds for p in parameters))
+    dtype_kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return max(1, sum(p.default is p.empty and p.kind in dtype_kinds for p in parameters))
 
 
 def _elementwise() -> tuple[ProgramFunction, ...]:

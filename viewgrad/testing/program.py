@@ -12,7 +12,7 @@ import numpy as np
 
 import viewgrad
 
-from ..operators.codegen.listing import list_source
+from ..operators.codegen.source_cache import list_source
 from . import program_ops as s
 from .functions import ProgramFunction
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor.windows import address_of
+from ..tensor.saved_windows import address_of
 
 __all__ = ["are_operands", "broadcastable", "fits_into", "is_index", "same_window"]
 

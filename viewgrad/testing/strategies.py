@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import viewgrad
 
-from ..operators.language.declaration import Operator
+from ..operators.language.spec import Operator
 from ..tensor.tensor import Tensor
 from .functions import ProgramFunction, function_of, function_of_tensors
 from .generator import ProgramGenerator

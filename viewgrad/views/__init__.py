@@ -1,11 +1,11 @@
 """The aliasing: what a view remembers of its base, and how a write through it changes the base's history."""
 
-from . import indexing
+from . import basic_indexing
+from .construct import view_replay
 from .copy_slices import CopyBackwards, CopySlices
 from .geometry import TensorGeometry
-from .making import view_replay
 from .meta import CreationMeta, DifferentiableViewMeta
-from .rebasing import rebase_history
+from .rebase_history import rebase_history
 
 __all__ = [
     "CopyBackwards",

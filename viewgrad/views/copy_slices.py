@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..tensor.node import ONE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge, new
-from ..tensor.ownership import ALONE_IN_COPY_SLICES, getrefcount
-from ..tensor.tensor import Tensor, from_array, with_memory
-from .nodes import Layout, take_window, zeros_for
-from .specs import match_spec
+from ..tensor.refcounts import ALONE_IN_COPY_SLICES, getrefcount
+from ..tensor.tensor import Tensor, as_buffered, from_array
+from .unbroadcast import match_spec
 from .view_functions import ViewFunction
+from .view_nodes import Layout, take_window, zeros_for
 
 __all__ = ["CopyBackwards", "CopySlices", "CopySlicesOfCopy"]
 
@@ -117,7 +117,7 @@ class CopySlices(Node):
 
     def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
         """`apply` with tensors: the gradient is written to in place, and that is recorded in its turn."""
-        grad = with_memory(grad)
+        grad = as_buffered(grad)
         window = take_window(grad, self.index, self.view_fn)
         if window is None:
             whole = from_array(zeros_for(self.view_fn, self.layout)[0])

@@ -7,7 +7,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ..tensor.windows import address_of
+from ..tensor.saved_windows import address_of
 
 __all__ = ["TensorGeometry", "overlaps_itself"]
 

@@ -7,8 +7,9 @@ import enum
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..errors import TraceError, ViewInPlaceError
+from ..tensor.async_safety import isolated
+from ..tensor.creation_sites import note
 from ..tensor.indices import window_at
-from ..tensor.interruption import isolated
 from ..tensor.modes import GRAD, INFERENCE, NOTING, REPLAY, TRACE, ModeSwitch, current_mode
 from ..tensor.node import (
     AccumulateGrad,
@@ -22,15 +23,14 @@ from ..tensor.node import (
     new,
     node_of,
 )
-from ..tensor.origins import note
 from ..tensor.tensor import Tensor, current_edge, from_array
-from .ends import Own, cut_of, mixed, written_since
+from .detached_views import DetachedHistory, cut_of, mixed, written_since
 from .geometry import TensorGeometry
-from .nodes import AS_STRIDED, node_of_view
 from .view_functions import Chain, Index, Strided, ViewFunction
+from .view_nodes import AS_STRIDED, node_of_view
 
 if TYPE_CHECKING:
-    from ..tensor.storage import Cut
+    from ..tensor.storage import DetachPoint
     from ..tensor.tangents import TangentRoot
 
 __all__ = [
@@ -69,20 +69,20 @@ class DifferentiableViewMeta:
         index: the basic index that takes the view from the base, where one does.
         view_fn: the function that takes it where none does (None beside an index).
         creation: where the view was made.
-        made_from: the base's edge at the time when the view's edge was made. The view's history is current for as long
-            as the base still has that edge. Where the base had none, it is what `no_history` says. Where the view has
-            a history of its own, since its base's has ended in place, it is that.
+        source_edge: the base's edge at the time when the view's edge was made. The view's history is current for as
+            long as the base still has that edge. Where the base had none, it is what `no_history` says. Where the view
+            has a history of its own, since its base's has ended in place, it is that.
         strided: whether the view is a window of the base's own elements (not of their real parts, say).
         overlaps_itself: whether elements of the view share places in memory.
     """
 
-    __slots__ = ("base", "index", "made_from")
+    __slots__ = ("base", "index", "source_edge")
 
     is_root: ClassVar[bool] = False  # whether it has a tangent of its own, rather than a window of its base's
 
     base: Tensor
     index: Any
-    made_from: OptionalEdge | int | Own
+    source_edge: OptionalEdge | int | DetachedHistory
     view_fn: ViewFunction | None = None
     creation: CreationMeta = DEFAULT
     strided: bool = True
@@ -117,7 +117,7 @@ class DifferentiableViewMeta:
         base = self.base
         base_edge = base._edge
         # What views are taken of has a storage.
-        if base_edge is self.made_from and (base_edge is not None or base._storage.cuts is None):  # type: ignore[union-attr]
+        if base_edge is self.source_edge and (base_edge is not None or base._storage.cuts is None):  # type: ignore[union-attr]
             return tensor._edge
         return self._regenerate(tensor, base_edge)
 
@@ -125,7 +125,7 @@ class DifferentiableViewMeta:
     def is_current(self) -> bool:
         """Whether the base still has the history of which the view's was made, or has still none."""
         base_edge = self.base._edge
-        return self.made_from is base_edge if base_edge is not None else self.made_from == no_history(self.base)
+        return self.source_edge is base_edge if base_edge is not None else self.source_edge == no_history(self.base)
 
     def _regenerate(self, tensor: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
         if base_edge is None and self.is_current:
@@ -147,7 +147,7 @@ class DifferentiableViewMeta:
             move_retained(tensor, old, edge)
         tensor._edge = edge
         # last, and at once, since other threads may look at the view meanwhile
-        self.made_from = no_history(self.base) if base_edge is None else base_edge
+        self.source_edge = no_history(self.base) if base_edge is None else base_edge
         return edge
 
     def _taken_again(self, tensor: Tensor, source: Tensor, base_edge: OptionalEdge) -> OptionalEdge:
@@ -167,32 +167,32 @@ class DifferentiableViewMeta:
     @property
     def is_before_end(self) -> bool:
         """Whether the view still has a history of its own, from before that of its base ended in place."""
-        cut, made_from = cut_of(self.base), self.made_from
-        if cut is None or made_from is None or isinstance(made_from, int):
+        cut, source_edge = cut_of(self.base), self.source_edge
+        if cut is None or source_edge is None or isinstance(source_edge, int):
             return False
-        if isinstance(made_from, Own):
+        if isinstance(source_edge, DetachedHistory):
             return True
-        return made_from is not self.base._edge and made_from.sequence_nr < cut.sequence_nr
+        return source_edge is not self.base._edge and source_edge.sequence_nr < cut.sequence_nr
 
-    def _is_before(self, cut: Cut, old: OptionalEdge) -> bool:
+    def _is_before(self, cut: DetachPoint, old: OptionalEdge) -> bool:
         """Whether the view's history was made, or would have been, before its base's ended the last time."""
-        made_from = self.made_from
-        if isinstance(made_from, Own):
+        source_edge = self.source_edge
+        if isinstance(source_edge, DetachedHistory):
             return True
-        if made_from is None or isinstance(made_from, int):
-            return (made_from or 0) != cut.number
-        return old is not None and made_from.sequence_nr < cut.sequence_nr
+        if source_edge is None or isinstance(source_edge, int):
+            return (source_edge or 0) != cut.number
+        return old is not None and source_edge.sequence_nr < cut.sequence_nr
 
-    def _behind(self, tensor: Tensor, cut: Cut, base_edge: OptionalEdge) -> OptionalEdge:
+    def _behind(self, tensor: Tensor, cut: DetachPoint, base_edge: OptionalEdge) -> OptionalEdge:
         """The edge of a view from before the end of its base's history: by what was written since.
 
         Raises:
             ViewInPlaceError: where it can't be told.
         """
         old, own = tensor._edge, self._own(tensor, cut)
-        if own is not None and own is self.made_from and base_edge is not None and own.base_edge is base_edge:
+        if own is not None and own is self.source_edge and base_edge is not None and own.base_edge is base_edge:
             return old
-        if own is None and old is not None and isinstance(self.made_from, int | None):  # a leaf, or a view of such
+        if own is None and old is not None and isinstance(self.source_edge, int | None):  # a leaf, or a view of such
             written = None
         else:
             written = written_since(cut, self.base, self)
@@ -213,39 +213,39 @@ class DifferentiableViewMeta:
             move_retained(tensor, old, edge)
         tensor._edge = edge
         if own is None or overwritten:
-            self.made_from = no_history(self.base) if base_edge is None else base_edge
+            self.source_edge = no_history(self.base) if base_edge is None else base_edge
         elif base_edge is not None or edge is not old:
             own.base_edge = base_edge
-            self.made_from = own
+            self.source_edge = own
         return edge
 
-    def _own(self, tensor: Tensor, cut: Cut) -> Own | None:
+    def _own(self, tensor: Tensor, cut: DetachPoint) -> DetachedHistory | None:
         """The history that the view had when its base's ended; None where that can't be told any more."""
-        made_from, old, last = self.made_from, tensor._edge, cut.edge
-        if isinstance(made_from, Own):
-            if made_from.view is not self:  # that of the view that this one was taken of
-                made_from = Own(self, old, made_from.cut, made_from.base_edge)
-            if made_from.cut is cut:
-                return made_from
-            if made_from.base_edge is not last:
+        source_edge, old, last = self.source_edge, tensor._edge, cut.edge
+        if isinstance(source_edge, DetachedHistory):
+            if source_edge.view is not self:  # that of the view that this one was taken of
+                source_edge = DetachedHistory(self, old, source_edge.cut, source_edge.base_edge)
+            if source_edge.cut is cut:
+                return source_edge
+            if source_edge.base_edge is not last:
                 return None
             if current_mode() & TRACE:
                 raise TraceError(
                     f"a view of shape {tensor.shape} is used, of whose base several histories were ended in place by "
                     "detach_() or requires_grad_(False), which graphs do not tell apart; take the view again"
                 )
-            return Own(self, old, cut, None)
-        if made_from is last:
-            return Own(self, old, cut, None)
-        if made_from is None or isinstance(made_from, int):
-            known = old is None and (made_from or 0) == cut.number - 1
+            return DetachedHistory(self, old, cut, None)
+        if source_edge is last:
+            return DetachedHistory(self, old, cut, None)
+        if source_edge is None or isinstance(source_edge, int):
+            known = old is None and (source_edge or 0) == cut.number - 1
         else:
-            known = made_from.sequence_nr > cut.before
+            known = source_edge.sequence_nr > cut.before
         if not known:
             return None
         base = from_array(self.base._array, last)
         base._storage = self.base._storage
-        return Own(self, self._taken_again(tensor, base, last), cut, None)
+        return DetachedHistory(self, self._taken_again(tensor, base, last), cut, None)
 
     def _replayed(self, source: Tensor) -> OptionalEdge:
         with ModeSwitch(on=GRAD, off=INFERENCE):
@@ -284,7 +284,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
         """Be what `view` is."""
         self.base = view.base
         self.index = view.index
-        self.made_from = view.made_from
+        self.source_edge = view.source_edge
         self.view_fn = view.view_fn
         self.placed = None
         self.creation = view.creation
@@ -355,7 +355,7 @@ def mark_made_in_function(tensor: Tensor) -> None:
         general.take_over(view)
         view = general
     edge = view.base._edge
-    view.made_from = no_history(view.base) if edge is None else edge
+    view.source_edge = no_history(view.base) if edge is None else edge
     view.creation = CreationMeta.IN_CUSTOM_FUNCTION
 
 

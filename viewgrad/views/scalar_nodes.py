@@ -3,8 +3,8 @@
 A backward pass over scalars costs what the interpreter costs. Where objects of one class come along, the interpreter
 knows where in them a slot lies. With a class for each operator it looks the slot up, which takes five times as long. So
 the nodes of `+`, `-`, `*`, `/`, `-x`, `exp` and `log` on scalars share two classes. What they have to do is said by the
-*form* of their formulas, which the engine knows: see `autograd/scalar_run.py`. All else they have from the class of the
-operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
+*form* of their formulas, which the engine knows: see `autograd/scalar_engine.py`. All else they have from the class of
+the operator's other nodes. See Note [The gradients of scalars] in docs/notes/scalars.md.
 
 Most scalars are intermediate results: nobody holds their nodes but that of the next operator. Where a graph is large,
 nodes of two scalars take such nodes in; see Note [Nodes that are taken in] there.
@@ -18,9 +18,9 @@ import attrs
 import numpy as np
 
 from ..tensor.node import MANY, ONE, ONE_EDGE, AccumulateGrad, Edge, Node, OptionalEdge, new
-from ..tensor.ownership import ALONE_AS_EDGE, getrefcount
+from ..tensor.refcounts import ALONE_AS_EDGE, getrefcount
 from ..tensor.saved import RELEASED
-from .nodes import ElementBackward, Layout
+from .view_nodes import ElementBackward, Layout
 
 __all__ = [
     "DIFFERENCE",

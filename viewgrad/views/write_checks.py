@@ -11,10 +11,10 @@ from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import AccumulateGrad
 from ..tensor.storage import scalar_write
 from ..tensor.tensor import Tensor
-from .ends import begin_constant
+from .detached_views import begin_constant
 from .geometry import overlaps_itself
 from .meta import CreationMeta
-from .rebasing import keep_own
+from .rebase_history import keep_own
 
 __all__ = ["check_write"]
 

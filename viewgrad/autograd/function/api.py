@@ -18,19 +18,19 @@ import attrs
 import numpy as np
 
 from ...errors import FunctionError
-from ...tensor.features import Call, run_with_features
-from ...tensor.interruption import isolated
+from ...tensor.async_safety import isolated
+from ...tensor.creation_sites import note
+from ...tensor.interceptors import Call, run_with_features
 from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, MODE, NOTING, PACK, PROFILE, TRACE, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge, named_node, new, node_of, numbered
-from ...tensor.origins import note
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, has_tangent, is_scalar
+from ...views.construct import index_view
 from ...views.copy_slices import CopyBackwards
-from ...views.making import index_view
 from ...views.meta import mark_made_in_function, set_history
-from ...views.ops import SliceBackward
-from ...views.rebasing import rebase_history, refuse_written
-from ..modes.functional_writes import rebase
+from ...views.rebase_history import rebase_history, refuse_written
+from ...views.view_ops import SliceBackward
+from ..modes.functionalize import rebase
 from ..modes.saved_hooks import packed
 from .attributes import saved_attributes
 from .node import UNKNOWN, FunctionCtx, FunctionNode, SavedEntry, SaveRequest, delayed_error, is_in, version_of

@@ -9,15 +9,15 @@ import attrs
 import numpy as np
 
 from ...errors import FunctionError
-from ...tensor.levels import LEVEL
+from ...tensor.forward_levels import LEVEL
 from ...tensor.modes import FORWARD, GRAD, current_mode
 from ...tensor.node import MANY, Node, OptionalEdge, numbered
-from ...tensor.ownership import ALONE_AS_STORAGE, ALONE_IN_LIST, getrefcount
+from ...tensor.refcounts import ALONE_AS_STORAGE, ALONE_IN_LIST, getrefcount
 from ...tensor.saved import RELEASED, SavedTensor
 from ...tensor.storage import Storage, WriteLock, save
 from ...tensor.tangents import DualSaved, with_tangents
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
-from ...views.specs import match_spec
+from ...views.unbroadcast import match_spec
 from ...views.write_checks import check_write
 
 __all__ = [

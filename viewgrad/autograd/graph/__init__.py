@@ -1,8 +1,8 @@
 """Looking at the graph and at what it saves: hooks on saved values and on several tensors, drawings, explanations."""
 
 from ...tensor.node import AccumulateGrad, Edge, Node, RemovableHandle
+from ..execute import plain_engine
 from ..modes.saved_hooks import disable_saved_tensors_hooks, save_on_disk, saved_tensors_hooks
-from ..run import plain_engine
 from .drawing import to_dot, to_mermaid
 from .explain import explain
 from .memory import memory

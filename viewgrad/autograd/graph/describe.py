@@ -11,10 +11,10 @@ import numpy as np
 from ...tensor.node import AccumulateGrad, Node, OptionalEdge, node_of
 from ...tensor.saved import LostTensor, Released, SavedTensor
 from ...tensor.tangents import DualSaved
+from ...views.advanced_nodes import IndexedNode
 from ...views.copy_slices import CopySlices
-from ...views.index_nodes import IndexedNode
-from ...views.nodes import ViewBackward
 from ...views.view_functions import Chain, Index, Strided
+from ...views.view_nodes import ViewBackward
 from ..modes.saved_hooks import PackedTensor
 
 __all__ = ["SavedValue", "nodes_from", "saved_entries", "saved_values", "shape_text", "window_of", "window_text"]

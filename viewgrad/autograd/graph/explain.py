@@ -6,9 +6,9 @@ import attrs
 
 from ...tensor.node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
+from ...views.advanced_nodes import IndexAccumulateBackward, IndexPutBackward
 from ...views.copy_slices import CopyBackwards, CopySlices
-from ...views.index_nodes import IndexAccumulateBackward, IndexPutBackward
-from ...views.nodes import AS_STRIDED, ViewBackward
+from ...views.view_nodes import AS_STRIDED, ViewBackward
 from ..function.node import FunctionNode
 from .describe import saved_values, shape_text, window_of, window_text
 

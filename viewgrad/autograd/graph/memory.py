@@ -8,13 +8,13 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ...tensor.creation_sites import line_of
 from ...tensor.node import AccumulateGrad, Node
-from ...tensor.origins import line_of
 from ...tensor.saved import PreservedTensor, SavedConstant, SavedTensor
 from ...tensor.tangents import DualSaved
 from ...tensor.tensor import Tensor, current_edge
 from ...views.copy_slices import CopySlices, CopySlicesOfCopy
-from ..tables import line_text, table_text
+from ..text_tables import line_text, table_text
 from .describe import nodes_from, saved_entries
 
 __all__ = ["Memory", "MemoryRow", "memory"]

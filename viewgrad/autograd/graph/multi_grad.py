@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ...errors import HookError
 from ...tensor.node import RemovableHandle, add_hook, hooks_of, input_nr_of, node_of
 from ...tensor.tensor import Tensor, current_edge
-from ..hooked_run import HookedRun, RunHook
+from ..hook_runner import HookedRun, RunHook
 
 __all__ = ["register_multi_grad_hook"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from ...operators.features import OperatorCall
-from ...tensor.features import feature
+from ...operators.interception import OperatorCall
 from ...tensor.indices import window_at
+from ...tensor.interceptors import feature
 from ...tensor.modes import STRICT, ModeSwitch
 from ...tensor.storage import root_index, storage_of
 from ...tensor.tensor import Tensor

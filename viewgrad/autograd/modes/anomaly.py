@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import AnomalyError
-from ...tensor.features import Call, feature
+from ...tensor.creation_sites import RUNNING, note, origin
+from ...tensor.interceptors import Call, feature
 from ...tensor.modes import ANOMALY, CHECK_NAN, ModeSwitch, SwitchAtOnce, current_mode
 from ...tensor.node import Node, OptionalEdge
-from ...tensor.origins import RUNNING, note, origin
 from ..engine import GraphTask
 
 __all__ = [

@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ...errors import DifferentiabilityError, ForwardModeError, GradientMismatchError
-from ...tensor.levels import LEVEL, DualLevel
+from ...tensor.forward_levels import LEVEL, DualLevel
 from ...tensor.modes import FORWARD, GRAD, MODE, current_mode
+from ...tensor.saved_windows import address_of
 from ...tensor.tangents import TangentRoot, make_dual_root, show_tangent, tangent_of
 from ...tensor.tensor import Tensor, current_edge, from_array, is_scalar
-from ...tensor.windows import address_of
-from ...views.making import make_view
+from ...views.construct import make_view
 from ...views.meta import DualViewMeta
-from ...views.nodes import IndexViewBackward, ViewBackward, view_node
+from ...views.view_nodes import IndexViewBackward, ViewBackward, view_node
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

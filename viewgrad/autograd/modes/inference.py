@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...tensor.features import Call, feature
+from ...tensor.interceptors import Call, feature
 from ...tensor.modes import INFERENCE
 from ...tensor.storage import SCALAR_OF_INFERENCE, storage_of
 from ...tensor.tensor import is_scalar

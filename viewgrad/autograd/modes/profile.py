@@ -17,16 +17,16 @@ from typing import Any, Literal
 
 import attrs
 
-from ...tensor.features import Call, feature
-from ...tensor.interruption import isolated
+from ...tensor.async_safety import isolated
+from ...tensor.creation_sites import Line, line_here, line_of, note, step_name
+from ...tensor.interceptors import Call, feature
 from ...tensor.modes import PROFILE, ModeSwitch
 from ...tensor.node import Node, node_of
-from ...tensor.observers import PROFILER
-from ...tensor.origins import Line, line_here, line_of, note, step_name
 from ...tensor.tensor import Tensor
+from ...tensor.trace_hooks import PROFILER
 from ...views.copy_slices import CopySlices
 from ..fast_engine import FastTask
-from ..tables import UNKNOWN_LINE, line_text, table_text
+from ..text_tables import UNKNOWN_LINE, line_text, table_text
 
 __all__ = ["ProfileRow", "ProfiledTask", "profile"]
 

@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ...errors import HookError
-from ...operators.features import OperatorCall
-from ...tensor.features import feature
+from ...operators.interception import OperatorCall
+from ...tensor.interceptors import feature
 from ...tensor.modes import GRAD, PACK, ModeSwitch, Stack, without
 from ...tensor.saved import SavedConstant, SavedTensor
 from ...tensor.tensor import Tensor, from_array

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..language.declaration import Argument, Formula, Operator
-from .kind_writer import guarded_forward, kind_check
+from ..language.spec import Argument, Formula, Operator
+from .dtype_checks import guarded_forward, kind_check
 from .node_writer import backward_name, edge_slots, grads_are_several, keeps_precision, needs_input_specs
 from .scalars import scalar_path
 
@@ -52,14 +52,14 @@ class FunctionWriter:
             if not self.is_ufunc:  # which gives numbers where there are no dimensions, and fresh arrays elsewhere
                 others = [self._array_name(argument.name) for argument in self.tensors]
                 test = f"type(r{i}) is not ndarray or r{i}.base is not None"
-                if not operator.gives_arrays:
+                if not operator.returns_0d_arrays:
                     test += f" or not r{i}.ndim"
                 if operator.user_defined:  # which may return an input itself, or one array twice
                     others += [f"r{j}" for j in range(i)]
                     test += "".join(f" or r{i} is {other}" for other in others)
-                if not operator.gives_arrays and not operator.user_defined:
+                if not operator.returns_0d_arrays and not operator.user_defined:
                     test = f"type(r{i}) is not float64 and ({test})"
-                arrays = ", True" if operator.gives_arrays else ""
+                arrays = ", True" if operator.returns_0d_arrays else ""
                 lines += [f"    if {test}:", f"        r{i} = owned_array(r{i}, ({', '.join(others)},){arrays})"]
             lines += [
                 f"    out{i} = new(Tensor)",
@@ -122,7 +122,7 @@ class FunctionWriter:
         prepare = f"prepare_write({target}, {name + '_'!r})"
         lines += ["    if not recorded:", f"        {prepare}", f"        {write}"]
         lines += ["        if behind:", f"            constant_written({target})", f"        return {target}"]
-        # From here on the history refuses to be differentiated, until all of this is done: see views/rebasing.py.
+        # From here on the history refuses to be differentiated, until all of this is done: see views/rebase_history.py.
         if declared.formulas:
             lines += [f"    node = {class_name}InPlace()", *self._fill_edges("    ")]
         else:
@@ -198,7 +198,7 @@ class FunctionWriter:
     def _telling_foreign(lines: list[str]) -> list[str]:
         """The conversion of two operands; Python's operators return NotImplemented where it can't be made."""
         converted = [f"    {line}" for line in lines]
-        return ["    try:", *converted, "    except ForeignTypeError:", "        return foreign_operand()"]
+        return ["    try:", *converted, "    except UnsupportedTypeError:", "        return foreign_operand()"]
 
     def _taking_large_numbers(self, operands: str) -> list[str]:
         """The conversion of a whole number that the dtype beside it cannot hold, for a ufunc that need not."""
@@ -317,7 +317,7 @@ class FunctionWriter:
         # In special modes others look at what is saved, and want it with its window.
         if self.plain:
             return f"save({name})"
-        return f"save({name}) if {self._array_name(name)}.ndim else keep_number({name})"
+        return f"save({name}) if {self._array_name(name)}.ndim else save_scalar({name})"
 
     def _metadata(self, name: str, attribute: str) -> str:
         """The expression for what can be known of a tensor without keeping it."""

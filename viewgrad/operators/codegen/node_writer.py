@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from ...tensor.node import MANY, ONE, PAIR
-from ..language.declaration import Formula, Operator
-from ..language.names import ARRAY_FUNCTIONS
+from ..language.namespace import ARRAY_FUNCTIONS
 from ..language.parsing import local_names, product_of
-from ..language.rewriting import Renamed, copied, formula_text
-from ..late import LateFunction
+from ..language.rename import Renamed, copied, formula_text
+from ..language.spec import Formula, Operator
+from ..lazy_imports import LateFunction
 
 __all__ = [
     "NodeWriter",

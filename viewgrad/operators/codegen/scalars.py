@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...views.scalar_nodes import DIFFERENCE, NEGATIVE, OVER_SELF, PRODUCT, QUOTIENT, SUM, TIMES_RESULT
-from ..language.declaration import Operator
+from ..language.spec import Operator
 from .node_writer import backward_name, edge_slots, needs_input_specs
 
 __all__ = ["EXPRESSIONS", "form_of", "scalar_path"]

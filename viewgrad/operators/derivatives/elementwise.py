@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.compile import formula_function
+from ..codegen.generate import formula_function
 from ..define import row
-from ..language.declaration import InPlace, Operator
-from ..language.names import set_meaning
-from ..late import LateFunction
-from .formulas import conjugated, filled, flowing, nonzero_or_one
+from ..language.namespace import set_meaning
+from ..language.spec import InPlace, Operator
+from ..lazy_imports import LateFunction
+from .helpers import conjugated, filled, flowing, nonzero_or_one
 
 __all__: list[str] = []
 
@@ -29,7 +29,7 @@ STEP: Final = "zeros_like(grad)"  # of functions that are constant between their
 def unary(name: str, forward: Any, gradient: str, doc: str, *, tangent: str = AUTO, **options: Any) -> Operator:
     """A row of one tensor, with an in-place form."""
     numpy = [forward] if isinstance(forward, np.ufunc | LateFunction) else ()
-    options = {"kinds": "fc", "numpy": numpy, "inplace": True} | options
+    options = {"dtype_kinds": "fc", "numpy": numpy, "inplace": True} | options
     return row(
         name if "(" in name else f"{name}(self)", forward, {"self": gradient}, forward_derivative=tangent,
         elementwise=True, doc=doc, **options,
@@ -68,12 +68,13 @@ unary("positive",   np.positive,   "grad",                         "A copy of th
 unary("neg",        np.negative,   "-grad",                        "The value with the opposite sign.", tangent=LINEAR,
       inplace=InPlace(forward=lambda a: np.negative(a)))
 unary("square",     np.square,     "grad * conj(2 * self)",        "The value times itself.")
-unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", singular=True)
-unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.", singular=True)
+unary("reciprocal", np.reciprocal, "-grad * conj(square(result))", "One divided by the value.", mask_zero_grad=True)
+unary("sqrt",       np.sqrt,       "grad / conj(2 * result)",      "The root; infinite gradient at 0.",
+      mask_zero_grad=True)
 unary("cbrt",       np.cbrt,       "grad / (3 * square(result))",  "The cube root; infinite gradient at 0.",
-      kinds="f", singular=True)
+      dtype_kinds="f", mask_zero_grad=True)
 unary("fabs",       np.fabs,       "grad * sign(self)",            "The absolute value, of reals; gradient 0 at 0.",
-      kinds="f")
+      dtype_kinds="f")
 unary("abs",        np.abs,        "grad * sign(self)",            "The absolute value; gradient 0 at 0.",
       tangent="(conj(sign(self_p)) * self_t).real")
 unary("sign",       np.sign,       "sign_gradient(grad, self, result)",
@@ -82,82 +83,87 @@ conj = unary("conj", conj_forward, "conj(grad)",                   "The complex 
              tangent=LINEAR, numpy=[np.conjugate])
 set_meaning("conj", None, conjugated)  # what it means in a formula: a real value is not even recorded
 
-binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", kinds="fc")
-binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", kinds="fc")
+binary("add", np.add,      ("grad", "grad"),  LINEAR, "The sum.", dtype_kinds="fc")
+binary("sub", np.subtract, ("grad", "-grad"), LINEAR, "The difference.", dtype_kinds="fc")
 binary("mul", np.multiply, ("grad * conj(other)", "grad * conj(self)"),
-       "self_t * other_p + self_p * other_t", "The product.", kinds="fc")
+       "self_t * other_p + self_p * other_t", "The product.", dtype_kinds="fc")
 binary("div", np.true_divide, ("grad / conj(other)", "-grad * conj(result / other)"),
        "flowing(self_t / other_p, self_t) - flowing(other_t * (result / other_p), other_t)", "The quotient.",
-       kinds="fc", singular=True)
+       dtype_kinds="fc", mask_zero_grad=True)
 binary("floor_divide", np.floor_divide, (STEP, STEP),
        "zeros_like(result)", "The quotient rounded down; gradient 0.")
 binary("remainder", np.remainder, ("grad", "-grad * floor_divide(self, other)"),
        "self_t - flowing(other_t * floor_divide(self_p, other_p), other_t)",
-       "What division leaves, with the divisor's sign; at a jump the gradient is that beside it.", singular=True)
+       "What division leaves, with the divisor's sign; at a jump the gradient is that beside it.", mask_zero_grad=True)
 binary("fmod", np.fmod, ("grad", "-grad * rint((self - result) / other)"),
        "self_t - flowing(other_t * rint((self_p - result) / other_p), other_t)",
-       "What division leaves, with the dividend's sign; at a jump the gradient is that beside it.", singular=True)
+       "What division leaves, with the dividend's sign; at a jump the gradient is that beside it.", mask_zero_grad=True)
 row(
     "pow(self, exponent)", np.power,
     {"self": "grad * conj(power_slope(self, exponent))", "exponent": "grad * conj(result * power_log(self, exponent))"},
     forward_derivative="power_tangent(self_p, exponent_p, result, self_t, exponent_t)",
-    elementwise=True, inplace=True, kinds="fc", numpy=[np.power], singular=True,
+    elementwise=True, inplace=True, dtype_kinds="fc", numpy=[np.power], mask_zero_grad=True,
     doc="The power; where the base is 0, the gradient of an exponent that is not negative is 0.",
 )
 row(
     "lerp(self, end, weight)", lambda self, end, weight: self + weight * (end - self),
     {"self": "grad * conj(1 - weight)", "end": "grad * conj(weight)", "weight": "grad * conj(end - self)"},
     forward_derivative="self_t + weight_p * (end_t - self_t) + weight_t * (end_p - self_p)",
-    elementwise=True, inplace=True, kinds="fc", doc="The point `weight` of the way from `self` to `end`.",
+    elementwise=True, inplace=True, dtype_kinds="fc", doc="The point `weight` of the way from `self` to `end`.",
 )
 
 # -- exponentials and logarithms ---------------------------------------------------------------------------------------
 
-unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.", singular=True)
-unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.", singular=True)
-unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.", singular=True)
-unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", singular=True)
-unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", singular=True)
-unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", singular=True)
-unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.", singular=True)
+unary("exp",   np.exp,   "grad * conj(result)",                      "The exponential.", mask_zero_grad=True)
+unary("exp2",  np.exp2,  "grad * conj(result * 0.6931471805599453)", "Two to the power of the value.",
+      mask_zero_grad=True)
+unary("expm1", np.expm1, "grad * conj(result + 1)",                  "exp(self) - 1, exact also near 0.",
+      mask_zero_grad=True)
+unary("log",   np.log,   "grad / conj(self)",                        "The natural logarithm.", mask_zero_grad=True)
+unary("log2",  np.log2,  "grad / conj(self * 0.6931471805599453)",   "The logarithm to base 2.", mask_zero_grad=True)
+unary("log10", np.log10, "grad / conj(self * 2.302585092994046)",    "The logarithm to base 10.", mask_zero_grad=True)
+unary("log1p", np.log1p, "grad / conj(self + 1)",                    "log(1 + self), exact near 0.",
+      mask_zero_grad=True)
 binary("logaddexp", logaddexp_forward,
        ("grad * conj(sigmoid(less_exponent(self, other)))", "grad * conj(sigmoid(less_exponent(other, self)))"),
        "flowing(self_t * sigmoid(less_exponent(self_p, other_p)), self_t) "
        "+ flowing(other_t * sigmoid(less_exponent(other_p, self_p)), other_t)",
-       "log(exp(self) + exp(other)).", singular=True, kinds="fc", numpy=[np.logaddexp])
+       "log(exp(self) + exp(other)).", mask_zero_grad=True, dtype_kinds="fc", numpy=[np.logaddexp])
 binary("logaddexp2", np.logaddexp2,
        ("grad * sigmoid(less_exponent(self, other) * 0.6931471805599453)",
         "grad * sigmoid(less_exponent(other, self) * 0.6931471805599453)"),
        "flowing(self_t * sigmoid(less_exponent(self_p, other_p) * 0.6931471805599453), self_t) "
        "+ flowing(other_t * sigmoid(less_exponent(other_p, self_p) * 0.6931471805599453), other_t)",
-       "log2(2**self + 2**other).", singular=True)
+       "log2(2**self + 2**other).", mask_zero_grad=True)
 
 # -- trigonometric and hyperbolic functions ----------------------------------------------------------------------------
 
 unary("sin",     np.sin,     "grad * conj(cos(self))",               "The sine, of radians.")
 unary("cos",     np.cos,     "-grad * conj(sin(self))",              "The cosine, of radians.")
 unary("tan",     np.tan,     "grad * conj(1 + square(result))",      "The tangent, of radians.")
-unary("arcsin",  np.arcsin,  "grad / conj(root_of_difference(self))", "The inverse of the sine.", singular=True)
-unary("arccos",  np.arccos,  "-grad / conj(root_of_difference(self))", "The inverse of the cosine.", singular=True)
-unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.", singular=True)
-unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.", singular=True)
-unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.", singular=True)
+unary("arcsin",  np.arcsin,  "grad / conj(root_of_difference(self))", "The inverse of the sine.", mask_zero_grad=True)
+unary("arccos",  np.arccos,  "-grad / conj(root_of_difference(self))", "The inverse of the cosine.",
+      mask_zero_grad=True)
+unary("arctan",  np.arctan,  "grad / conj(1 + square(self))",        "The inverse of the tangent.", mask_zero_grad=True)
+unary("sinh",    np.sinh,    "grad * conj(cosh(self))",              "The hyperbolic sine.", mask_zero_grad=True)
+unary("cosh",    np.cosh,    "grad * conj(sinh(self))",              "The hyperbolic cosine.", mask_zero_grad=True)
 unary("tanh",    np.tanh,    "grad * conj(1 - square(result))",      "The hyperbolic tangent.")
-unary("arcsinh", np.arcsinh, "grad / conj(sqrt(-(-square(self) - 1)))", "The inverse of sinh.", singular=True)
-unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(-(-self - 1)))", "The inverse of cosh.", singular=True)
-unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", singular=True)
+unary("arcsinh", np.arcsinh, "grad / conj(sqrt(-(-square(self) - 1)))", "The inverse of sinh.", mask_zero_grad=True)
+unary("arccosh", np.arccosh, "grad / conj(sqrt(self - 1) * sqrt(-(-self - 1)))", "The inverse of cosh.",
+      mask_zero_grad=True)
+unary("arctanh", np.arctanh, "grad / conj(1 - square(self))",        "The inverse of tanh.", mask_zero_grad=True)
 unary("deg2rad", np.deg2rad, "grad * 0.017453292519943295",          "Degrees as radians.",
-      tangent=LINEAR, kinds="f", numpy=[np.deg2rad, np.radians])
+      tangent=LINEAR, dtype_kinds="f", numpy=[np.deg2rad, np.radians])
 unary("rad2deg", np.rad2deg, "grad * 57.29577951308232",             "Radians as degrees.",
-      tangent=LINEAR, kinds="f", numpy=[np.rad2deg, np.degrees])
+      tangent=LINEAR, dtype_kinds="f", numpy=[np.rad2deg, np.degrees])
 binary("arctan2", np.arctan2, ("grad * over_square(other, self)", "-grad * over_square(self, other)"),
        "flowing(self_t * over_square(other_p, self_p), self_t) "
        "- flowing(other_t * over_square(self_p, other_p), other_t)",
-       "The angle of the point (other, self); gradient 0 at the origin.", singular=True)
+       "The angle of the point (other, self); gradient 0 at the origin.", mask_zero_grad=True)
 binary("hypot", np.hypot, ("grad * (self / nonzero_or_one(result))", "grad * (other / nonzero_or_one(result))"),
        "flowing(self_t * (self_p / nonzero_or_one(result)), self_t) "
        "+ flowing(other_t * (other_p / nonzero_or_one(result)), other_t)",
-       "The length of the vector (self, other); gradient 0 at the origin.", singular=True)
+       "The length of the vector (self, other); gradient 0 at the origin.", mask_zero_grad=True)
 
 # -- activation functions ----------------------------------------------------------------------------------------------
 
@@ -173,21 +179,21 @@ def sigmoid_forward(a: Array) -> Any:
 
 unary("sigmoid", sigmoid_forward, "grad * conj(result * (1 - result))", "1 / (1 + exp(-self)).")
 unary("relu", lambda a: np.maximum(a, 0), "of_positive(grad, result)",
-      "The value, or 0 for a negative one; gradient 0 at 0.", kinds="f")
+      "The value, or 0 for a negative one; gradient 0 at 0.", dtype_kinds="f")
 unary("softplus(self, beta=1.0)", lambda a, beta=1.0: np.logaddexp(a * beta, 0) / beta, "grad * sigmoid(self * beta)",
-      "log(1 + exp(beta * self)) / beta.", kinds="f")
+      "log(1 + exp(beta * self)) / beta.", dtype_kinds="f")
 
 # -- rounding: constant between the jumps, so the gradient is 0 --------------------------------------------------------
 
-unary("floor", np.floor, STEP, "The greatest integer that is not greater; gradient 0.", kinds="f")
-unary("ceil",  np.ceil,  STEP, "The least integer that is not less; gradient 0.", kinds="f")
-unary("trunc", np.trunc, STEP, "The integer part; gradient 0.", kinds="f")
+unary("floor", np.floor, STEP, "The greatest integer that is not greater; gradient 0.", dtype_kinds="f")
+unary("ceil",  np.ceil,  STEP, "The least integer that is not less; gradient 0.", dtype_kinds="f")
+unary("trunc", np.trunc, STEP, "The integer part; gradient 0.", dtype_kinds="f")
 unary("rint",  np.rint,  STEP, "The nearest integer, the even one where two are; gradient 0.")
 unary("round(self, decimals=0)", np.round, STEP, "The value with so many decimals; gradient 0.",
       numpy=[np.round])
 
 unary("spacing", np.spacing, STEP, "The distance to the next number that is greater in magnitude; gradient 0.",
-      kinds="f")
+      dtype_kinds="f")
 
 # -- choosing between values -------------------------------------------------------------------------------------------
 
@@ -196,23 +202,23 @@ binary("maximum", np.maximum,
         "masked_fill(where(self == other, grad / 2, grad), other < self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, "
        "masked_fill(self_t, self_p < other_p, 0) + masked_fill(other_t, other_p < self_p, 0))",
-       "The greater of two; where they are equal, each gets half of the gradient.", kinds="fc")
+       "The greater of two; where they are equal, each gets half of the gradient.", dtype_kinds="fc")
 binary("minimum", np.minimum,
        ("masked_fill(where(self == other, grad / 2, grad), self > other, 0)",
         "masked_fill(where(self == other, grad / 2, grad), other > self, 0)"),
        "where(self_p == other_p, (self_t + other_t) / 2, "
        "masked_fill(self_t, self_p > other_p, 0) + masked_fill(other_t, other_p > self_p, 0))",
-       "The lesser of two; where they are equal, each gets half of the gradient.", kinds="fc")
+       "The lesser of two; where they are equal, each gets half of the gradient.", dtype_kinds="fc")
 binary("fmax", np.fmax,
        ("masked_fill(grad, logical_not(first_chosen(self >= other, self, other)), 0)",
         "masked_fill(grad, first_chosen(self >= other, self, other), 0)"),
        "where(first_chosen(self_p >= other_p, self_p, other_p), self_t, other_t)",
-       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.", kinds="fc")
+       "The greater of two, or the one that is a number; of equal ones the first gets the gradient.", dtype_kinds="fc")
 binary("fmin", np.fmin,
        ("masked_fill(grad, logical_not(first_chosen(self <= other, self, other)), 0)",
         "masked_fill(grad, first_chosen(self <= other, self, other), 0)"),
        "where(first_chosen(self_p <= other_p, self_p, other_p), self_t, other_t)",
-       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.", kinds="fc")
+       "The lesser of two, or the one that is a number; of equal ones the first gets the gradient.", dtype_kinds="fc")
 binary("nextafter", np.nextafter, ("grad", STEP), "self_t",
        "The next number after the first, towards the second; differentiated as the identity in the first.")
 binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other)", STEP),
@@ -221,20 +227,21 @@ binary("copysign", np.copysign, ("grad * sign(self) * copysign(sign(self), other
 row(
     "where(condition, self, other)", np.where,
     {"condition": NOT, "self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
-    forward_derivative=LINEAR, elementwise=True, method=False, kinds="fc", gives_arrays=True,
+    forward_derivative=LINEAR, elementwise=True, method=False, dtype_kinds="fc", returns_0d_arrays=True,
     doc="The first value where the condition is true, the second elsewhere.",
 )
 row(
     "masked_fill(self, mask, value)", filled,
     {"self": "masked_fill(grad, mask, 0)", "mask": NOT, "value": "where(mask, grad, 0)"},
-    forward_derivative=LINEAR, elementwise=True, inplace=True, kinds="fc",
+    forward_derivative=LINEAR, elementwise=True, inplace=True, dtype_kinds="fc",
     doc="The tensor with `value` where the mask is true.",
 )
 row(
     "where_flowing(self, other)", lambda product, grad: np.array(flowing(*np.broadcast_arrays(product, grad))),
     {"self": "masked_fill(grad, isnan(self) & (other == 0), 0)", "other": NOT},
     forward_derivative="masked_fill(self_t, isnan(self_p) & (other_p == 0), 0)", elementwise=True, method=False,
-    kinds="fc", doc="The first, a product with the second, but 0 where the second is 0 and the product is no number.",
+    dtype_kinds="fc",
+    doc="The first, a product with the second, but 0 where the second is 0 and the product is no number.",
 )
 row(
     "clip(self, min=None, max=None)", lambda self, min=None, max=None: np.clip(self, min, max),
@@ -244,7 +251,7 @@ row(
         "max": "masked_fill(grad, not_above(self, min, max), 0)",
     },
     forward_derivative="clip_tangent(self_p, min_p, max_p, self_t, min_t, max_t)",
-    elementwise=True, inplace=True, kinds="fc", numpy=[np.clip],
+    elementwise=True, inplace=True, dtype_kinds="fc", numpy=[np.clip],
     doc="The value, but not less than `min` and not more than `max`; at a bound the gradient is that of the value.",
 )
 

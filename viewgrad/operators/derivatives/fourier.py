@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import FUNCTIONS
-from ..codegen.compile import formula_function
+from ..codegen.generate import formula_function
 from ..composites import composite
 from ..define import row
-from ..numpy_dispatch import write_out
+from ..numpy_api.dispatch import write_out
 from ..operands import as_operand
-from .formulas import of_its_own, real_dtype
-from .scattering import zeros_beside
+from .helpers import of_its_own, real_dtype
+from .scatter import zeros_beside
 
 __all__ = ["hfft", "ihfft"]
 
@@ -128,7 +128,7 @@ def irfftn_gradient(grad: Any, shape: Sequence[int], dtype: Any, s: Any, axes: A
     return in_dtype(grad, dtype)
 
 
-def transform(name: str, gradient: str, kinds: str, doc: str) -> None:
+def transform(name: str, gradient: str, dtype_kinds: str, doc: str) -> None:
     """A row for a transform of one dimension."""
     function: Callable[..., Any] = getattr(np.fft, name)
     n = "n, " if name == "rfft" else ""
@@ -138,13 +138,13 @@ def transform(name: str, gradient: str, kinds: str, doc: str) -> None:
         {"self": f"{gradient}(grad, self.shape, self.dtype, {n}axis, norm)"},
         forward_derivative="auto_linear",
         numpy=[function],
-        kinds=kinds,
+        dtype_kinds=dtype_kinds,
         method=False,
         doc=doc,
     )  # fmt: skip
 
 
-def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "") -> None:
+def transforms(name: str, gradient: str, dtype_kinds: str, doc: str, *, extra: str = "") -> None:
     """A row for a transform of several dimensions, and one for the same of the last two."""
     for ending, axes in (("n", "None"), ("2", "(-2, -1)")):
         function: Callable[..., Any] = getattr(np.fft, name + ending)
@@ -166,9 +166,9 @@ def transforms(name: str, gradient: str, kinds: str, doc: str, *, extra: str = "
             {"self": f"{gradient}(grad, self.shape, self.dtype, s, axes, norm{extra})"},
             forward_derivative="auto_linear",
             numpy=[function],
-            kinds=kinds,
+            dtype_kinds=dtype_kinds,
             method=False,
-            gives_arrays=True,
+            returns_0d_arrays=True,
             doc=doc if ending == "n" else f"{doc[:-1]}, by default of the last two.",
         )
 
@@ -198,7 +198,7 @@ for _name, _other in (("fftshift", "ifftshift"), ("ifftshift", "fftshift")):
         {"self": f"{_other}(grad, axes)"},
         forward_derivative="auto_linear",
         numpy=[_function],
-        kinds="fc",
+        dtype_kinds="fc",
         method=False,
         doc="The dimensions rolled so that the lowest frequency comes "
         + ("to the middle." if _name == "fftshift" else "back to the front."),

@@ -16,10 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from ..codegen.compile import formula_function
+from ..codegen.generate import formula_function
 from ..define import OPERATORS, row
-from .scattering import in_precision_of
-from .special_slopes import powers_times, special
+from .scatter import in_precision_of
+from .stable_derivatives import powers_times, special
 
 __all__: list[str] = []
 
@@ -149,7 +149,7 @@ row(
     {"a": "grad * gamma_order_slope(a, x, power, upper)", "x": "grad * gamma_end_slope(a, x, power, upper)"},
     forward_derivative="flowing(a_t * gamma_order_slope(a_p, x_p, power, upper), a_t) "
     "+ flowing(x_t * gamma_end_slope(a_p, x_p, power, upper), x_t)",
-    elementwise=True, singular=True, method=False,
+    elementwise=True, mask_zero_grad=True, method=False,
     doc="The regularised incomplete gamma function, lower or upper, as a function of its order and its end; the "
     "lower one also with a power of log(t) - digamma(a) in the integral.",
 )  # fmt: skip
@@ -164,7 +164,7 @@ row(
     forward_derivative="flowing(a_t * beta_slope(a_p, b_p, x_p, power, other_power, False), a_t) "
     "+ flowing(b_t * beta_slope(a_p, b_p, x_p, power, other_power, True), b_t) "
     "+ flowing(x_t * beta_end_slope(a_p, b_p, x_p, power, other_power), x_t)",
-    elementwise=True, singular=True, method=False,
+    elementwise=True, mask_zero_grad=True, method=False,
     doc="The regularised incomplete beta function as a function of its parameters and its end, also with powers of "
     "log(t) and log(1 - t), less their means, in the integral.",
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.compile import formula_function
+from ..codegen.generate import formula_function
 from ..define import row
 
 __all__: list[str] = []

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from ...tensor.tensor import Tensor
-from ...views.specs import sum_to
-from ..codegen.compile import formula_function
+from ...views.unbroadcast import sum_to
+from ..codegen.generate import formula_function
 from ..define import row
-from .formulas import SMALL, call, conjugated, flowing, nonzero_or_one, plain
+from .helpers import SMALL, call, conjugated, flowing, nonzero_or_one, plain
 
 __all__: list[str] = []
 
@@ -46,13 +46,13 @@ row(
     "sum(self, axis=None, keepdims=False)",
     lambda self, axis=None, keepdims=False: add_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims)"},
-    forward_derivative=LINEAR, kinds="fc", numpy=[np.sum, (np.add, "reduce")],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.sum, (np.add, "reduce")],
     doc="The sum of all elements, or of those along `axis`.",
 )
 row(
     "mean(self, axis=None, keepdims=False)", mean_forward,
     {"self": "expand_reduced(grad / reduced_count(self.shape, axis), self.shape, axis, keepdims)"},
-    forward_derivative=LINEAR, kinds="fc", numpy=[np.mean],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.mean],
     doc="The arithmetic mean of all elements, or of those along `axis`.",
 )
 row(
@@ -60,7 +60,7 @@ row(
     lambda self, axis=None, ddof=0, keepdims=False: np.var(self, axis=axis, ddof=ddof, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * var_slope(self, axis, ddof)"},
     forward_derivative="sum((conj(var_slope(self_p, axis, ddof)) * self_t).real, axis, keepdims)",
-    kinds="fc", numpy=[np.var],
+    dtype_kinds="fc", numpy=[np.var],
     doc="The mean of the squared distances from the mean, from whose number `ddof` is subtracted.",
 )
 row(
@@ -68,7 +68,7 @@ row(
     lambda self, axis=None, ddof=0, keepdims=False: np.std(self, axis=axis, ddof=ddof, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * std_slope(self, result, axis, ddof)"},
     forward_derivative="sum((conj(std_slope(self_p, result, axis, ddof)) * self_t).real, axis, keepdims)",
-    kinds="fc", numpy=[np.std],
+    dtype_kinds="fc", numpy=[np.std],
     doc="The square root of the variance; gradient 0 where it is 0, and where all values are the same.",
 )
 row(
@@ -77,13 +77,13 @@ row(
         "self": "logsumexp_gradient(grad, self, b, result, axis, keepdims)",
         "b": "logsumexp_weight_gradient(grad, self, b.shape, result, axis, keepdims)",
     },
-    forward_derivative="logsumexp_tangent(self_t, b_t, self_p, b_p, result, axis, keepdims)", kinds="fc",
+    forward_derivative="logsumexp_tangent(self_t, b_t, self_p, b_p, result, axis, keepdims)", dtype_kinds="fc",
     doc="log(sum(b * exp(self))), without overflow; `b` is 1 where left out.",
 )
 row(
     "cumsum(self, axis=None)", lambda self, axis=None: np.cumsum(self, axis),
     {"self": "reversed_cumsum(grad, axis).reshape(self.shape)"},
-    forward_derivative=LINEAR, kinds="fc", numpy=[np.cumsum, (np.add, "accumulate")],
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.cumsum, (np.add, "accumulate")],
     doc="The running sums along `axis`, or of the elements in row order.",
 )
 
@@ -114,14 +114,14 @@ row(
     lambda self, axis=None, keepdims=False: multiply_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * conj(products_of_others(self, axis))"},
     forward_derivative="sum(products_of_others(self_p, axis) * self_t, axis, keepdims)",
-    kinds="fc", numpy=[np.prod, (np.multiply, "reduce")],
+    dtype_kinds="fc", numpy=[np.prod, (np.multiply, "reduce")],
     doc="The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.",
 )
 row(
     "cumprod(self, axis=None)", lambda self, axis=None: np.cumprod(self, axis),
     {"self": "cumprod_gradient(grad, self, result, axis)"},
     forward_derivative="cumprod_tangent(self_p, result, self_t, axis)",
-    kinds="fc", numpy=[np.cumprod, (np.multiply, "accumulate")],
+    dtype_kinds="fc", numpy=[np.cumprod, (np.multiply, "accumulate")],
     doc="The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.",
 )
 row(
@@ -131,7 +131,7 @@ row(
         "coefficients": "reversed_scan(grad, coefficients, axis) * conj(shifted(result, axis, 0))",
     },
     forward_derivative="linear_scan(self_t + coefficients_t * shifted(result, axis, 0), coefficients_p, axis)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`.",
 )
 
@@ -142,7 +142,7 @@ row(
     lambda self, axis=None, keepdims=False: maximum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-    kinds="fc", numpy=[np.max, np.amax, (np.maximum, "reduce")],
+    dtype_kinds="fc", numpy=[np.max, np.amax, (np.maximum, "reduce")],
     doc="The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.",
 )
 row(
@@ -150,7 +150,7 @@ row(
     lambda self, axis=None, keepdims=False: minimum_reduce(self, axis, None, None, keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * tie_shares(self, result, axis, keepdims)"},
     forward_derivative="sum(tie_shares(self_p, result, axis, keepdims) * self_t, axis, keepdims)",
-    kinds="fc", numpy=[np.min, np.amin, (np.minimum, "reduce")],
+    dtype_kinds="fc", numpy=[np.min, np.amin, (np.minimum, "reduce")],
     doc="The least of all elements, or of those along `axis`; equal ones share the gradient equally.",
 )
 row(
@@ -158,7 +158,7 @@ row(
     lambda self, ord=2, axis=None, keepdims=False: np.linalg.vector_norm(self, ord=ord, axis=axis, keepdims=keepdims),
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * norm_direction(self, result, ord, axis, keepdims)"},
     forward_derivative="sum((conj(norm_direction(self_p, result, ord, axis, keepdims)) * self_t).real, axis, keepdims)",
-    kinds="fc", numpy=[np.linalg.vector_norm],
+    dtype_kinds="fc", numpy=[np.linalg.vector_norm],
     doc="The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0.",
 )
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...tensor.creation import as_operand
 from ...tensor.tensor import UFUNCS, Tensor
-from ..codegen.compile import formula_function
+from ..codegen.generate import formula_function
 from ..define import OPERATORS, row
-from ..late import LateFunction, LateModule
+from ..lazy_imports import LateFunction, LateModule
 from ..operands import plain_option
-from .scattering import in_precision_of
-from .special_slopes import powers_times, special
+from .scatter import in_precision_of
+from .stable_derivatives import powers_times, special
 
 __all__: list[str] = []
 
@@ -25,7 +25,7 @@ def _unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     function = LateFunction(special, name)
     row(
         f"{name}(self)", lambda x: in_precision_of(function(x), x), {"self": gradient}, forward_derivative=AUTO,
-        elementwise=True, inplace=True, singular=True, numpy=[function], doc=doc, **options,
+        elementwise=True, inplace=True, mask_zero_grad=True, numpy=[function], doc=doc, **options,
     )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def _of_order(name: str, gradient: str, doc: str) -> None:
         {"self": gradient},
         forward_derivative=AUTO,
         elementwise=True,
-        singular=True,
+        mask_zero_grad=True,
         method=False,
         numpy=[function],
         doc=doc,
@@ -99,7 +99,8 @@ def unless_zero(factor: Any, value: Any) -> Any:
 row(
     "hyp2f1(a, b, c, self)", lambda a, b, c, x: in_precision_of(special.hyp2f1(a, b, c, x), x),
     {"self": "grad * unless_zero(a * b / c, hyp2f1(a + 1, b + 1, c + 1, self))"},
-    forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "hyp2f1")],
+    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
+    "hyp2f1")],
     doc="Gauss's hypergeometric function; no gradient flows to the parameters.",
 )  # fmt: skip
 _of_order("yn", "grad * (yn(trunc(v) - 1, self) - yn(trunc(v) + 1, self)) / 2",
@@ -116,18 +117,20 @@ row(
         "flowing(self_t * result * (digamma(self_p) - digamma(self_p + other_p)), self_t) "
         "+ flowing(other_t * result * (digamma(other_p) - digamma(self_p + other_p)), other_t)"
     ),
-    elementwise=True, singular=True, numpy=[LateFunction(special, "beta")], doc="The beta function.",
+    elementwise=True, mask_zero_grad=True, numpy=[LateFunction(special, "beta")], doc="The beta function.",
 )  # fmt: skip
 row(
     "betainc(a, b, self)", lambda a, b, x: in_precision_of(special.betainc(a, b, x), x),
     {"self": "grad * beta_density(a, b, self)"},
-    forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "betainc")],
+    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
+    "betainc")],
     doc="The part of the beta function's integral below the value; no gradient flows to the parameters.",
 )  # fmt: skip
 row(
     "stdtr(df, self)", lambda df, t: in_precision_of(special.stdtr(df, t), t),
     {"self": "grad * student_density(df, self)"},
-    forward_derivative=AUTO, elementwise=True, singular=True, method=False, numpy=[LateFunction(special, "stdtr")],
+    forward_derivative=AUTO, elementwise=True, mask_zero_grad=True, method=False, numpy=[LateFunction(special,
+    "stdtr")],
     doc="Student's distribution function; no gradient flows to the degrees of freedom.",
 )  # fmt: skip
 _broadcast("betainc")
@@ -174,6 +177,6 @@ row(
         "a": "-lagged_products(reversed_in_time(all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
     },
     forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension.",
 )

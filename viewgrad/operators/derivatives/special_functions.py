@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.compile import formula_function
+from ..codegen.generate import formula_function
 from ..define import row
-from ..late import LateFunction
+from ..lazy_imports import LateFunction
 from . import elementwise
 from .elementwise import binary
-from .scattering import in_precision_of
-from .special_slopes import powers_times, special
+from .scatter import in_precision_of
+from .stable_derivatives import powers_times, special
 
 __all__: list[str] = []
 
@@ -26,7 +26,7 @@ AUTO: Final = "auto_element_wise"
 
 
 # Only some of these functions are defined for complex numbers: their rows say so.
-unary: Final = functools.partial(elementwise.unary, kinds="f")
+unary: Final = functools.partial(elementwise.unary, dtype_kinds="f")
 
 # -- without SciPy -----------------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ unary(
     ndtr_forward,
     "grad * conj(exp(square(self) * -0.5) * 0.3989422804014327)",
     "The probability that a normal variable is less than the value.",
-    kinds="fc" if special.is_installed() else "f",
+    dtype_kinds="fc" if special.is_installed() else "f",
 )
 
 
@@ -71,14 +71,14 @@ unary(
     "grad * conj(sinc_derivative(self, 1))",
     "sin(pi * value) / (pi * value), and 1 at 0.",
     numpy=[np.sinc],
-    kinds="fc",
+    dtype_kinds="fc",
 )
 unary(
     "sinc_derivative(self, order)",
     sinc_derivative_forward,
     "grad * conj(sinc_derivative(self, order + 1))",
     "A derivative of `sinc`, exact also near 0.",
-    kinds="fc",
+    dtype_kinds="fc",
     method=False,
 )
 binary(
@@ -93,7 +93,7 @@ row(
     lambda a: np.angle(a),
     {"self": "angle_gradient(grad, self)"},
     forward_derivative="angle_tangent(self_t, self_p)",
-    kinds="fc",
+    dtype_kinds="fc",
     numpy=[np.angle],
     doc="The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0.",
 )
@@ -104,7 +104,7 @@ row(
     forward_derivative=AUTO,
     elementwise=True,
     inplace=True,
-    kinds="fc",
+    dtype_kinds="fc",
     numpy=[np.nan_to_num],
     doc="The values, with other numbers for what is not a number or infinite, where the gradient is 0.",
 )
@@ -133,32 +133,32 @@ SQRT_PI: Final = math.sqrt(math.pi)
 
 def scipy_unary(name: str, gradient: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of one argument."""
-    unary(name, LateFunction(special, name), gradient, doc, singular=True, **options)
+    unary(name, LateFunction(special, name), gradient, doc, mask_zero_grad=True, **options)
 
 
 def scipy_binary(name: str, gradients: tuple[str, str], tangent: str, doc: str, **options: Any) -> None:
     """A row for a function of SciPy of two arguments."""
-    binary(name, LateFunction(special, name), gradients, tangent, doc, singular=True, **options)
+    binary(name, LateFunction(special, name), gradients, tangent, doc, mask_zero_grad=True, **options)
 
 
 def scipy_rows() -> None:
     """The rows that need SciPy."""
-    scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", kinds="fc")
-    scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", kinds="fc")
-    scipy_unary("erfcx", "grad * conj(erfcx_slope(self))", "exp(value**2) * erfc(value).", kinds="fc")
+    scipy_unary("erf", f"grad * conj(exp(-square(self)) * {2 / SQRT_PI})", "The error function.", dtype_kinds="fc")
+    scipy_unary("erfc", f"grad * conj(exp(-square(self)) * {-2 / SQRT_PI})", "1 - erf(value).", dtype_kinds="fc")
+    scipy_unary("erfcx", "grad * conj(erfcx_slope(self))", "exp(value**2) * erfc(value).", dtype_kinds="fc")
     scipy_unary("erfinv", f"grad * exp(square(result)) * {SQRT_PI / 2}", "The inverse of `erf`.")
     scipy_unary(
         "ndtri", f"grad * exp(square(result) * 0.5) * {math.sqrt(2 * math.pi)}", "The inverse of `ndtr`.",
     )  # fmt: skip
     scipy_unary(
         "log_ndtr", "grad * conj(log_ndtr_slope(self))",
-        "The logarithm of `ndtr`, exact also for small values.", kinds="fc",
+        "The logarithm of `ndtr`, exact also for small values.", dtype_kinds="fc",
     )  # fmt: skip
-    scipy_unary("dawsn", "grad * conj(dawsn_slope(self))", "Dawson's integral.", kinds="fc")
+    scipy_unary("dawsn", "grad * conj(dawsn_slope(self))", "Dawson's integral.", dtype_kinds="fc")
     scipy_unary("expit", "grad * result * (1 - result)", "1 / (1 + exp(-value)).")
     scipy_unary("log_expit", "grad * expit(-self)", "The logarithm of `expit`.")
-    scipy_unary("exp1", "-grad * conj(exp(-self) / self)", "The exponential integral E1.", kinds="fc")
-    scipy_unary("expi", "grad * conj(exp(self) / self)", "The exponential integral Ei.", kinds="fc")
+    scipy_unary("exp1", "-grad * conj(exp(-self) / self)", "The exponential integral E1.", dtype_kinds="fc")
+    scipy_unary("expi", "grad * conj(exp(self) / self)", "The exponential integral Ei.", dtype_kinds="fc")
     scipy_unary("logit", "grad * logit_slope(self)", "The inverse of `expit`.")
     scipy_unary("entr", "-grad * (1 + log(self))", "-value * log(value), and 0 at 0; infinite gradient at 0.")
 
@@ -182,13 +182,13 @@ def scipy_rows() -> None:
         "xlogy", ("grad * conj(log_beside(other, self))", "grad * conj(ratio_beside(self, other))"),
         "flowing(self_t * log_beside(other_p, self_p), self_t) "
         "+ flowing(other_t * ratio_beside(self_p, other_p), other_t)",
-        "self * log(other), and 0 where the first value is 0, as is the gradient of the second.", kinds="fc",
+        "self * log(other), and 0 where the first value is 0, as is the gradient of the second.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "xlog1py", ("grad * conj(log_beside(other + 1, self))", "grad * conj(ratio_beside(self, other + 1))"),
         "flowing(self_t * log_beside(other_p + 1, self_p), self_t) "
         "+ flowing(other_t * ratio_beside(self_p, other_p + 1), other_t)",
-        "self * log1p(other), and 0 where the first value is 0, as is the gradient of the second.", kinds="fc",
+        "self * log1p(other), and 0 where the first value is 0, as is the gradient of the second.", dtype_kinds="fc",
     )  # fmt: skip
     scipy_binary(
         "rel_entr", ("grad * (log(self / other) + 1)", "-grad * self / other"),
@@ -210,11 +210,12 @@ def scipy_rows() -> None:
             f"exp(-abs(value)) * {name}(value); at 0 the mean of the gradients from both sides.",
         )  # fmt: skip
     of_order(
-        "jv", "grad * conj(jv(v - 1, self) - jv(v + 1, self)) / 2", "The Bessel function of the first kind.", kinds="fc"
+        "jv", "grad * conj(jv(v - 1, self) - jv(v + 1, self)) / 2", "The Bessel function of the first kind.",
+        dtype_kinds="fc"
     )
     of_order(
         "iv", "grad * conj(iv(v - 1, self) + iv(v + 1, self)) / 2",
-        "The modified Bessel function of the first kind.", kinds="fc",
+        "The modified Bessel function of the first kind.", dtype_kinds="fc",
     )  # fmt: skip
     of_order(
         "ive", "grad * ((ive(v - 1, self) + ive(v + 1, self)) / 2 - sign(self) * result)",
@@ -222,7 +223,7 @@ def scipy_rows() -> None:
     )  # fmt: skip
 
 
-def of_order(name: str, gradient: str, doc: str, kinds: str = "f") -> None:
+def of_order(name: str, gradient: str, doc: str, dtype_kinds: str = "f") -> None:
     """A row for a family of functions of one argument, numbered by an order that is not differentiated."""
     function = LateFunction(special, name)
     row(
@@ -233,8 +234,8 @@ def of_order(name: str, gradient: str, doc: str, kinds: str = "f") -> None:
         method=False,
         numpy=[function],
         elementwise=True,
-        singular=True,
-        kinds=kinds,
+        mask_zero_grad=True,
+        dtype_kinds=dtype_kinds,
         doc=doc,
     )
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.tensor import FUNCTIONS, Tensor, current_edge, has_tangent, with_memory
-from ..codegen.compile import formula_function
+from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent
+from ..codegen.generate import formula_function
 from ..composites import composite
 from ..define import row
-from ..numpy_dispatch import write_out
+from ..numpy_api.dispatch import write_out
 from ..operands import as_operand
-from .formulas import adjoint, plain
+from .helpers import adjoint, plain
 from .reductions import shares_of
-from .scattering import in_precision_of
+from .scatter import in_precision_of
 
 __all__: list[str] = []
 
@@ -43,7 +43,7 @@ row(
     {"self": "masked_fill(expand_reduced(grad, self.shape, axis, keepdims), isnan(self), 0)"},
     forward_derivative="masked_fill(self_t, isnan(self_p), 0).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nansum],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The sum of the values that are numbers.",
 )
 row(
@@ -56,7 +56,7 @@ row(
     forward_derivative="(masked_fill(self_t, isnan(self_p), 0) / counts_beside(self_p, axis))"
     ".sum(axis=axis, keepdims=keepdims)",
     numpy=[np.nanmean],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The mean of the values that are numbers.",
 )
 
@@ -178,7 +178,7 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
         {"self": f"quantile_gradient(grad, {_weights % 'self'}, 0, axis)"},
         forward_derivative=f"quantile_tangent(self_t, {_weights % 'self_p'}, 0, axis, result)",
         numpy=[_function],
-        kinds="fc",
+        dtype_kinds="fc",
         doc="The value in the middle, or the mean of the two in the middle"
         + ", of those that are numbers" * _ignore
         + "; of equal ones those at these places have the gradient.",
@@ -322,7 +322,7 @@ def _keeping_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(a: Any, *args: Any, **options: Any) -> Any:
         result = function(a, *args, **options)
-        return with_memory(result) if options.get("keepdims") and not result.ndim else result
+        return as_buffered(result) if options.get("keepdims") and not result.ndim else result
 
     return call
 
@@ -355,7 +355,7 @@ row(
     {"self": "expand_reduced(grad, self.shape, axis, keepdims) * ptp_weights(self, axis)"},
     forward_derivative="(self_t * ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.ptp],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The greatest value less the least; equal ones share the gradient.",
 )
 
@@ -407,7 +407,7 @@ row(
     cov_forward,
     {"self": "cov_gradient(grad, self, rowvar, bias, ddof)"},
     forward_derivative="cov_tangent(self_t, self_p, result.shape, rowvar, bias, ddof)",
-    kinds="fc",
+    dtype_kinds="fc",
     numpy=[np.cov],
     doc="The covariances of variables, whose observations are the rows (columns, where not `rowvar`).",
 )

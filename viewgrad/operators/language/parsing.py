@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .declaration import Argument, DeclarationError, Formula, Signature, Use
+from .spec import Argument, DeclarationError, Formula, Signature, Use
 
 __all__ = ["local_names", "parse_expression", "parse_formula", "parse_signature", "position_of", "product_of"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..language.declaration import Operator
+from ..language.spec import Operator
 
 __all__ = ["Array", "Call", "Sample", "case", "draws", "given_calls", "samples_in_each_kind", "samples_of"]
 

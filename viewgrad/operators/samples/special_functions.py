@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..derivatives.special_functions import ndtr_plainly
-from ..derivatives.special_slopes import special
-from ..late import LateFunction
+from ..derivatives.stable_derivatives import special
+from ..lazy_imports import LateFunction
 from .drawing import case, draws
 from .trials import trial
 

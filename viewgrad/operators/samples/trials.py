@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from ..language.declaration import Trial
+from ..language.spec import Trial
 
 __all__ = ["trial", "trial_of"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg  # type: ignore[import-untyped]
 
-from ...numpy.values import plain_values
+from ...numpy.convert import plain_values
 
 __all__ = ["in_order_of_scipy", "signs_between"]
 

@@ -9,7 +9,7 @@ import scipy.linalg  # type: ignore[import-untyped]
 
 from ...autograd.function import Function
 from ...errors import DifferentiabilityError
-from ...numpy.values import as_tensors, plain_values
+from ...numpy.convert import as_tensors, plain_values
 from ...operators.composites import COMPOSITES
 from ...operators.define import OPERATORS
 from ...tensor.creation import as_operand

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.ndimage  # type: ignore[import-untyped]
 
-from ...numpy.values import as_argument, carries_history, plain_values
+from ...numpy.convert import as_argument, carries_history, plain_values
 from ...tensor.creation import as_operand
 from ...tensor.tensor import Tensor
 from ..wrap import maker, numbers

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.spatial  # type: ignore[import-untyped]
 
+from ...numpy.convert import as_argument, as_tensors, plain_values
 from ...numpy.namespace import filled, public_names
-from ...numpy.values import as_argument, as_tensors, plain_values
 from ...tensor.creation import as_operand
 from ..linalg import orthogonal_procrustes
 from ..wrap import floating, maker

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
+from ...numpy.convert import plain_values
 from ...numpy.functions import lost
 from ...numpy.namespace import filled, public_names, unbound
-from ...numpy.values import plain_values
 from ...operators.define import OPERATORS
 from ...tensor.tensor import LATE
 from ..wrap import maker, numbers

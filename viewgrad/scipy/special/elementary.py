@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
+from ...numpy.convert import carries_history, plain_values
 from ...numpy.functions import lost
-from ...numpy.values import carries_history, plain_values
 from ..wrap import maker, numbers
 
 __all__ = ["MADE", "logarithm_by_power"]

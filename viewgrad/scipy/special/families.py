@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
+from ...numpy.convert import carries_history, plain_values
 from ...numpy.functions import lost
-from ...numpy.values import carries_history, plain_values
 from ...operators.define import OPERATORS
 from ..wrap import maker, numbers
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.special  # type: ignore[import-untyped]
 
-from ...numpy.values import as_tensors, carries_history, plain_values
+from ...numpy.convert import as_tensors, carries_history, plain_values
 from ...operators.define import OPERATORS
 from ..wrap import maker, numbers
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
+from ...numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ...numpy.functions import lost
-from ...numpy.values import as_argument, as_tensors, carries_history, plain_values
 from ...tensor.creation import as_operand, holds_tensor
-from ...tensor.observers import composed, observed
+from ...tensor.trace_hooks import composed, observed
 from ..implicit_diff import STEPS
 
 __all__ = [

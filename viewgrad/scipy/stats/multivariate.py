@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import scipy.stats  # type: ignore[import-untyped]
 
+from ...numpy.convert import as_argument, as_tensors, plain_values
 from ...numpy.random import correlated
-from ...numpy.values import as_argument, as_tensors, plain_values
 from ...tensor.creation import as_operand, holds_tensor
 from .. import special
 from .distribution import HALF_LOG_TWO_PI, Frozen, by_name, guarded, scipy_of

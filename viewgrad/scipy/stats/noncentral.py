@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...numpy.convert import plain_values
 from ...numpy.functions import lost
-from ...numpy.values import plain_values
 from .. import special
 from .distribution import Distribution, everywhere, positive
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import scipy.stats  # type: ignore[import-untyped]
 
+from ...numpy.convert import carries_history
 from ...numpy.functions import lost
 from ...numpy.namespace import public_names
-from ...numpy.values import carries_history
 from .distribution import Frozen, by_name, guarded, scipy_of
 
 __all__ = ["unsupported"]

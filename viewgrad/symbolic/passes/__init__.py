@@ -1,11 +1,11 @@
 """What makes graphs smaller: each pass changes a block, and says how much it has changed."""
 
+from ...trace.last_use import LastUse, last_uses
 from .common_subexpressions import eliminate_common_subexpressions
 from .constants import fold_constants, lift_constants, pool_constants
 from .dead_code import eliminate_dead_code
 from .grad_of import inline_grad_of, specialize_autograd_zero
 from .inlining import insert_graph
-from .last_use import LastUse, last_uses
 from .sum_to_size import fold_sum_to_size
 from .tuples import lower_all_tuples, lower_tuples
 

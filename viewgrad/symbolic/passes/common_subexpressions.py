@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..attributes import typed
-from ..graph import Block, Node, Value
+from ...trace.attributes import typed
+from ...trace.graph import Block, Node, Value
 from .constants import is_pure
 
 __all__ = ["eliminate_common_subexpressions"]

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attributes import Frozen
-from ..execute import run_node
-from ..graph import Block, Node, Value
-from ..types import TensorType
+from ...trace.attributes import Frozen
+from ...trace.evaluate import run_node
+from ...trace.graph import Block, Node, Value
+from ...trace.types import TensorType
 
 __all__ = ["fold_constants", "lift_constants", "pool_constants"]
 

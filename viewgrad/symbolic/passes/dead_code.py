@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..graph import Block, Value
+from ...trace.graph import Block, Value
 
 __all__ = ["HAVE_EFFECTS", "eliminate_dead_code"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import attrs
 
-from ..graph import Block, Graph, Node, Value
-from ..steps import VjpStep
-from ..types import TensorType
+from ...trace.graph import Block, Graph, Node, Value
+from ...trace.opaque_ops import VjpStep
+from ...trace.types import TensorType
 from .dead_code import eliminate_dead_code
 
 __all__ = ["inline_grad_of", "specialize_autograd_zero"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..graph import Block
-from ..types import TensorType
+from ...trace.graph import Block
+from ...trace.types import TensorType
 
 __all__ = ["fold_sum_to_size"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import GraphError
-from ..graph import Block, Graph, Node, Value
-from ..types import ListType, TupleType, Type
+from ...trace.graph import Block, Graph, Node, Value
+from ...trace.types import ListType, TupleType, Type
 
 __all__ = ["has_tuples", "lower_all_tuples", "lower_tuples"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...operators.language.declaration import Operator
+from ...operators.language.spec import Operator
 from ...tensor.tensor import Tensor
 
 __all__ = ["Example", "Slot", "example_of", "mapped", "outputs_of"]

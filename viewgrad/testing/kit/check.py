@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import currently_in_test_context
 
 from ...autograd.function import Function
-from ...operators.language.declaration import Operator
+from ...operators.language.spec import Operator
 from .hypothesis_calls import calls_like, check_declared, check_drawn, holds_strategies
 from .operator_under_test import declared
 from .report import Report
@@ -26,7 +26,7 @@ def check_operator(
     inplace: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
     domain: tuple[float, float] | None = None,
-    kinds: str | None = None,
+    dtype_kinds: str | None = None,
     order: int | None = None,
     only: str | Sequence[str] | None = None,
     switched_off: Mapping[str, str] | None = None,
@@ -54,7 +54,7 @@ def check_operator(
             is known.
         reference: what it computes, for arrays.
         domain: the interval in which it is to be checked.
-        kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on where an
+        dtype_kinds: "fc" to insist on complex numbers, "f" to leave them out. Left out, they are insisted on where an
             argument is complex or the operator's source speaks of complex numbers. Where it does not, and its gradients
             are wrong for them, the report says so.
         order: 1 to leave out second derivatives; 2 where left out.
@@ -81,8 +81,8 @@ def check_operator(
     """
     own = set() if options is not None else _own_parameters(operator)
     chosen: dict[str, Any] = {
-        "inplace": inplace, "reference": reference, "domain": domain, "kinds": kinds, "order": order, "only": only,
-        "switched_off": switched_off, "max_examples": max_examples,
+        "inplace": inplace, "reference": reference, "domain": domain, "dtype_kinds": dtype_kinds, "order": order,
+        "only": only, "switched_off": switched_off, "max_examples": max_examples,
     }  # fmt: skip
     for name in own & chosen.keys():  # what the operator calls so itself
         if chosen[name] is not None:

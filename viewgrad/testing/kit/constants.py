@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ...autograd.function import Function
-from ...operators.language.declaration import Operator
+from ...operators.language.spec import Operator
 
 __all__ = ["numbers_in", "strings_in"]
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, currently_in_test_context, given, settings
 from hypothesis import strategies as st
 
 from ...errors import DifferentiabilityError
-from ...operators.language.declaration import Operator
+from ...operators.language.spec import Operator
 from ...operators.samples import samples_in_each_kind
 from ...tensor.tensor import Tensor
 from .arguments import mapped

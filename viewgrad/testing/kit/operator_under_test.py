@@ -16,9 +16,9 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...autograd.function import Function
-from ...errors import AutogradError, OverlappingWriteError, UnknownFunctionError, UnsupportedKindError
+from ...errors import AutogradError, OverlappingWriteError, UnsupportedDtypeError, UnsupportedFunctionError
 from ...operators.define import OPERATORS
-from ...operators.language.declaration import Operator
+from ...operators.language.spec import Operator
 from ...tensor.modes import is_grad_enabled, no_grad, set_grad_enabled
 from ...tensor.tensor import Tensor
 from .arguments import Example, outputs_of
@@ -252,7 +252,7 @@ def refusals() -> Iterator[None]:
     recording = is_grad_enabled()
     try:
         yield
-    except (UnknownFunctionError, UnsupportedKindError, OverlappingWriteError) as error:
+    except (UnsupportedFunctionError, UnsupportedDtypeError, OverlappingWriteError) as error:
         raise Refused(error.message) from error
     except (AutogradError, MemoryError, Refused):
         raise

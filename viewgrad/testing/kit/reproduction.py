@@ -22,9 +22,9 @@ import numpy as np
 
 import viewgrad
 
-from ...operators.codegen.compile import TENSOR_FUNCTIONS
+from ...operators.codegen.generate import TENSOR_FUNCTIONS
 from ...operators.define import OPERATORS
-from ...operators.language.declaration import Operator
+from ...operators.language.spec import Operator
 from .literals import NoLiteral, literal
 
 __all__ = ["HEADER", "definition_of", "source_of"]

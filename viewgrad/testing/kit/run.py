@@ -77,7 +77,7 @@ class Check:
         inplace: Any,
         reference: Any,
         domain: Any,
-        kinds: str | None,
+        dtype_kinds: str | None,
         order: int,
         only: Any,
         switched_off: Mapping[str, str] | None,
@@ -85,7 +85,8 @@ class Check:
     ) -> Check:
         """The check, after a look at what was given."""
         example = example_of(args, kwargs, declared(operator))
-        subject = subject_of(operator, inplace, reference, domain, None if kinds is None else "c" in kinds, example)
+        is_complex = None if dtype_kinds is None else "c" in dtype_kinds
+        subject = subject_of(operator, inplace, reference, domain, is_complex, example)
         switched_off = switched_off or {}
         names = (only,) if isinstance(only, str) else None if only is None else tuple(only)
         unknown = [name for name in (*switched_off, *(names or ())) if name not in PROPERTIES]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
-from ..formulas import conjugated
+from ...codegen.generate import formula_function
+from ..helpers import conjugated
 
 __all__ = ["parsed_subscripts"]
 

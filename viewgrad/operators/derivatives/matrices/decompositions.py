@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from ....errors import DifferentiabilityError
-from ....tensor.observers import observed
 from ....tensor.tensor import FUNCTIONS
-from ...codegen.compile import formula_function
+from ....tensor.trace_hooks import observed
+from ...codegen.generate import formula_function
 from ...define import row
 from ...operands import as_operand
-from ..formulas import Array, adjoint, real_dtype
-from ..scattering import values_of
+from ..helpers import Array, adjoint, real_dtype
+from ..scatter import values_of
 
 __all__: list[str] = []
 
@@ -165,7 +165,7 @@ row(
     {"self": "cholesky_gradient(grad, result, upper)"},
     forward_derivative="cholesky_tangent(self_t, result, upper)",
     numpy=[np.linalg.cholesky],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The triangular factors L, with L times its adjoint equal to the matrix (or, `upper`, U with its adjoint "
     "times U). Only the lower (upper) triangle is read, and has a gradient.",
 )
@@ -260,7 +260,7 @@ row(
     {"self": "qr_gradient(grad_Q, grad_R, Q, R)"},
     forward_derivative={"Q, R": "qr_tangents(self_t, Q, R)"},
     numpy=[np.linalg.qr],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable "
     "where the first columns are linearly independent.",
 )

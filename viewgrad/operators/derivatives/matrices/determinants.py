@@ -17,9 +17,9 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.tensor import Tensor
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import adjoint, call, conjugated, eye_like, plain
+from ..helpers import adjoint, call, conjugated, eye_like, plain
 from .products import along
 
 __all__: list[str] = []
@@ -112,7 +112,7 @@ row(
     {"self": "conj(cofactor_change(self, conj(grad)))"},
     forward_derivative="cofactor_change(self_p, self_t)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The matrices of cofactors of square matrices.",
 )
 row(
@@ -124,7 +124,7 @@ row(
     },
     forward_derivative="cofactor_change(self_p, direction_t) + cofactor_change_of_change(self_p, direction_p, self_t)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`.",
 )
 
@@ -136,7 +136,7 @@ row(
     {"self": "along(along(grad, -1), -1) * conj(cofactors(self, result))"},
     forward_derivative="(cofactors(self_p, result) * self_t).sum((-2, -1))",
     numpy=[np.linalg.det],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The determinants of square matrices; of singular ones too, whose gradient is the matrix of cofactors.",
 )
 
@@ -165,7 +165,7 @@ row(
         "logabsdet": "logdet_tangent(self_t, self_p).real",
     },
     numpy=[np.linalg.slogdet],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of "
     "their absolute values.",
 )

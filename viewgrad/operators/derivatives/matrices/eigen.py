@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import adjoint, real_dtype
-from ..scattering import is_known_zero, values_of
+from ..helpers import adjoint, real_dtype
+from ..scatter import is_known_zero, values_of
 from .decompositions import (
     differences_of,
     hermitian,
@@ -87,7 +87,7 @@ row(
     {"self": "eig_gradient(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, self.dtype)"},
     forward_derivative={"eigenvalues, eigenvectors": "eig_tangents(self_t, eigenvalues, eigenvectors)"},
     numpy=[np.linalg.eig],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The eigenvalues and the eigenvectors, of length 1, of square matrices.",
 )
 row(
@@ -96,7 +96,7 @@ row(
     {"self": "eigvals_gradient(grad, self)"},
     forward_derivative="eigvals_tangent(self_t, self_p)",
     numpy=[np.linalg.eigvals],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The eigenvalues of square matrices.",
 )
 
@@ -153,7 +153,7 @@ row(
         "eigenvalues, eigenvectors": "eigh_tangents(self_t, eigenvalues, eigenvectors, UPLO)",
     },
     numpy=[np.linalg.eigh],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices, of which only one triangle, "
     "the lower or the upper, is read, and has a gradient.",
 )
@@ -163,6 +163,6 @@ row(
     {"self": "eigvalsh_gradient(grad, self, UPLO)"},
     forward_derivative="eigvalsh_tangent(self_t, self_p, UPLO)",
     numpy=[np.linalg.eigvalsh],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read.",
 )

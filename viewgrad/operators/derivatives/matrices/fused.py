@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import conjugated
+from ..helpers import conjugated
 
 __all__: list[str] = []
 
@@ -39,7 +39,7 @@ def multiplied(signature: str, first: str, second: str, ndims: tuple[int, int], 
         },
         forward_derivative=f"beta * self_t + alpha * ({first_t} + {second_t})",
         inplace=True,
-        kinds="fc",
+        dtype_kinds="fc",
         doc=doc,
     )
 
@@ -94,7 +94,7 @@ row(
     },
     forward_derivative="linear(self_t, weight_p) + linear(self_p, weight_t) + or_nothing(bias_t)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The product with the transpose of a matrix of weights, plus a bias: a layer of a network.",
 )
 
@@ -141,6 +141,6 @@ for _name, _forward, _gradients, _tangent, _what in (
         forward_derivative=f"self_t + value * ({_tangent})",
         elementwise=True,
         inplace=True,
-        kinds="fc",
+        dtype_kinds="fc",
         doc=f"The value, plus `value` times the {_what} of the two others.",
     )

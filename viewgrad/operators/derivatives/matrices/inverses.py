@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import adjoint, eye_like, real_dtype
-from ..scattering import values_of
+from ..helpers import adjoint, eye_like, real_dtype
+from ..scatter import values_of
 from .decompositions import of_finite
 
 __all__: list[str] = []
@@ -27,7 +27,7 @@ row(
     {"self": "-matmul(matmul(adjoint(result), grad), adjoint(result))"},
     forward_derivative="-matmul(matmul(result, self_t), result)",
     numpy=[np.linalg.inv],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The inverses of square matrices.",
 )
 
@@ -61,7 +61,7 @@ row(
     },
     forward_derivative="solved(self_p, b_t - applied(self_t, result, b_p.ndim == 1), b_p.ndim == 1)",
     numpy=[np.linalg.solve],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The solutions x of the systems of linear equations `self @ x == b`.",
 )
 
@@ -104,7 +104,7 @@ row(
     },
     forward_derivative="solve_triangular(self_p, b_t - triangular_product(in_triangle(self_t, upper, unitriangular), "
     "result, left), upper=upper, left=left, unitriangular=unitriangular)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which "
     "the other triangle is not read, nor the diagonal where it is known to be one.",
 )
@@ -133,7 +133,7 @@ row(
     {"self": "pinv_gradient(grad, self, result)"},
     forward_derivative="pinv_tangent(self_t, self_p, result)",
     numpy=[np.linalg.pinv],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby.",
 )
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import adjoint, conjugated
-from ..scattering import is_known_zero, zeros_beside
+from ..helpers import adjoint, conjugated
+from ..scatter import is_known_zero, zeros_beside
 from .decompositions import finite
 from .inverses import outer_products, pinv_gradient, pinv_tangent
 from .singular_values import svdvals_gradient
@@ -79,7 +79,7 @@ row(
         "singular_values": "svdvals_tangent(self_t, self_p)",
     },
     numpy=[np.linalg.lstsq],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The least-squares solutions of systems of linear equations, the squared lengths of the gaps that remain "
     "(none where the rank is not full or nothing remains), the rank and the singular values of the matrix.",
 )

@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from ....tensor.tensor import FUNCTIONS
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..formulas import call, eye_like, of_its_own, real_dtype
+from ..helpers import call, eye_like, of_its_own, real_dtype
 
 __all__ = ["cond", "multi_dot"]
 
@@ -55,7 +55,7 @@ row(
     {"self": "matrix_power_derivative(adjoint(self), grad, n)"},
     forward_derivative="matrix_power_derivative(self_p, self_t, n)",
     numpy=[np.linalg.matrix_power],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The matrices raised to an integer power.",
 )
 
@@ -92,7 +92,7 @@ row(
     matrix_exp_forward,
     {"self": "matrix_exp_derivative(adjoint(self), grad)"},
     forward_derivative="matrix_exp_derivative(self_p, self_t)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The exponentials of square matrices.",
 )
 

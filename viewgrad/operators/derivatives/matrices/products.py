@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_scalar, with_memory
-from ...codegen.compile import formula_function
+from ....tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar
+from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
-from ...numpy_dispatch import converted, write_out
+from ...numpy_api.dispatch import converted, write_out
 from ...operands import as_operand
-from ..formulas import conjugated, plain, real_dtype
+from ..helpers import conjugated, plain, real_dtype
 from .contractions import parsed_subscripts
 
 __all__ = ["einsum", "inner", "vdot"]
@@ -30,13 +30,13 @@ LARGE: Final = 10_000  # with so many terms, looking for a product of matrices p
 row(
     "matmul(self, other)", np.matmul,
     {"self": "matmul_left(grad, other, self.ndim)", "other": "matmul_right(grad, self, other.ndim)"},
-    forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", kinds="fc", numpy=[np.matmul],
+    forward_derivative="matmul(self_t, other_p) + matmul(self_p, other_t)", dtype_kinds="fc", numpy=[np.matmul],
     doc="The matrix product of the last two dimensions.",
 )
 dot = row(
     "dot(self, other)", np.dot,
     {"self": "dot_left(grad, other, self.ndim)", "other": "dot_right(grad, self, other.ndim)"},
-    forward_derivative="dot(self_t, other_p) + dot(self_p, other_t)", kinds="fc", numpy=[np.dot],
+    forward_derivative="dot(self_t, other_p) + dot(self_p, other_t)", dtype_kinds="fc", numpy=[np.dot],
     doc="The sum of products over the last dimension of the first and the last but one of the second.",
 ).function
 row(
@@ -45,20 +45,20 @@ row(
         "self": "(grad @ conj(other).reshape(-1)).reshape(self.shape)",
         "other": "(conj(self).reshape(-1) @ grad).reshape(other.shape)",
     },
-    forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", kinds="fc", numpy=[np.outer],
+    forward_derivative="outer(self_t, other_p) + outer(self_p, other_t)", dtype_kinds="fc", numpy=[np.outer],
     doc="The products of each element of the first with each of the second.",
 )
 tensordot = row(
     "tensordot(self, other, axes=2)", lambda self, other, axes=2: np.tensordot(self, other, axes),
     {"self": "tensordot_left(grad, other, self.ndim, axes)", "other": "tensordot_right(grad, self, other.ndim, axes)"},
     forward_derivative="tensordot(self_t, other_p, axes) + tensordot(self_p, other_t, axes)",
-    kinds="fc", numpy=[np.tensordot], gives_arrays=True,
+    dtype_kinds="fc", numpy=[np.tensordot], returns_0d_arrays=True,
     doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
 ).function
 einsum_single = row(
     "einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
     {"self": "einsum_gradient(grad, None, subscripts, 0, self.shape)"},
-    forward_derivative="auto_linear", method=False, kinds="fc",
+    forward_derivative="auto_linear", method=False, dtype_kinds="fc",
     doc="One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it.",
 ).function
 einsum_pair = row(
@@ -68,7 +68,7 @@ einsum_pair = row(
         "other": "einsum_gradient(grad, self, subscripts, 1, other.shape)",
     },
     forward_derivative="einsum_pair(self_t, other_p, subscripts) + einsum_pair(self_p, other_t, subscripts)",
-    method=False, kinds="fc",
+    method=False, dtype_kinds="fc",
     doc="The sum of products of two tensors that `einsum` writes with subscripts.",
 ).function
 
@@ -136,7 +136,7 @@ def einsum(*operands: Any, optimize: Any = None, out: Any = None, dtype: Any = N
     if optimize and not result.ndim and isinstance(
         np.einsum(subscripts, *map(plain, given), optimize=optimize), np.ndarray
     ):  # what BLAS sums up is an array, and no scalar, in NumPy
-        result = with_memory(result)
+        result = as_buffered(result)
     return result if out is None else write_out(result, out, "np.einsum")
 
 
@@ -211,7 +211,7 @@ row(
     {"self": "with_dimensions(grad, axis1, axis2) * diagonal_mask(self.shape, offset, axis1, axis2, self.dtype)"},
     forward_derivative="auto_linear",
     numpy=[np.trace],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The sum along the diagonals of the planes of two dimensions.",
 )
 
@@ -250,7 +250,7 @@ row(
     },
     forward_derivative="kron(self_t, b_p) + kron(self_p, b_t)",
     numpy=[np.kron],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The Kronecker product.",
 )
 
@@ -287,7 +287,7 @@ cross = row(
         "other": "as_vectors_of(cross(last(grad, axis), last(conj(self), axis)), axis, other.shape)",
     },
     forward_derivative="cross(self_t, other_p, axis) + cross(self_p, other_t, axis)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The cross products of vectors of three elements.",
 )
 
@@ -321,7 +321,7 @@ vecdot = row(
         "other": "as_vectors_of(along(grad, -1) * last(self, axis), axis, other.shape)",
     },
     forward_derivative="vecdot(self_t, other_p, axis) + vecdot(self_p, other_t, axis)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The sums of the products of elements along `axis`, those of the first tensor conjugated.",
 )
 

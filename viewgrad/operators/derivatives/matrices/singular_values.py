@@ -12,11 +12,11 @@ import numpy as np
 
 from ....errors import DifferentiabilityError
 from ....tensor.tensor import FUNCTIONS, Tensor
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
 from ...operands import as_operand
-from ..formulas import Array, adjoint, of_positive, plain
-from ..scattering import is_known_zero, values_of
+from ..helpers import Array, adjoint, of_positive, plain
+from ..scatter import is_known_zero, values_of
 from .decompositions import differences_of, largest, of_finite, on_diagonal, require_no_phase, used_columns
 
 __all__: list[str] = []
@@ -153,7 +153,7 @@ row(
     forward_derivative={
         "U, S, Vh": "svd_tangents(self_t, U, S, Vh)",
     },
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The singular values, descending, between the left and the right singular vectors: (U * S) @ Vh is the matrix.",
 )
 row(
@@ -162,7 +162,7 @@ row(
     {"self": "svdvals_gradient(grad, self)"},
     forward_derivative="svdvals_tangent(self_t, self_p)",
     numpy=[np.linalg.svdvals],
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The singular values, descending.",
 )
 

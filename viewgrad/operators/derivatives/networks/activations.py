@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
 from ..elementwise import sigmoid_forward
-from ..formulas import call, conjugated
-from ..scattering import in_precision_of
+from ..helpers import call, conjugated
+from ..scatter import in_precision_of
 from ..special_functions import ndtr_forward, unary
 
 __all__: list[str] = []
@@ -112,7 +112,7 @@ unary(
     lambda a: a * sigmoid_forward(a),
     "grad * conj(sigmoid(self) * (1 + self * (1 - sigmoid(self))))",
     "The value times sigmoid(value).",
-    kinds="fc",
+    dtype_kinds="fc",
 )
 unary(
     "mish",
@@ -151,10 +151,11 @@ unary(
     lambda a: a / (1 + np.abs(a)),
     "softsign_gradient(grad, self)",
     "The value divided by one more than its magnitude; gradient 1 at 0.",
-    kinds="fc",
+    dtype_kinds="fc",
     tangent="softsign_tangent(self_t, self_p)",
 )
-unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "The value less its tanh.", kinds="fc")
+unary("tanhshrink", lambda a: a - np.tanh(a), "grad * conj(square(tanh(self)))", "The value less its tanh.",
+      dtype_kinds="fc")
 unary("logsigmoid", lambda a: -np.logaddexp(0, -a), "grad * sigmoid(-self)", "log(sigmoid(value)).")
 
 
@@ -208,7 +209,7 @@ row(
     softmax_forward,
     {"self": "flowing(conj(result) * (grad - (grad * conj(result)).sum(dim, keepdims=True)), grad, dim)"},
     forward_derivative="flowing(result * (self_t - (self_t * result).sum(dim, keepdims=True)), self_t, dim)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The exponentials, divided by their sum along a dimension.",
 )
 row(
@@ -216,6 +217,6 @@ row(
     log_softmax_forward,
     {"self": "flowing(grad - conj(exp(result)) * grad.sum(dim, keepdims=True), grad, dim)"},
     forward_derivative="flowing(self_t - (exp(result) * self_t).sum(dim, keepdims=True), self_t, dim)",
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The logarithms of `softmax`.",
 )

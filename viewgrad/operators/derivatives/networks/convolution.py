@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
 
 __all__ = ["Window", "extents_after", "steps_of", "tuple_of", "with_margin", "without_margin"]
@@ -191,7 +191,7 @@ row(
     },
     forward_derivative="convolution(self_t, weight_p, window, groups) + convolution(self_p, weight_t, window, groups)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The convolution that a window describes, in groups of channels.",
 )
 row(
@@ -204,7 +204,7 @@ row(
     forward_derivative="convolution_input(self_t, weight_p, extents, window, groups) "
     "+ convolution_input(self_p, weight_t, extents, window, groups)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The gradient of what was convolved: the transposed convolution.",
 )
 row(
@@ -217,7 +217,7 @@ row(
     forward_derivative="convolution_weight(self_t, other_p, kernel, window, groups) "
     "+ convolution_weight(self_p, other_t, kernel, window, groups)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The gradient of the weights of a convolution.",
 )
 
@@ -323,7 +323,7 @@ for _n in (1, 2, 3):
         forward_derivative=f"convolution(self_t, weight_p, {_w_p}, groups) "
         f"+ convolution(self_p, weight_t, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
-        kinds="fc",
+        dtype_kinds="fc",
         doc=f"The convolution (without turning the weights round) in {_n} dimension{'s' * (_n > 1)}.",
     )
 for _n in (1, 2):
@@ -340,6 +340,6 @@ for _n in (1, 2):
         forward_derivative=f"convolution_input(self_t, weight_p, {_extents}, {_w_p}, groups) "
         f"+ convolution_input(self_p, weight_t, {_extents}, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
-        kinds="fc",
+        dtype_kinds="fc",
         doc=f"The transposed convolution in {_n} dimension{'s' * (_n > 1)}.",
     )

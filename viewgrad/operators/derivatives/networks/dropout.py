@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
 
@@ -36,7 +36,7 @@ native_dropout = row(
     nondifferentiable_outputs=("mask",),
     forward_derivative={"output": "dropped(self_t, mask, p, train)"},
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that "
     "stay.",
 )

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import call, plain
+from ..helpers import call, plain
 
 __all__: list[str] = []
 
@@ -27,7 +27,7 @@ row(
     {"self": "not_differentiable", "weight": "embedding_gradient(grad, self, weight.shape)"},
     forward_derivative="embedding(self_p, weight_t)",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The rows of the table `weight` that the integers name.",
 )
 

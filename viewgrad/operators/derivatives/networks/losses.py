@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..formulas import call, flowing, plain
-from ..scattering import scattered
+from ..helpers import call, flowing, plain
+from ..scatter import scattered
 
 __all__ = ["cross_entropy"]
 
@@ -63,7 +63,7 @@ def pointwise(
     slopes: tuple[str, str],
     doc: str,
     *,
-    kinds: str = "f",
+    dtype_kinds: str = "f",
 ) -> None:
     """A row for a loss of each element, with the derivatives with respect to the prediction and to the target."""
     options = signature[signature.index("target") + 6 : -1]
@@ -84,10 +84,10 @@ def pointwise(
         loss,
         {"self": f"{scale} * ({spread[0]})", "target": f"{scale} * ({spread[1]})"},
         forward_derivative=f"reduced(self_t * ({of_self}) + target_t * ({of_target}), reduction)"
-        if kinds == "f"
+        if dtype_kinds == "f"
         else f"reduced((self_t * conj({of_self}) + target_t * conj({of_target})).real, reduction)",
         method=False,
-        kinds=kinds,
+        dtype_kinds=dtype_kinds,
         doc=doc,
     )  # fmt: skip
 
@@ -105,7 +105,7 @@ pointwise(
     lambda a, target: np.abs(a - target),
     ("sign(self - target)", "sign(target - self)"),
     "The absolute difference; gradient 0 where it is 0.",
-    kinds="fc",
+    dtype_kinds="fc",
 )
 pointwise(
     "huber_loss(self, target, reduction='mean', delta=1.0)",

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ....tensor.interruption import in_own_context
+from ....tensor.async_safety import in_own_context
 from ....tensor.modes import no_grad
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...composites import composite
 from ...define import row
 from ...operands import as_operand
-from ..scattering import is_known_zero
+from ..scatter import is_known_zero
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "rms_norm"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.compile import formula_function
+from ...codegen.generate import formula_function
 from ...define import row
-from ..formulas import call
+from ..helpers import call
 from .convolution import Window, extents_after, steps_of, tuple_of, with_margin, without_margin
 
 __all__: list[str] = []
@@ -118,7 +118,7 @@ row(
     {"self": "window_spread(grad, self.shape[self.ndim - len(kernel):], kernel, window)"},
     forward_derivative="auto_linear",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="The sums of the windows that move over the last dimensions.",
 )
 row(
@@ -127,7 +127,7 @@ row(
     {"self": "window_sums(grad, kernel, window)"},
     forward_derivative="auto_linear",
     method=False,
-    kinds="fc",
+    dtype_kinds="fc",
     doc="Zeros with the given last extents, to which each value was added everywhere in its window.",
 )
 
@@ -170,7 +170,7 @@ for _n in (1, 2):
         {"self": f"avg_pool_gradient(grad, self.shape, kernel_size, stride, padding, count_include_pad, {_n})"},
         forward_derivative="auto_linear",
         method=False,
-        kinds="fc",
+        dtype_kinds="fc",
         doc=f"The mean of each window on the last {('dimension', '2 dimensions')[_n - 1]}; zeros from padding count, "
         "unless `count_include_pad` is false.",
     )

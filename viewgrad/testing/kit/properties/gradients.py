@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....errors import DifferentiabilityError, LostHistoryWarning
+from ....errors import DetachedConversionWarning, DifferentiabilityError
 from ....tensor.tensor import Tensor
 from ..arguments import Example, outputs_of
 from ..failure import Failure
@@ -102,7 +102,7 @@ def _says_that_it_loses_history(subject: OperatorUnderTest, example: Example) ->
     with warnings.catch_warnings(record=True) as told, refusals():
         warnings.simplefilter("always")
         example.call(subject.function, leaves)
-    return any(issubclass(warning.category, LostHistoryWarning) for warning in told)
+    return any(issubclass(warning.category, DetachedConversionWarning) for warning in told)
 
 
 def _through_infinity(subject: OperatorUnderTest, example: Example) -> bool:

@@ -1,0 +1,106 @@
+"""Which nodes a run must execute, when it is asked for certain gradients only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from ..tensor.node import AccumulateGrad, Edge, Node, node_of
+from ..views.scalar_nodes import ScalarOfTwo
+from ..views.view_nodes import ElementBackward
+
+__all__ = ["ExecInfo", "exec_info"]
+
+ExecInfo = dict[Node, tuple[Any, ...]]  # the nodes that must run, with the edges to follow from each, None for others
+
+
+def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) -> ExecInfo | None:
+    """The nodes that lie on a way from `roots` to `inputs`; None where these are all that the roots lead to.
+
+    Arguments:
+        roots: the edges where the run starts.
+        inputs: the edges where it is to lead.
+        captured: the nodes of those inputs whose gradients are returned; they need not run themselves.
+    """
+    targets = {node_of(edge) for edge in inputs}
+    if all(type(edge) is AccumulateGrad for edge in inputs) and not _lead_elsewhere(roots, targets):
+        return None
+    seen = _reachable(roots)
+    # A node can be decided when all that its edges lead to have been: they have smaller numbers.
+    found: ExecInfo = {}
+    for node in sorted(seen, key=attrgetter("sequence_nr")):
+        edges = node.edges
+        needed = 0
+        for edge in edges:
+            if edge is not None:
+                if type(edge) is Edge:
+                    edge = edge.node
+                if edge in targets:
+                    needed += 1
+        if needed:
+            targets.add(node)
+            if needed < len(edges):
+                edges = tuple(edge if edge is not None and node_of(edge) in targets else None for edge in edges)
+            found[node] = edges
+        elif node in targets and node not in captured:
+            found[node] = edges
+    return found
+
+
+def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
+    """Whether `roots` lead to a leaf that is no target.
+
+    This is what a gradient with respect to all leaves costs more than a backward pass. So the nodes of scalar programs
+    come first, each by its own slots, and reads of elements are passed over: 2.2 for such a program.
+    """
+    seen: set[Any] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is AccumulateGrad:
+            if node not in targets:
+                return True
+            continue
+        if kind is ScalarOfTwo:
+            edge = node.edge0
+            if type(edge) is ElementBackward:
+                edge = edge.edge
+            elif type(edge) is tuple:
+                edge = edge[0]
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+            edge = node.edge1
+            if type(edge) is ElementBackward:
+                edge = edge.edge
+            elif type(edge) is tuple:
+                edge = edge[0]
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+            continue
+        for edge in (node.node,) if kind is Edge else node.edges:
+            if type(edge) is ElementBackward:
+                edge = edge.edge
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+    return False
+
+
+def _reachable(roots: Sequence[Any]) -> set[Node]:
+    """The nodes that `roots` lead to."""
+    seen = {node_of(edge) for edge in roots}
+    stack = list(seen)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                if type(edge) is Edge:
+                    edge = edge.node
+                if edge not in seen:
+                    seen.add(edge)
+                    if edge.sequence_nr:
+                        stack.append(edge)
+    return seen

@@ -1,0 +1,156 @@
+"""What a run of the engine does for hooks: shows them gradients, and goes on with what they make of these.
+
+See Note [The order of hooks] in docs/notes/engine.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import GradientMismatchError, HookError
+from ..tensor.node import AccumulateGrad, Node, NodeHooks
+from ..tensor.tensor import Tensor, as_buffered, from_array, held_grad
+
+__all__ = ["HookedRun", "RunHook", "accumulating"]
+
+accumulating: Final = threading.RLock()  # a leaf may be reached by the runs of several threads at once
+
+
+class HookedRun:
+    """The part of a run that has to do with hooks.
+
+    Attributes:
+        recorded: whether the run itself is recorded, with tensors for gradients instead of arrays.
+        seen: the gradients that nodes were run with whose hooks are to be shown them afterwards.
+        watched: what the hooks that wait for several gradients have seen so far; None where they wait no more.
+    """
+
+    __slots__ = ("recorded", "seen", "watched")
+
+    recorded: bool
+    seen: dict[Node, tuple[Tensor | None, ...]]
+    watched: dict[RunHook, list[Tensor | None] | None]
+
+    def run_tensor_hooks(self, hooks: NodeHooks, grads: list[Any]) -> None:
+        """Let the hooks of a node's outputs replace the gradients in `grads`; then fill in retained grads."""
+        for number in {**hooks.tensor, **hooks.retained}:
+            if grads[number] is not None:
+                grads[number] = self._through_tensor_hooks(hooks, number, grads[number])
+
+    def _through_tensor_hooks(self, hooks: NodeHooks, number: int, grad: Any) -> Any:
+        for hook in tuple(hooks.tensor.get(number, {}).values()):
+            shown = self._show(grad)
+            if isinstance(hook, RunHook):
+                hook.arrived(self, shown)
+                continue
+            replaced: Any = hook(shown)
+            if isinstance(replaced, tuple | list):
+                raise HookError(f"{hook_name(hook)} returned {type(replaced).__name__}, not a Tensor or None")
+            (grad,) = self._replaced(hook, None if replaced is None else (replaced,), (shown,), (grad,), None)
+        retained = hooks.retained.get(number)
+        tensor = None if retained is None else retained()
+        if tensor is not None:
+            self.accumulate(tensor, grad)
+        return grad
+
+    def run_prehooks(self, node: Node, hooks: NodeHooks, grads: list[Any]) -> list[Any] | None:
+        """What the hooks that come before `node` make of its gradients; None where nothing is left of them."""
+        for prehook in tuple(hooks.before.values()):
+            shown = tuple(self._show(g) for g in grads)
+            grads = self._replaced(prehook, prehook(shown), shown, grads, node)
+        if all(g is None for g in grads):
+            return None
+        if hooks.after:
+            self.seen[node] = tuple(grads)
+        return grads
+
+    def run_posthooks(self, node: Node, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the hooks that come after `node` make of the gradients that it has made. It is the run's own."""
+        outputs = tuple(self._show(g) for g in self.seen.pop(node))
+        for hook in tuple(hooks.after.values()):
+            shown = tuple(self._show(g) for g in grads)
+            grads = tuple(self._replaced(hook, hook(shown, outputs), shown, grads, node))
+        return grads
+
+    def finish_hooks(self, leaves: Sequence[AccumulateGrad]) -> None:
+        """Run what comes after the accumulation in `leaves`, and what waits for the end of the run."""
+        for node in leaves:
+            if node.hooks is not None:
+                tensor = node.variable
+                for hook in tuple(node.hooks.accumulated.values()):
+                    hook(tensor)
+                if node.hooks.after:
+                    self.run_posthooks(node, node.hooks, ())
+        for run_hook, grads in tuple(self.watched.items()):
+            if grads is not None:
+                run_hook.finished(grads)
+
+    def accumulate(self, tensor: Tensor, grad: Any) -> None:
+        """Add `grad` to the `grad` of `tensor`, which shares memory with nothing else afterwards."""
+        with accumulating:
+            held = held_grad(tensor)
+            if self.recorded:
+                tensor._grad = grad.clone() if held is None else as_buffered(held + grad)
+            elif held is None:
+                tensor._grad = from_array(np.array(grad, dtype=tensor._array.dtype))
+            else:
+                tensor._grad = from_array(np.asarray(held._array + grad))
+
+    def _show(self, grad: Any) -> Tensor | None:
+        """A gradient as the tensor that a hook sees. It may write to it: no other gradient shares its memory."""
+        if grad is None:
+            return None
+        return grad.clone() if self.recorded else from_array(np.array(grad))
+
+    def _replaced(
+        self, hook: Callable[..., Any], returned: Any, shown: tuple[Any, ...], grads: Sequence[Any], node: Node | None
+    ) -> list[Any]:
+        """The gradients after a hook: what it returned, or what it wrote to what it was shown, or what they were."""
+        if returned is None:
+            returned = shown
+        elif not isinstance(returned, tuple | list):
+            returned = (returned,)
+        if len(returned) != len(grads):
+            where = "" if node is None else f" of {node.name()}"
+            raise HookError(f"{hook_name(hook)}{where} returned {len(returned)} gradients instead of {len(grads)}")
+        results = []
+        for new, old, grad in zip(returned, shown, grads, strict=True):
+            if new is old and (old is None or not old._version):
+                results.append(grad)
+            elif new is None:
+                results.append(None)
+            elif not isinstance(new, Tensor):
+                raise HookError(f"{hook_name(hook)} returned {type(new).__name__} where a Tensor or None is wanted")
+            elif old is None:
+                raise HookError(f"{hook_name(hook)} returned a gradient in place of None, which is none at all")
+            elif new.shape != old.shape or new.dtype != old.dtype:
+                raise GradientMismatchError(
+                    f"{hook_name(hook)} returned a gradient of shape {new.shape} and dtype {new.dtype} in place of "
+                    f"one of shape {old.shape} and dtype {old.dtype}"
+                )
+            else:  # a copy, since the hook may have kept it, and may write to it later
+                results.append(new.clone() if self.recorded else np.array(new._array))
+        return results
+
+
+class RunHook:
+    """A tensor hook that is told in which run a gradient arrives, and when the run ends; see `HookedRun.watched`."""
+
+    __slots__ = ()
+
+    def arrived(self, run: HookedRun, grad: Any) -> None:
+        """Called with each gradient; cannot replace it."""
+        raise NotImplementedError
+
+    def finished(self, grads: list[Tensor | None]) -> None:
+        """Called at the end of a run, with what has been kept in `run.watched`, unless that is None by then."""
+        raise NotImplementedError
+
+
+def hook_name(hook: Callable[..., Any]) -> str:
+    """What to call a hook in a message."""
+    return f"the hook {getattr(hook, '__qualname__', None) or type(hook).__name__}"

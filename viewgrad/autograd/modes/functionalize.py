@@ -1,0 +1,326 @@
+"""Writes that are not made: under `func.functionalize`, what is written to gets a new value instead.
+
+The new value of a tensor is computed out of place, by operators that are recorded as any others. Where the tensor is a
+view, its base gets the value of the base with the window replaced. The operator `overwritten` computes that. The tensor
+object stays what it is, as do all others that look at the same memory. What changes is the array that they hold, and
+their history. See Note [Writes that are not made] in docs/notes/functionalize.md.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...operators.define import row
+from ...operators.derivatives.helpers import call as call_either
+from ...operators.interception import OperatorCall
+from ...operators.samples.trials import trial
+from ...tensor.indices import add_at, window_at
+from ...tensor.interceptors import feature
+from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
+from ...tensor.node import OptionalEdge
+from ...tensor.storage import Storage, WriteLock
+from ...tensor.tangents import at_level, write_tangents
+from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array
+from ...tensor.tracked_storage import SESSION, KnownStorage, copy_of_layout, move
+from ...views.advanced_indexing import Accumulate, Write
+from ...views.detached_views import catch_up, constant_written, step_written
+from ...views.meta import set_history
+from ...views.view_functions import Permuted, ViewFunction
+from ...views.view_nodes import take_window, zeros_for
+from ...views.write_checks import check_write
+
+__all__ = ["Place", "accumulate", "overwrite", "rebase"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen(eq=False)
+class Place:
+    """A part of a tensor: how it is read, and how it is replaced in a copy.
+
+    Arguments:
+        shape: of the tensor.
+        index: the basic index that takes the window in which the part lies, where one does.
+        view_fn: the function that takes it where none does.
+        items: the arrays of indices that pick the part from the window; None where it is the window.
+        last: where these name a place more than once, for each value the number of the value that stays.
+    """
+
+    shape: tuple[int, ...]
+    index: Any = ...
+    view_fn: ViewFunction | None = None
+    items: tuple[Any, ...] | None = None
+    last: Array | None = None
+
+    @classmethod
+    def of(cls, tensor: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None) -> Place:
+        """The part `items` of a tensor (None: the whole of it) in its base."""
+        view = tensor._view
+        if view is None:
+            return cls(tensor.shape, items=items, last=last)
+        return cls(view.base.shape, view.index, view.view_fn, items, last)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known to be the whole tensor."""
+        return self.view_fn is None and self.index is ... and self.items is None
+
+    def replaced(self, array: Array, values: Any) -> Array:
+        """A copy of `array` with `values` at this place."""
+        copied: Array = np.array(array, order="K")
+        window = take_window(copied, self.index, self.view_fn)
+        if window is None:  # in the layout of the copy
+            copied, window = zeros_for(self.view_fn, (array.shape, array.dtype, "C"))
+            copied[...] = array
+        self.write(window, values)
+        return copied
+
+    def write(self, window: Array, values: Any) -> None:
+        """Write `values` at this place of the window."""
+        if self.last is not None:
+            values = np.broadcast_to(values, self.last.shape).ravel()[self.last]
+        window[... if self.items is None else self.items] = values
+
+    def of_values(self, grad: Any) -> Any:
+        """The gradient of `values`, from that of what `replaced` gives."""
+        grad = grad if isinstance(grad, Tensor) else np.asarray(grad)
+        part = window_at(grad, self.index) if self.view_fn is None else self.view_fn(grad)
+        if self.items is not None:
+            part = part[self.items]
+        if self.last is not None:
+            part = part * (self.last == np.arange(self.last.size).reshape(self.last.shape))
+        return part
+
+    def of_rest(self, grad: Any) -> Any:
+        """The gradient of the tensor in which values were replaced, from that of the result; None for zero."""
+        return None if self.is_whole else call_either("overwritten", grad, 0.0, self)
+
+    def __repr__(self) -> str:
+        window = "" if self.view_fn is None and self.index is ... else f", {self.view_fn or self.index}"
+        return f"Place({self.shape}{window}{'' if self.items is None else f', {self.items}'})"
+
+
+row(
+    "overwritten(self, values, place)",
+    lambda self, values, place: place.replaced(self, values),
+    {"self": "place.of_rest(grad)", "values": "place.of_values(grad)"},
+    forward_derivative="auto_linear",
+    method=False,
+    dtype_kinds="fc",
+    returns_0d_arrays=True,
+    doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
+)
+trial(
+    "overwritten",
+    samples=lambda rng: [
+        ((rng.standard_normal(shape), rng.standard_normal(values), place), {})
+        for shape, values, place in (
+            ((3, 4), (4,), Place((3, 4), (slice(1, None),))),
+            ((3, 4), (), Place((3, 4))),
+            ((2, 3), (3, 2), Place((2, 3), view_fn=Permuted((1, 0)))),
+            ((3, 4), (2, 4), Place((3, 4), items=(np.array([2, 0]),))),
+            ((3,), (3,), Place((3,), items=(np.array([1, 0, 1]),), last=np.array([2, 1, 2]))),
+        )
+    ],
+)
+
+
+def accumulated_forward(self: Array, values: Array, items: Any) -> Array:
+    result = np.array(self, order="K")
+    add_at(result, items, values)
+    return result
+
+
+row(
+    "accumulated(self, values, items)",
+    accumulated_forward,
+    {"self": "grad", "values": "grad[items]"},
+    forward_derivative="auto_linear",
+    method=False,
+    dtype_kinds="fc",
+    returns_0d_arrays=True,
+    doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
+)
+trial(
+    "accumulated",
+    samples=lambda rng: [
+        ((rng.standard_normal(shape), rng.standard_normal(values), items), {})
+        for shape, values, items in (
+            ((3, 4), (2, 4), (np.array([1, 1]),)),
+            ((3,), (), (np.array([2, 0, 2]),)),
+            ((2, 3), (2,), (np.array([0, 1]), np.array([2, 2]))),
+        )
+    ],
+)
+
+
+# -- what in-place operators do instead --------------------------------------------------------------------------------
+
+
+@feature(FUNCTIONAL, OperatorCall)
+def out_of_place(called: OperatorCall, run: Callable[[], Any]) -> Any:
+    """Run the operator instead of its in-place variant, and let its result be the new value of the first argument."""
+    if not called.inplace:
+        return run()
+    operator = called.operator
+    target: Tensor = called.args[0]
+    if operator.inplace_declaration is None:
+        value = operator.function(*called.args, **called.kwargs)
+    else:  # the row says of the variant that it is something else: that is done to a copy which nobody has seen
+        value = target.clone()
+        with ModeSwitch(off=FUNCTIONAL):
+            operator.inplace_function(value, *called.args[1:], **called.kwargs)
+    if value.shape != target.shape:
+        raise ValueError(
+            f"{operator.name}_: a result of shape {value.shape} cannot be written to a tensor of shape {target.shape}"
+        )
+    if not np.can_cast(value.dtype, target.dtype, "same_kind"):
+        raise TypeError(f"{operator.name}_: a result of {value.dtype} cannot be written to a tensor of {target.dtype}")
+    renew(target, value)
+    return target
+
+
+@feature(FUNCTIONAL, Write)
+def overwrite_instead(called: Write, run: Callable[[], Any]) -> Tensor:
+    """Let what would be written to have a new value."""
+    return overwrite(called.target, called.value, called.items, called.last)
+
+
+@feature(FUNCTIONAL, Accumulate)
+def accumulate_instead(called: Accumulate, run: Callable[[], Any]) -> Tensor:
+    """Let what would be added to have a new value."""
+    return accumulate(called.target, called.items, called.value)
+
+
+def overwrite(
+    target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None
+) -> Tensor:
+    """Let `target` have the value that writing `values` over it, or over `target[items]`, would give it; returns it.
+
+    Arguments:
+        target, values: tensors; the values are broadcast and cast, as NumPy does in an assignment.
+        items: arrays of indices, where only what they pick is written.
+        last: where these name a place more than once, for each value the number of the value that stays.
+    """
+    recorded, noted = _checked(target, values)
+    place = Place.of(target, items, last)
+    base = _base_of(target)
+    with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
+        new = call_either("overwritten", base, values, place)
+    _adopt(base, new, target, lambda window: place.write(window, values._array), recorded)
+    noted(target, index=... if items is None else items)
+    if current_mode() & FORWARD:
+        write_tangents(target, values, items, last)
+    return target
+
+
+def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
+    """Let `target` have the value that adding `values` to `target[items]` would give it; returns it."""
+    renew(target, call_either("accumulated", target, values, items), items)
+    return target
+
+
+def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
+    """Let `target` have a value of its shape that has just been computed, which differs at these places alone."""
+    if value.dtype != target.dtype:
+        value = value.astype(target.dtype)
+    value = as_buffered(value)  # the target is an array, though what was computed without dimensions is a scalar
+    recorded, noted = _checked(target, value)
+    base = _base_of(target)
+    new = value
+    if base is not target:
+        with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
+            new = as_buffered(call_either("overwritten", base, value, Place.of(target)))
+    array = value._array
+    _adopt(base, new, target, lambda window: np.copyto(window, array), recorded)
+    noted(target, index=places)
+    if current_mode() & FORWARD:
+        write_tangents(target, value)
+
+
+def rebase(view: Tensor, edge: OptionalEdge) -> None:
+    """Let `edge` lead to the history of the value that a view has got already, and let its base learn of it."""
+    catch_up(view)
+    base = _base_of(view)
+    value = from_array(view._array, edge)
+    with at_level(None), ModeSwitch(on=GRAD):
+        new = call_either("overwritten", from_array(base._array, base._edge), value, Place.of(view))
+    set_history(base, new._edge)
+    step_written(view)
+
+
+# -- new values --------------------------------------------------------------------------------------------------------
+
+
+def tensors_over(storage: Storage) -> list[Tensor]:
+    """All tensors over a storage; where they are not known they are looked for among all objects that there are."""
+    if type(storage) is KnownStorage and storage.session is SESSION.get():
+        return [tensor for ref in storage.tensors if (tensor := ref()) is not None]
+    holders: list[Any] = gc.get_referrers(storage)
+    return [holder for holder in holders if isinstance(holder, Tensor)]
+
+
+def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]:
+    """Refuse a write that would be refused if it were made.
+
+    Returns:
+        Whether it is recorded, and what is to be told of it once it is done: see `views/detached_views.py`.
+    """
+    edge, view = current_edge(values), target._view
+    own = current_edge(target)
+    if view is not None and view.is_before_end:  # then what the values depend on is all that counts
+        own = view.base._edge
+    kind = target._array.dtype.kind
+    recorded = (edge is not None or own is not None) and bool(current_mode() & GRAD) and kind in "fc"
+    behind = check_write(target, recorded, overwritten=True)  # by a value that has been computed, or will be
+    storage = target._storage
+    if storage is not None and isinstance(storage.windows, WriteLock):
+        storage.windows.pop_overlapping(None, None)
+    if recorded:
+        catch_up(target)
+        return True, step_written
+    return False, constant_written if behind else _told_nobody
+
+
+def _told_nobody(target: Tensor, index: Any) -> None:
+    pass
+
+
+def _base_of(tensor: Tensor) -> Tensor:
+    return tensor if tensor._view is None else tensor._view.base
+
+
+def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], None], recorded: bool) -> None:
+    """Let `base` have the value, and if recorded the history, of `new`, and let all that look at its memory see it.
+
+    Arguments:
+        base: the base of `target`, or that itself.
+        new: its new value, which nobody else holds.
+        target: what was to be written to.
+        write: makes the write, to a window.
+        recorded: whether the history changes too.
+    """
+    storage = base._storage
+    tensors = [base] if storage is None else tensors_over(storage)
+    root = base._array if storage is None else storage.root
+    if base._array is root and new._array.strides == root.strides:
+        moved = new._array
+    else:
+        moved = copy_of_layout(root)
+        write(move(target._array, root, moved))
+    known = KnownStorage(moved, storage, tensors)
+    known.writes += 1
+    if moved is new._array:
+        saved = new._saved if new._storage is None else new._storage.whole
+        known.whole = saved
+    for tensor in tensors:
+        tensor._array = move(tensor._array, root, moved)
+        tensor._storage = known
+        tensor._saved = None
+    if recorded:
+        set_history(base, new._edge)

@@ -1,0 +1,281 @@
+"""Forward mode: while a dual level is open, an operator computes the tangents of its outputs beside their values.
+
+Tangents are tensors, and are computed with operators. So they are recorded in grad mode (reverse over forward), and
+have tangents of their own at the levels around theirs. What a node saves keeps its tangents too, so that a backward
+pass inside the level computes those of the gradients (forward over reverse). See Note [Levels around levels] and Note
+[Tangents of writes in place] in docs/notes/forward_mode.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ...errors import ForwardModeError
+from ...operators.interception import OperatorCall
+from ...operators.language.jvp_compile import TangentFunction, Tangents
+from ...operators.language.jvp_parse import AUTO_ELEMENTWISE
+from ...operators.language.spec import Operator
+from ...tensor.creation import as_operand, zeros_like
+from ...tensor.forward_levels import DualLevel, at_level, open_levels
+from ...tensor.interceptors import feature
+from ...tensor.modes import FORWARD, GRAD, current_mode
+from ...tensor.tangents import (
+    DualSaved,
+    has_tangent,
+    new_tangent,
+    overwrite_tangent,
+    saved_tangents,
+    tangent_of,
+    update_aliases,
+    with_tangents,
+    writable_tangent,
+)
+from ...tensor.tensor import Tensor
+
+__all__: list[str] = []
+
+
+@feature(FORWARD, OperatorCall)
+def propagate(call: OperatorCall, run: Callable[[], Any]) -> Any:
+    """Run an operator, and compute the tangents of what it makes."""
+    levels = open_levels()
+    given = call.named()
+    _refuse_hidden_tangents(call.operator, given)
+    if call.inplace:
+        saved = _saved_with_tangents(call.operator, given) if current_mode() & GRAD else {}
+        result = _inplace(call, run, given, levels)
+        if call.node is not None:
+            _keep_tangents(call.node, saved, {call.operator.signature.outputs[0]: result})
+        return result
+    result = run()
+    outputs = dict(zip(call.operator.signature.outputs, result if type(result) is tuple else (result,), strict=True))
+    for level in levels:  # the outermost first: what an inner level reads of the outputs has its tangent there
+        computation = Computation.of(call.operator, given, level)
+        if computation is not None:
+            with at_level(level.outer):
+                for name, tangent in computation.run(outputs).items():
+                    if tangent is not None and outputs[name]._array.dtype.kind in "fc":
+                        new_tangent(outputs[name], tangent, level)
+    if call.node is not None:
+        _keep_tangents(call.node, _saved_with_tangents(call.operator, given), outputs)
+    return result
+
+
+@attrs.define
+class Computation:
+    """What there is to compute of the tangents of one call at one level.
+
+    Arguments:
+        functions: the formulas for the inputs that have tangents.
+        values: what formulas read, by name, apart from the outputs.
+        elementwise: whether the formula was derived from the backward formula.
+    """
+
+    functions: tuple[TangentFunction, ...]
+    values: dict[str, Any]
+    elementwise: bool
+
+    @classmethod
+    def of(cls, operator: Operator, given: Mapping[str, Any], level: DualLevel) -> Computation | None:
+        """The computation of a call, or None where no input has a tangent."""
+        tangents: dict[str, Any] = {}
+        for name in operator.differentiable:
+            value = given.get(name)
+            if type(value) is list:
+                found = [tangent_of(tensor, level) for tensor in value]
+                if any(tangent is not None for tangent in found):
+                    tangents[name] = found
+            elif value is not None:
+                tangent = tangent_of(value, level)
+                if tangent is not None:
+                    tangents[name] = tangent
+        if not tangents:
+            return None
+        rule: Tangents | None = operator.tangents
+        if rule is None:
+            raise ForwardModeError(
+                f"operator {operator.name!r} has no forward-mode formula, but its input {next(iter(tangents))!r} has a "
+                "tangent; give its declaration a forward_derivative, or detach() the input"
+            )
+        functions = rule.functions(frozenset(tangents))
+        values: dict[str, Any] = {}
+        for argument in operator.signature.arguments:
+            value = given.get(argument.name)
+            if argument.kind == "plain":
+                values[argument.name] = value
+                continue
+            values[f"{argument.name}_p"] = value
+            values[f"{argument.name}_t"] = _with_zeros(tangents.get(argument.name), value)
+        return cls(functions, values, rule.rule == AUTO_ELEMENTWISE)
+
+    def run(self, outputs: Mapping[str, Tensor]) -> dict[str, Tensor | None]:
+        """The tangents of the outputs, None for zero; to be called at the level around their own."""
+        values = {**self.values, **outputs}
+        results: dict[str, Tensor | None] = {}
+        for function in self.functions:
+            tangents = function({name: _made(values[name]) for name in function.names})
+            for name, tangent in zip(function.outputs, tangents, strict=True):
+                if self.elementwise and tangent is not None and name in outputs:
+                    _refuse_real_part(tangent, outputs[name])
+                results[name] = None if tangent is None else self._alone(as_operand(tangent), outputs)
+        return results
+
+    def _alone(self, tangent: Tensor, outputs: Mapping[str, Tensor]) -> Tensor:
+        """A tangent that shares its memory with nothing that a formula was given."""
+        if tangent._view is None and tangent._storage is None:
+            for value in (*self.values.values(), *outputs.values()):
+                if value is tangent or (type(value) is list and any(item is tangent for item in value)):
+                    break
+            else:
+                return tangent
+        return tangent.clone()
+
+
+def _refuse_real_part(tangent: Any, output: Tensor) -> None:
+    """Refuse the real part of a complex tangent, which is all that a backward formula may have left of it."""
+    if output._array.dtype.kind == "c" and tangent.dtype.kind != "c":
+        raise ForwardModeError(
+            f"{AUTO_ELEMENTWISE} gives a real tangent for a complex output: the backward formula takes a real part, so "
+            "it is no multiplication by the derivative; write the forward-mode formula out"
+        )
+
+
+@attrs.frozen
+class Zeros:
+    """The tangent of an input that has none, made where a formula cannot do without."""
+
+    like: Tensor
+
+
+def _with_zeros(tangent: Any, value: Any) -> Any:
+    if type(value) is list:
+        tangents = [None] * len(value) if tangent is None else tangent
+        return [Zeros(v) if t is None else t for t, v in zip(tangents, value, strict=True)]
+    return None if value is None else Zeros(value) if tangent is None else tangent
+
+
+def _made(value: Any) -> Any:
+    if type(value) is Zeros:
+        return zeros_like(value.like)
+    if type(value) is list:
+        return [_made(item) for item in value]
+    return value
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+def _inplace(call: OperatorCall, run: Callable[[], Any], given: dict[str, Any], levels: list[DualLevel]) -> Any:
+    """Run an in-place variant and write to the tangent of what it writes to.
+
+    A formula is evaluated before the write, unless it reads the result: then what it reads besides, and the write would
+    change, is copied first.
+    """
+    operator = call.operator.inplace_declaration or call.operator
+    target: Tensor = call.args[0]
+    planned: list[Callable[[Tensor], Tensor | None]] = []
+    for level in levels:
+        computation = Computation.of(operator, given, level)
+        with at_level(level.outer):
+            planned.append(_plan(operator, computation, target, level))
+    result = run()
+    for level, finish in zip(levels, planned, strict=True):
+        with at_level(level.outer):
+            tangent = finish(result)
+            if tangent is UNCHANGED:
+                update_aliases(target, level)
+            else:
+                overwrite_tangent(target, tangent, level, owned=True)
+    return result
+
+
+UNCHANGED: Any = object()  # instead of a tangent: it has been written already
+
+
+def _plan(
+    operator: Operator, computation: Computation | None, target: Tensor, level: DualLevel
+) -> Callable[[Tensor], Tensor | None]:
+    """What is to be done after the write: a function of the result that gives its tangent."""
+    if computation is None or target._array.dtype.kind not in "fc":
+        return lambda result: None
+    output = operator.signature.outputs[0]
+    (function,) = computation.functions
+    values = computation.values
+    if function.unchanged:
+        return lambda result: UNCHANGED
+    if function.in_place is not None and not _write_touches(target, values, function.names):
+
+        def write(result: Tensor) -> Any:
+            arguments = [_made(values[name]) for name in function.names if name != "self_t"]
+            window = writable_tangent(target, level)
+            assert function.in_place is not None
+            function.in_place(window, *arguments)
+            return UNCHANGED
+
+        return write
+    if not function.reads_result:
+        tangent = computation.run({})[output]
+        return lambda result: tangent
+    for name in function.names:
+        value = values.get(name)
+        if name.endswith("_p") and isinstance(value, Tensor) and np.may_share_memory(value._array, target._array):
+            values[name] = value.clone()
+    return lambda result: computation.run({output: result})[output]
+
+
+def _write_touches(target: Tensor, values: Mapping[str, Any], names: tuple[str, ...]) -> bool:
+    """Whether a write to `target` changes any of the inputs that a formula reads."""
+    return any(
+        name.endswith("_p")
+        and isinstance(values.get(name), Tensor)
+        and np.may_share_memory(values[name]._array, target._array)
+        for name in names
+    )
+
+
+# -- what nodes save ---------------------------------------------------------------------------------------------------
+
+
+def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The tangents of the inputs that a node may save, saved: before the operator writes to them."""
+    saved: dict[str, Any] = {}
+    for declared in (operator, operator.inplace_declaration):
+        if declared is None or declared.node_class is None:
+            continue
+        for name in declared.node_class.saved_names:
+            value = given.get(name)
+            if type(value) is list:
+                saved[name] = [saved_tangents(tensor) for tensor in value]
+            elif isinstance(value, Tensor):
+                saved[name] = saved_tangents(value)
+    return saved
+
+
+def _keep_tangents(node: Any, saved: Mapping[str, Any], outputs: Mapping[str, Tensor]) -> None:
+    """Let what `node` has saved keep its tangents."""
+    for name in node.saved_names:
+        value = getattr(node, f"saved_{name}", None)
+        if value is None:
+            continue
+        if name in outputs:
+            setattr(node, f"saved_{name}", with_tangents(value, outputs[name]))
+        elif type(value) is list:
+            tangents = saved.get(name, [{}] * len(value))
+            setattr(node, f"saved_{name}", [DualSaved(v, t) if t else v for v, t in zip(value, tangents, strict=True)])
+        elif saved.get(name):
+            setattr(node, f"saved_{name}", DualSaved(value, saved[name]))
+
+
+def _refuse_hidden_tangents(operator: Operator, given: Mapping[str, Any]) -> None:
+    """Refuse a tensor with a tangent where the declaration has none, since the tangent would be lost."""
+    for argument in operator.signature.plain:
+        value = given.get(argument.name)
+        if isinstance(value, Tensor) and has_tangent(value):
+            raise ForwardModeError(
+                f"argument {argument.name!r} of operator {operator.name!r} is no tensor in its declaration, but was "
+                "given one with a tangent, which would be lost; detach() it"
+            )

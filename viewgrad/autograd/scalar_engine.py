@@ -1,0 +1,409 @@
+"""The part of a run that goes over scalars: arithmetic, reads and writes of single elements.
+
+It does what `FastTask.run` does, for first-order runs, and for those nodes only: where another comes it returns. What
+makes it fast is that each branch is about objects of one class, of which the interpreter knows where their slots lie.
+Gains are times of the backward pass without, divided by those with it, for a soft-DTW by cells.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.node import Edge
+from ..tensor.refcounts import ALONE_IN_BUFFER, ALONE_IN_LOCAL, getrefcount
+from ..tensor.saved import RELEASED
+from ..views.copy_slices import CopySlicesOfCopy
+from ..views.scalar_nodes import (
+    DIFFERENCE,
+    NEGATED_TIMES,
+    NEGATIVE,
+    OVER_SELF,
+    PRODUCT,
+    SUM,
+    TIMES_RESULT,
+    ScalarOfOne,
+    ScalarOfTwo,
+    read_node,
+)
+from ..views.view_nodes import ElementBackward
+
+__all__ = ["run_scalars"]
+
+ndarray: Final = np.ndarray
+float64: Final = np.float64
+ZERO: Final = np.float64(0.0)
+EARNED: Final = 4  # how many elements a write of one pays for, of an array that becomes a list or is made of one
+
+
+def run_scalars(task: Any, node: Any, grad: Any) -> tuple[Any, Any]:  # noqa: C901 - see the first lines
+    """Run `node`, and the nodes that come after it, as long as they are about scalars, or copies into parts of arrays.
+
+    Arguments:
+        task: the run, which is not recorded, and captures the gradients of leaves only.
+        node: a node that has been taken out of the heap; None for the newest that is in it.
+        grad: its gradient, a number.
+
+    Returns:
+        The first node that is not about scalars, with its whole gradient; None twice where nothing is left to be run.
+    """
+    buffers = task.buffers
+    ready = task.ready
+    consumed = not task.retain
+    exec_info = task.exec_info
+    if node is None:
+        node = heappop(ready)[1]
+        grad = buffers.pop(node)
+    kind: Any = type(node)
+    form: Any
+    second: Any = None
+    # A node of numbers that is newer than all in the heap waits here, with its gradient, and not there: 1.07 for the
+    # forecast of examples/co2_forecast.py.
+    next_node: Any = None
+    next_grad: Any = None
+    newest = -ready[0][0] if ready else 0  # the number of the newest node that waits
+    # The gradient of an array of one dimension is a list while many of its elements are read and written: 1.1 for the
+    # forecast. The writes pay for it, so that making lists, and later arrays again, takes no longer than they do.
+    listed = False
+    credit = enough = 0
+    # Who looks at the count of what is in `held` has just got it from `buffers`; where another one looks, it is None.
+    held: Any = None
+    while True:
+        if kind is ScalarOfTwo:
+            if node.hooks is not None:
+                break
+            if exec_info is None:
+                edge = node.edge0
+                other = node.edge1
+            else:
+                edge, other = exec_info[node]
+            form = node.rule.form
+            if form == PRODUCT:
+                number = node.saved_other
+                if number is RELEASED:
+                    break  # to where the error is raised
+                if other is not None:
+                    second = grad * node.saved_self
+                if edge is not None:
+                    grad = grad * number
+                if consumed:
+                    node.saved_self = node.saved_other = RELEASED
+            elif form == SUM:
+                second = grad
+            elif form == DIFFERENCE:
+                second = -grad
+            else:
+                number = node.saved_other
+                if number is RELEASED:
+                    break
+                if other is not None:
+                    second = -grad * (node.saved_result / number) if grad else grad
+                if edge is not None and grad:
+                    grad = grad / number
+                if consumed:
+                    node.saved_other = node.saved_result = RELEASED
+            if other is None:
+                if type(edge) is tuple:
+                    edge, grad = _through(task, node, False, edge, grad)
+                node = edge
+                kind = type(node)
+            elif edge is None:
+                if type(other) is tuple:
+                    other, second = _through(task, node, True, other, second)
+                node = other
+                grad = second
+                kind = type(node)
+            else:
+                kind = type(edge)
+                beside: Any = type(other)
+                if beside is tuple:
+                    other, second = _through(task, node, True, other, second)
+                    beside = type(other)
+                if kind is tuple:
+                    edge, grad = _through(task, node, False, edge, grad)
+                    kind = type(edge)
+                # One goes on, the newer of two nodes; the other one waits, or is a read, and adds what it has at once.
+                if edge is None or (
+                    other is not None
+                    and beside is not ElementBackward
+                    and (kind is ElementBackward or other.sequence_nr > edge.sequence_nr)
+                ):
+                    node = other
+                    other = edge
+                    grad, second = second, grad
+                    kind, beside = beside, kind
+                else:
+                    node = edge
+                # A read adds to the gradient that is collected for its base, if there is one, without waiting for its
+                # turn: whatever else the read has a part in adds the rest later. Half of the nodes never see the heap:
+                # 1.2
+                if beside is ElementBackward and other.hooks is None:
+                    held = buffers.get(other.edge)
+                    form = type(held)
+                    if form is list:
+                        held[other.index] += second
+                        other = None
+                    elif form is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                        held[other.index] += second
+                        other = None
+                if other is not None:
+                    held = buffers.get(other)
+                    if type(held) is float64:
+                        buffers[other] = held + second
+                    elif other is next_node:
+                        next_grad = next_grad + second
+                    elif held is None and beside is not Edge:
+                        position = other.sequence_nr
+                        if position > newest and next_node is None:
+                            newest = position
+                            next_node = other
+                            next_grad = second
+                        else:
+                            buffers[other] = second
+                            if position:
+                                heappush(ready, (-position, other))
+                                if position > newest:
+                                    newest = position
+                    else:
+                        held = None
+                        newest = _deliver(task, listed, next_node, next_grad, other, second)
+                        listed = False
+                        next_node = None
+        elif kind is ScalarOfOne:
+            if node.hooks is not None:
+                break
+            form = node.rule.form
+            if form == NEGATIVE:
+                grad = -grad
+            elif form == OVER_SELF:
+                number = node.saved_self
+                if number is RELEASED:
+                    break
+                if grad:
+                    grad = grad / number
+                if consumed:
+                    node.saved_self = RELEASED
+            else:
+                number = node.saved_result
+                if number is RELEASED:
+                    break
+                if grad:
+                    grad = grad * number
+                if consumed:
+                    node.saved_result = RELEASED
+            node = node.edge
+            kind = type(node)
+        elif kind is ElementBackward:
+            if node.hooks is not None:
+                break
+            edge = node.edge
+            held = buffers.get(edge)
+            form = type(held)
+            if form is list:
+                held[node.index] += grad
+            elif form is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                held[node.index] += grad
+            else:
+                held = None
+                task.add_to_base(node, grad, edge)
+                newest = -ready[0][0] if ready else 0
+                if next_node is not None and next_node.sequence_nr > newest:
+                    newest = next_node.sequence_nr
+            node = None
+        elif kind is CopySlicesOfCopy:
+            held = None  # which may be the gradient of a moment ago
+            form = type(grad)
+            if form is list and (type(node.index) is not int or node.hooks is not None or node.like is not None):
+                grad = np.array(grad)
+                form = ndarray
+            if exec_info is None:
+                edge = node.edge0
+                other = node.edge1
+            else:
+                edge, other = exec_info[node]
+            if form is list:
+                index = node.index
+                second = grad[index]
+                if edge is not None:
+                    grad[index] = ZERO
+            else:
+                if (
+                    form is not ndarray
+                    or grad.base is not None
+                    or getrefcount(grad) > ALONE_IN_LOCAL
+                    or node.hooks is not None
+                    or node.like is not None
+                ):
+                    break
+                second = grad[node.index]
+                if type(second) is ndarray:
+                    held = second
+                    second = None if other is None else held.copy()
+                    if edge is not None:
+                        held.fill(0.0)
+                    held = None  # it must not hold the gradient any longer
+                else:
+                    if edge is not None:
+                        grad[node.index] = 0.0
+                    credit += EARNED
+                    if credit > enough:
+                        price = grad.size + len(buffers)
+                        if credit > price and grad.ndim == 1 and type(second) is float64:
+                            credit -= price
+                            enough = 0
+                            grad = list(grad)
+                            listed = True
+                        else:
+                            enough = 2 * credit  # rather than looking at every array
+            node = other
+            kind = type(node)
+            if edge is not None:
+                if edge in buffers or type(edge) is Edge:
+                    if type(grad) is list:
+                        grad = np.array(grad)
+                    newest = _deliver(task, listed, next_node, next_grad, edge, grad, owned=True)
+                    listed = False
+                    next_node = None
+                else:
+                    buffers[edge] = grad
+                    position = edge.sequence_nr
+                    if position:
+                        heappush(ready, (-position, edge))
+                        if position > newest:
+                            newest = position
+            grad = second
+            second = None
+            if node is not None and type(grad) is not float64:  # a row, or a number of another type
+                if kind is not Edge and node.sequence_nr > newest:
+                    if kind is CopySlicesOfCopy:
+                        continue
+                    break
+                newest = _deliver(task, listed, next_node, next_grad, node, grad)
+                listed = False
+                next_node = node = None
+        else:
+            break
+        # On to the newest of the nodes that wait, past the heap where that is `node`.
+        if node is not None:
+            if kind is ElementBackward and node.hooks is None:
+                held = buffers.get(node.edge)
+                form = type(held)
+                if form is list:
+                    held[node.index] += grad
+                    kind = None
+                elif form is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+                    held[node.index] += grad
+                    kind = None
+            if kind is not None:
+                position = node.sequence_nr
+                if position > newest and kind is not Edge:
+                    continue
+                held = buffers.get(node)
+                if type(held) is float64:
+                    buffers[node] = held + grad
+                elif node is next_node:
+                    next_grad = next_grad + grad
+                elif held is None and kind is not Edge:
+                    buffers[node] = grad
+                    if position:
+                        heappush(ready, (-position, node))
+                else:
+                    held = None
+                    newest = _deliver(task, listed, next_node, next_grad, node, grad)
+                    listed = False
+                    next_node = None
+            grad = None
+        if next_node is not None and next_node.sequence_nr == newest:
+            node = next_node
+            grad = next_grad
+            next_node = None
+            newest = -ready[0][0] if ready else 0
+            kind = type(node)
+            continue
+        if not ready:
+            node = grad = None
+            break
+        node = heappop(ready)[1]
+        newest = -ready[0][0] if ready else 0
+        if next_node is not None and next_node.sequence_nr > newest:
+            newest = next_node.sequence_nr
+        grad = buffers.pop(node)
+        kind = type(node)
+        if type(grad) is not float64 and kind is not CopySlicesOfCopy:
+            break
+    _hand_back(task, listed, next_node, next_grad)
+    if type(grad) is list and node.outputs == 1:  # of several outputs it is a list of the gradients of each
+        grad = np.array(grad)
+    return node, grad
+
+
+def _deliver(
+    task: Any, listed: bool, next_node: Any, next_grad: Any, edge: Any, grad: Any, owned: bool = False
+) -> int:
+    """Deliver a gradient as the engine does for nodes of any kind; return the number of the newest node that waits."""
+    _hand_back(task, listed, next_node, next_grad)
+    task.deliver(edge, grad, owned)
+    return -task.ready[0][0] if task.ready else 0
+
+
+def _hand_back(task: Any, listed: bool, next_node: Any, next_grad: Any) -> None:
+    """Put everything where the engine looks for it."""
+    if next_node is not None:
+        task.buffers[next_node] = next_grad
+        heappush(task.ready, (-next_node.sequence_nr, next_node))
+    if listed:
+        _as_arrays(task.buffers)
+
+
+def _as_arrays(buffers: Any) -> None:
+    """Make arrays again of the gradients that are lists."""
+    for node, held in buffers.items():
+        if type(held) is list and node.outputs == 1:
+            buffers[node] = np.array(held)
+
+
+def _through(task: Any, node: Any, second: bool, taken: Any, grad: Any) -> tuple[Any, Any]:
+    """Where an edge leads to past the nodes that were taken in, and what gradient arrives there.
+
+    It is None where the last of them is a read, which has added its gradient.
+
+    Arguments:
+        task: the run.
+        node: a node that has taken nodes in.
+        second: whether in the place of its second edge.
+        taken: what is there.
+        grad: its gradient.
+    """
+    edge, rule, number, index, layout = taken
+    if rule is not None:
+        form = rule.form
+        if form == NEGATIVE:
+            grad = -grad
+        elif number is RELEASED:
+            return node.edges[second], grad  # which raises the error
+        elif grad:
+            if form == NEGATED_TIMES:
+                grad = -(grad * number)
+            elif form == TIMES_RESULT:
+                grad = grad * number
+            elif form == OVER_SELF:
+                grad = grad / number
+            else:
+                grad = -(grad / number)
+        if number is not None and not task.retain:
+            if second:
+                node.edge1 = (edge, rule, RELEASED, index, layout)
+            else:
+                node.edge0 = (edge, rule, RELEASED, index, layout)
+    if layout is None:
+        return edge, grad
+    held = task.buffers.get(edge)
+    if type(held) is list:
+        held[index] += grad
+        return None, grad
+    if type(held) is ndarray and held.base is None and getrefcount(held) <= ALONE_IN_BUFFER:
+        held[index] += grad
+        return None, grad
+    return read_node(edge, index, layout, node.sequence_nr - (0.375 if second else 0.875)), grad

@@ -1,0 +1,42 @@
+"""Tables of what was counted by operator and by line, as text."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ..tensor.creation_sites import Line
+
+__all__ = ["UNKNOWN_LINE", "line_text", "table_text"]
+
+UNKNOWN_LINE: Final = "(line not noted)"
+LONGEST: Final = 60  # characters of a line of source that are shown
+
+
+def line_text(line: Line | None) -> str:
+    """A line of the user's program: its file, its number and its source, where that can be had."""
+    if line is None:
+        return UNKNOWN_LINE
+    filename, number = line
+    source = linecache.getline(filename, number).strip()
+    short = source if len(source) <= LONGEST else f"{source[: LONGEST - 3]}..."
+    return f"{os.path.basename(filename)}:{number}  {short}".rstrip()
+
+
+def table_text(head: Sequence[str], rows: Sequence[Sequence[Any]], last: Sequence[Any], limit: int) -> str:
+    """A table whose last column is aligned to the left, and all others to the right.
+
+    Arguments:
+        head: what the columns are called.
+        rows: the rows, of which the first `limit` are shown.
+        last: one more row, for what all of them amount to.
+        limit: see above.
+    """
+    shown = [tuple(map(str, row)) for row in (head, *rows[:limit], last)]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(head) - 1)]
+    lines = ["  ".join([*(cell.rjust(width) for cell, width in zip(row, widths)), row[-1]]) for row in shown]
+    if len(rows) > limit:
+        lines.insert(-1, f"... and {len(rows) - limit} more")
+    return "\n".join(lines)

@@ -1,0 +1,316 @@
+"""Primals: the copies of its inputs that a transform hands to a function, and the derivatives with respect to them.
+
+A transform (`func.grad`, `autograd.functional.jacobian`, ...) runs a function once, recorded, on primals. The function
+may write to them. What comes out is cut off from the primals, but not from what lay outside. There may have been an
+input with a history, a tensor with one that the function used, or another transform around this one. Then the results
+can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, ClassVar, Final, cast
+
+import numpy as np
+
+from ..errors import DifferentiabilityError, GradientMismatchError
+from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
+from ..tensor.node import ONE, ONE_EDGE, Edge, Node, OptionalEdge, next_sequence_nr, node_of, numbered
+from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
+from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
+from ..views.scalar_nodes import ScalarOfTwo
+from .execute import run_backward
+
+__all__ = [
+    "PrimalBackward",
+    "Transform",
+    "as_gradient",
+    "from_columns",
+    "one_hot",
+    "require_differentiable",
+    "the_real_number",
+]
+
+Array = np.ndarray[Any, Any]
+ROUNDING: Final = 0.5  # the power of the machine's precision below which a part is taken for zero
+
+
+class PrimalBackward(Node):
+    """The node of the copy of an input that a transform hands to a function: where its gradient is taken.
+
+    Attributes:
+        over: whether the function has returned: then, without an edge, this leads to nothing that is still of interest.
+    """
+
+    __slots__ = ("edge", "over")
+
+    kind: ClassVar[int] = ONE
+    edges = ONE_EDGE
+
+    edge: OptionalEdge
+    over: bool
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> Any:
+        """The gradient itself."""
+        return grad
+
+    consume = apply
+    apply_recorded = apply
+
+
+class Transform:
+    """One run of a function that is differentiated: `with transform:` around the call.
+
+    Arguments:
+        after: where what is differentiated was made of the results of another transform, that one.
+
+    Attributes:
+        primals: the nodes of the primals, in the order in which they were made.
+        arrays: the values that these had.
+    """
+
+    def __init__(self, after: Transform | None = None) -> None:
+        self.primals: list[PrimalBackward] = []
+        self.arrays: list[Array] = []
+        self._first: int = next_sequence_nr() if after is None else after._first
+        self._switch = ModeSwitch(on=GRAD, off=INFERENCE)
+
+    def __enter__(self) -> Transform:
+        self._switch.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._switch.__exit__(kind, error, at)
+        for node in self.primals:
+            node.over = True
+
+    def primal(self, tensor: Tensor) -> Tensor:
+        """A copy of `tensor`, with its history if it has one, with respect to which gradients can be asked for."""
+        out = self.copy(tensor)
+        node = numbered(PrimalBackward)
+        node.edge = out._edge
+        node.over = False
+        out._edge = node
+        self.primals.append(node)
+        self.arrays.append(out._array)
+        return out
+
+    def copy(self, tensor: Tensor) -> Tensor:
+        """A copy of an input that is not differentiated: the function may write to it."""
+        with ModeSwitch(off=INFERENCE):
+            copied: Tensor = tensor.clone()
+        return copied
+
+    def gradients(
+        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], *, retain: bool = False, record: bool = False
+    ) -> list[Tensor | None]:
+        """The gradients of what the function has returned, with respect to the primals; None for zero.
+
+        Arguments:
+            outputs: tensors that the function has returned.
+            cotangents: the gradient for each of them.
+            retain: whether there is going to be another run.
+            record: whether to record the run in any case; what it returns keeps its whole history then.
+        """
+        edges: list[Node | Edge] = []
+        starts: list[Tensor] = []
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            edge = current_edge(output)
+            if edge is not None:
+                edges.append(edge)
+                starts.append(cotangent)
+        if not edges:
+            return [None] * len(self.primals)
+        recorded = record or self._recorded([*edges, *(current_edge(start) for start in starts)])
+        with ModeSwitch(off=INFERENCE):
+            found: list[Tensor | None] = run_backward(
+                edges,
+                starts,
+                retain_graph=retain or recorded,
+                create_graph=recorded,
+                inputs=self.primals,
+                capture=True,
+            )
+        return [None if grad is None else self.result(grad) for grad in found] if recorded and not record else found
+
+    def materialized(self, grads: Sequence[Tensor | None]) -> list[Tensor]:
+        """Gradients with respect to the primals, with zeros in the place of None."""
+        pairs = zip(grads, self.arrays, strict=True)
+        return [from_new_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
+
+    def _recorded(self, edges: list[OptionalEdge]) -> bool:
+        """Whether the gradients of what these edges lead to may have to be differentiated in their turn."""
+        mode = current_mode()
+        # A tangent may have a history of its own.
+        return bool(mode & GRAD) and (bool(mode & FORWARD) or self._leads_outside(edges))
+
+    def reached(self, tensors: Iterable[Tensor]) -> set[int]:
+        """The numbers of the primals to which the history of any of these tensors leads."""
+        numbers = {node: number for number, node in enumerate(self.primals)}
+        return {numbers[node] for node in self._histories(map(current_edge, tensors)) if node in numbers}
+
+    def _leads_outside(self, edges: Iterable[OptionalEdge]) -> bool:
+        first = self._first
+        for node in self._histories(edges):
+            if node.sequence_nr < first or (type(node) is PrimalBackward and not node.over and node.edge is None):
+                return True
+        return False
+
+    def _histories(self, edges: Iterable[OptionalEdge]) -> Iterator[Node]:
+        """The nodes to which edges lead, directly and by way of others; what is older than the run ends the search."""
+        stack = [node_of(edge) for edge in edges if edge is not None]
+        seen = set(stack)
+        while stack:
+            node = stack.pop()
+            yield node
+            if node.sequence_nr < self._first:
+                continue
+            for edge in node.ends if type(node) is ScalarOfTwo else node.edges:
+                if edge is not None:
+                    before = node_of(edge)
+                    if before not in seen:
+                        seen.add(before)
+                        stack.append(before)
+
+    def result(self, tensor: Tensor) -> Tensor:
+        """A result as the caller is to have it: without a history that leads to nothing but the primals."""
+        edge = current_edge(tensor)
+        mode = current_mode()
+        if edge is None or (mode & GRAD and self._leads_outside([edge])):
+            return tensor
+        if not mode & FORWARD:
+            return tensor.detach()
+        copied: Tensor = tensor.clone()  # with the tangents, which may well have a history that is of interest
+        copied._edge = None
+        for level in open_levels():
+            tangent = tangent_of(copied, level)
+            if tangent is not None:
+                with at_level(level.outer):
+                    kept = self.result(tangent)
+                set_tangent(copied, kept, level)
+        return copied
+
+    # -- matrices of derivatives ---------------------------------------------------------------------------------------
+
+    def jacobian(self, output: Tensor, record: bool = False) -> list[Tensor]:
+        """For each primal the derivative of `output`, of shape `(*output.shape, *primal.shape)`, by rows.
+
+        `record` is as for `gradients`.
+        """
+        if output._array.dtype.kind not in "fc":
+            raise DifferentiabilityError(f"an output of dtype {output.dtype} has no derivative")
+        rows: list[list[Tensor]] = [[] for _ in self.primals]
+        for direction in one_hot(output._array):
+            found = self.gradients([output], [direction], retain=True, record=record)
+            for row, grad in zip(rows, self.materialized(found), strict=True):
+                row.append(grad)
+        return [_from_rows(row, output, array) for row, array in zip(rows, self.arrays, strict=True)]
+
+
+def _from_rows(rows: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
+    """The derivative of `output`, from the gradients for the directions of `one_hot(output)`."""
+    shape = (*output.shape, *array.shape)
+    if output.dtype.kind != "c":
+        return _joined(rows, shape, array.dtype)
+    straight = _joined(rows[::2], shape, array.dtype)
+    turned = _joined(rows[1::2], shape, array.dtype)
+    if array.dtype.kind != "c":
+        return straight + 1j * turned
+    _require_holomorphic(straight, turned)
+    conjugated: Tensor = ((straight - 1j * turned) / 2).conj()
+    return conjugated
+
+
+def one_hot(array: Array) -> Iterator[Tensor]:
+    """The directions along each element of an array; for complex elements first along 1, then along i."""
+    for place in np.ndindex(*array.shape):
+        for unit in (1, 1j) if array.dtype.kind == "c" else (1,):
+            direction = np.zeros(array.shape, array.dtype)
+            direction[place] = unit
+            yield from_new_array(direction)
+
+
+def from_columns(columns: Sequence[Tensor], output: Tensor, array: Array) -> Tensor:
+    """The derivative of `output`, of shape `(*output.shape, *array.shape)`.
+
+    Arguments:
+        columns: the tangents of the output in the directions of `one_hot(array)`.
+        output: the output.
+        array: the value of the input.
+    """
+    shape = (*output.shape, *array.shape)
+    if array.dtype.kind != "c":
+        return _joined(columns, shape, output.dtype, last=True)
+    straight = _joined(columns[::2], shape, output.dtype, last=True)
+    turned = _joined(columns[1::2], shape, output.dtype, last=True)
+    if output.dtype.kind != "c":
+        return straight + 1j * turned
+    _require_holomorphic(straight, turned)
+    return (straight - 1j * turned) / 2
+
+
+def _joined(parts: Sequence[Tensor], shape: tuple[int, ...], dtype: np.dtype[Any], last: bool = False) -> Tensor:
+    """Rows or columns as one tensor."""
+    if not parts:
+        return from_new_array(np.zeros(shape, dtype))
+    if current_mode() & (FORWARD | TRACE) or any(part._edge is not None for part in parts):
+        joined: Any = np.stack(cast(Any, parts), -1 if last else 0).reshape(shape)
+        return cast(Tensor, joined)
+    return from_array(np.stack([part._array for part in parts], -1 if last else 0).reshape(shape))
+
+
+def _require_holomorphic(straight: Tensor, turned: Tensor) -> None:
+    """Refuse a complex derivative of what has none, told by those along 1 and along i (or of cotangents 1 and i)."""
+    a, b = straight._array, turned._array
+    tolerance = np.finfo(a.dtype).eps ** ROUNDING * max(np.abs(a).max(initial=0), np.abs(b).max(initial=0))
+    if not (np.abs(a + 1j * b) <= 2 * tolerance).all():
+        raise DifferentiabilityError(
+            "a complex output has no complex derivative with respect to a complex input here: it is not holomorphic, "
+            "since it depends on the conjugate as well; differentiate its real and its imaginary part instead"
+        )
+
+
+def as_gradient(value: Any, like: Tensor, what: str) -> Tensor:
+    """A gradient or tangent that was supplied for `like`, as a tensor of its shape and dtype.
+
+    Raises:
+        GradientMismatchError: where it has another shape, or a dtype that cannot be converted.
+    """
+    grad = value if isinstance(value, Tensor) else Tensor(value)
+    if grad.shape != like.shape:
+        raise GradientMismatchError(
+            f"{what} has shape {grad.shape}, but the tensor it belongs to has shape {like.shape}"
+        )
+    if grad.dtype != like.dtype:
+        if not np.can_cast(grad.dtype, like.dtype, "same_kind"):
+            raise GradientMismatchError(
+                f"{what} has dtype {grad.dtype}, but the tensor it belongs to has dtype {like.dtype}"
+            )
+        grad = grad.astype(like.dtype)
+    return grad
+
+
+def require_differentiable(tensor: Tensor, what: str, advice: str = "convert it") -> None:
+    """Refuse an input with respect to which there is no derivative."""
+    if tensor.dtype.kind not in "fc":
+        raise DifferentiabilityError(
+            f"{what} has dtype {tensor.dtype}, and derivatives exist with respect to floating-point and complex "
+            f"numbers only; {advice}"
+        )
+
+
+def the_real_number(outputs: Sequence[Tensor], name: str, advice: str) -> Tensor:
+    """The only output of a function, which must be one real number.
+
+    Arguments:
+        outputs: what it has returned.
+        name: what differentiates it.
+        advice: what else there is for other outputs.
+    """
+    if len(outputs) != 1 or outputs[0].size != 1 or outputs[0].dtype.kind != "f":
+        told = " and ".join(f"a tensor of shape {output.shape} and dtype {output.dtype}" for output in outputs)
+        raise DifferentiabilityError(
+            f"{name} needs a function that returns one real number, not {told or 'nothing'}; {advice}"
+        )
+    return outputs[0]

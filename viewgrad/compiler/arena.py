@@ -1,0 +1,59 @@
+"""Where the buffers of a run are: parts of one array, which later runs use again."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["Arena"]
+
+Array = np.ndarray[Any, Any]
+LEAST: Final = 8_000  # elements; less memory costs nothing to take anew
+MOST: Final = 8_000_000  # elements; so much is not kept for later
+SPARE: Final = 2  # arrays that are kept for later runs
+ALONE: Final = 2  # references to an argument that nobody else holds, with those of the call
+
+
+class Arena:
+    """One array that has parts for many buffers of floats.
+
+    Fresh memory costs more than the arithmetic on it: so an array that is not used any more is kept for a later run.
+
+    Arguments:
+        name: of the array in the source, which takes the buffers from it.
+        unset: whether the buffers may begin with anything; otherwise they begin with zeros.
+
+    Attributes:
+        parts: of each buffer, by its name, the first element and the one after the last.
+    """
+
+    def __init__(self, name: str, unset: bool) -> None:
+        self.name = name
+        self.unset = unset
+        self.size = 0
+        self.parts: dict[str, tuple[int, int]] = {}
+        self._spare: list[Array] = []
+
+    def add(self, name: str, size: int) -> None:
+        """One more buffer."""
+        self.parts[name] = (self.size, self.size + size)
+        self.size += size
+
+    def array(self) -> Array:
+        """The array of a run."""
+        if self._spare:
+            with contextlib.suppress(IndexError):  # another thread was first
+                array = self._spare.pop()
+                if not self.unset:
+                    array.fill(0.0)
+                return array
+        return np.empty(self.size) if self.unset else np.zeros(self.size)
+
+    def take_back(self, arrays: list[Array]) -> None:
+        """Keep the last of some arrays for later, where nobody else holds it or a part of it."""
+        array = arrays.pop()
+        if LEAST <= self.size <= MOST and len(self._spare) < SPARE and sys.getrefcount(array) == ALONE:
+            self._spare.append(array)

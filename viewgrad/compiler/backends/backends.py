@@ -1,0 +1,160 @@
+"""What runs a program: Python over lists of floats, or Numba over arrays."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+from collections.abc import Callable, Sequence, Set
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from ...operators.codegen.source_cache import list_source
+from .. import arena
+from ..loop_ir import Program
+from .array_runtime import CAREFUL, VECTOR_FUNCTIONS
+from .numba_cache import native_function
+from .numba_codegen import Kernel, write_kernel
+from .numpy_codegen import array_bases
+from .row_fusion import write_vectors
+from .scalar_runtime import FUNCTIONS, MATH
+
+__all__ = ["Executor", "careful_executor", "chosen_executor"]
+
+Array = np.ndarray[Any, Any]
+ZEROS: Final = {
+    "zeros": lambda n, dtype=np.float64: [dtype(0).item()] * n, "array_zeros": np.zeros, "int64": np.int64,
+    "bool_": np.bool_,
+}  # fmt: skip
+_numbers: Final = itertools.count()
+
+
+class Executor(Protocol):
+    """What runs a program."""
+
+    name: str
+    carves: bool  # whether all bases can be parts of one array
+
+    @property
+    def write(self) -> Callable[..., Kernel]:
+        """What writes a program as source."""
+
+    def carved(self, programs: Sequence[Program]) -> Set[str]:
+        """The names of the bases that can be parts of one array."""
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+
+    def buffer(self, array: Array, as_array: bool) -> Any:
+        """A buffer with the elements of an array, which nobody else holds and is taken over.
+
+        Arguments:
+            array: the array.
+            as_array: whether windows with dimensions are taken of it.
+        """
+
+    def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
+        """The elements of a buffer, as an array."""
+
+
+class PythonExecutor:
+    """Runs programs over lists of Python's floats.
+
+    Arguments:
+        careful: whether it gives inf and nan where NumPy does; otherwise it is faster and raises there.
+    """
+
+    name = "python"
+    carves = False
+
+    def __init__(self, careful: bool = False) -> None:
+        self.careful = careful
+
+    @property
+    def write(self) -> Callable[..., Kernel]:
+        """What writes a program as source."""
+        return functools.partial(write_vectors, careful=self.careful)
+
+    def carved(self, programs: Sequence[Program]) -> Set[str]:
+        """The names of the bases of which windows are taken, where their memory is worth to be kept."""
+        return {
+            name for program in programs for name in array_bases(program) if program.bases[name].size >= arena.LEAST
+        }
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+        space: dict[str, Any] = {**MATH, **VECTOR_FUNCTIONS, **ZEROS}
+        space.update({function.__name__: function for function in FUNCTIONS})
+        if self.careful:
+            space.update(CAREFUL)
+        function = _executed(kernel.source, space | kernel.functions)
+        return np.errstate(all="ignore")(function) if kernel.quiet else function
+
+    def buffer(self, array: Array, as_array: bool) -> Any:
+        """The array itself, or a list of its elements."""
+        return array if as_array else array.tolist()
+
+    def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
+        """The elements of a buffer."""
+        return buffer if isinstance(buffer, np.ndarray) else np.array(buffer, dtype)
+
+
+class NumbaExecutor:
+    """Runs programs over arrays, compiled by Numba."""
+
+    name = "numba"
+    carves = True
+
+    @property
+    def write(self) -> Callable[..., Kernel]:
+        """What writes a program as source."""
+        return write_kernel
+
+    def carved(self, programs: Sequence[Program]) -> Set[str]:
+        """The names of all bases."""
+        return {name for program in programs for name in program.bases}
+
+    def compiled(self, kernel: Kernel) -> Callable[..., int]:
+        """The function `kernel` of a source."""
+        return native_function(kernel)
+
+    def buffer(self, array: Array, as_array: bool) -> Any:
+        """The array itself."""
+        return array
+
+    def array(self, buffer: Any, dtype: np.dtype[Any]) -> Array:
+        """The buffer itself."""
+        found: Array = buffer
+        return found
+
+
+def chosen_executor(name: str | None) -> Executor:
+    """The executor of a name; where none is given, the fastest that is installed.
+
+    Raises:
+        ValueError: for another name.
+        ModuleNotFoundError: for "numba" where it is not installed.
+    """
+    if name is None:
+        name = "numba" if importlib.util.find_spec("numba") is not None else "python"
+    if name == "python":
+        return PythonExecutor()
+    if name == "numba":
+        if importlib.util.find_spec("numba") is None:
+            raise ModuleNotFoundError("executor='numba' needs Numba: pip install 'viewgrad[compile]'")
+        return NumbaExecutor()
+    raise ValueError(f"there is no executor {name!r}; there are 'python' and 'numba'")
+
+
+def careful_executor(executor: Executor) -> Executor | None:
+    """One that gives inf and nan where this one raises; None where it does not raise there."""
+    return PythonExecutor(careful=True) if isinstance(executor, PythonExecutor) and not executor.careful else None
+
+
+def _executed(source: str, space: dict[str, Any]) -> Callable[..., int]:
+    name = f"<viewgrad compiled {next(_numbers)}>"
+    exec(compile(source, name, "exec"), space)
+    found: Callable[..., int] = space["kernel"]
+    list_source(name, source, found.__code__)
+    return found

@@ -1,0 +1,164 @@
+"""Kernels compiled by Numba: once for each source, and kept on disk for other processes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import inspect
+import itertools
+import os
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import NotCompiledError
+from ...operators.codegen.source_cache import list_source
+from . import scalar_runtime, small_matrix
+from .numba_codegen import Kernel
+from .scalar_runtime import FUNCTIONS, MATH, NATIVE
+from .small_matrix import MATRIX_FUNCTIONS
+
+__all__ = ["ARRAYS", "KernelError", "native_function"]
+
+LINES: Final = 4000  # of a source; the time that compiling takes grows faster than they do
+DEEP: Final = 100_000  # calls within calls, which Numba makes for long sources
+KEPT: Final = 400  # sources on disk
+Dtypes = tuple[np.dtype[Any], ...]
+ARRAYS: Final = {"empty": np.empty, "zeros": np.zeros, "int64": np.int64, "bool_": np.bool_}
+_lock: Final = threading.RLock()
+_numbers: Final = itertools.count()
+
+
+class KernelError(NotCompiledError):
+    """Numba cannot compile a source, or it would take too long."""
+
+
+def native_function(kernel: Kernel) -> Callable[..., int]:
+    """The function of a source, compiled for arrays of the dtypes of its parameters.
+
+    Raises:
+        KernelError: where it cannot be compiled.
+    """
+    dtypes = tuple([kernel.dtypes[name] for name in kernel.parameters])
+    lines = kernel.source.count("\n")
+    if lines > LINES:
+        raise KernelError(f"its source has {lines} lines; at most {LINES} are compiled by Numba")
+    if kernel.functions:  # their addresses are parts of what is compiled
+        return _compiled(kernel.source, dtypes, kernel.functions)
+    return _shared(kernel.source, dtypes)
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(source: str, dtypes: Dtypes) -> Callable[..., int]:
+    return _compiled(source, dtypes, {})
+
+
+def _compiled(source: str, dtypes: Dtypes, called: dict[str, Callable[..., Any]]) -> Callable[..., int]:
+    path = None if called else _written(source)
+    name = f"<viewgrad kernel {next(_numbers)}>" if path is None else str(path)
+    space = {"__name__": __name__, **MATH, **_compiled_functions(), **ARRAYS, **called}
+    exec(compile(source, name, "exec"), space)
+    list_source(name, source, space["kernel"].__code__)
+    with _lock, _deep(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for keep in (True, False) if path is not None else (False,):  # what is on disk may be of no use
+            try:
+                function = _numba().njit(nogil=True, error_model="numpy", fastmath=False, cache=keep)(space["kernel"])
+                types_of = [_numba().types.Array(_numba().from_dtype(dtype), 1, "C") for dtype in dtypes]
+                function.compile(tuple(types_of))
+                return function  # type: ignore[no-any-return]
+            except Exception as error:
+                failure = error
+    what = f"{type(failure).__name__}: {str(failure)[:200]}"
+    raise KernelError(f"Numba could not compile it: {what}") from failure
+
+
+@contextlib.contextmanager
+def _deep() -> Iterator[None]:
+    """Let calls nest deeply."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+# -- on disk -----------------------------------------------------------------------------------------------------------
+
+
+def _written(source: str) -> Path | None:
+    """The file that a source is kept in, beside which Numba keeps what it makes of it; None where there is no place."""
+    folder = _folder()
+    if folder is None:
+        return None
+    path = folder / f"kernel_{hashlib.sha256((_version() + source).encode()).hexdigest()[:32]}.py"
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _let_go(folder)
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_text(source)
+            part.replace(path)
+    except OSError:
+        return None
+    return path
+
+
+def _folder() -> Path | None:
+    """Where sources are kept: what VIEWGRAD_CACHE says, or the user's own place for such things."""
+    chosen = os.environ.get("VIEWGRAD_CACHE")
+    if chosen is not None:
+        return Path(chosen) if chosen not in ("", "0") else None
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "viewgrad"
+
+
+def _let_go(folder: Path) -> None:
+    """Delete the oldest sources where there are many, and what Numba has made of them."""
+    found = sorted(folder.glob("kernel_*.py"), key=lambda path: path.stat().st_mtime)
+    for path in found[: max(0, len(found) - KEPT)]:
+        for made in (folder / "__pycache__").glob(f"{path.stem}*"):
+            made.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+@functools.cache
+def _version() -> str:
+    """What else a compiled source depends on."""
+    sources = "".join([inspect.getsource(module) for module in (scalar_runtime, small_matrix)])
+    return f"{_numba().__version__} {np.__version__} {sys.version}\n{sources}"
+
+
+# -- what sources call -------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _numba() -> types.ModuleType:
+    return importlib.import_module("numba")
+
+
+@functools.cache
+def _compiled_functions() -> dict[str, Any]:
+    """The functions of programs, compiled by Numba."""
+    jit = _numba().njit(nogil=True, error_model="numpy", fastmath=False)
+    found: dict[str, Any] = {}
+    for module, these in ((scalar_runtime, FUNCTIONS), (small_matrix, MATRIX_FUNCTIONS)):
+        space = dict(vars(module))
+        for function in these:
+            code = NATIVE.get(function.__name__, function).__code__
+            found[function.__name__] = space[function.__name__] = jit(
+                types.FunctionType(code, space, function.__name__)
+            )
+    return found

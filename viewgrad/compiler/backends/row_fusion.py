@@ -1,0 +1,287 @@
+"""Programs written down as Python, in which values are computed where they are wanted, and over runs of neighbours.
+
+There are windows whose rows are parts of longer rows, taken as one run of neighbours with what lies between the rows.
+
+NumPy needs a loop for each row of `u[1:-1, 1:-1]`, which takes longer than the arithmetic of short rows. From its first
+to its last element the window is one run. A value that is computed over such runs has numbers between its rows that
+mean nothing. They are set to -0 before the value is added to a window: that changes no number it is added to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from ..access_analysis import AccessAnalysis
+from ..arena import Arena
+from ..build_ir import out_sizes
+from ..index_expr import constant
+from ..loop_ir import Add, Block, Compute, Operand, Program, Read, Step, Write
+from .numba_codegen import Kernel, product_of
+from .numpy_codegen import INTO, VectorWriter, is_one_to_one
+
+__all__ = ["write_vectors"]
+
+SPREADING: Final = frozenset({"{0} + {1}", "{0} * {1}", "{0} - {1}", "-{0}"})  # what is computed between rows, too
+MOST: Final = 1.25  # times as many elements are computed, at most
+WORTH_A_COPY: Final = 16  # elements; less is copied at no cost
+LEAST: Final = 512  # elements; in less memory a loop for each row costs little
+
+
+def write_vectors(
+    program: Program,
+    executions: AccessAnalysis,
+    *,
+    rooms: Mapping[str, Arena],
+    down: bool = False,
+    careful: bool = False,
+) -> Kernel:
+    """A program as the source of one Python function; see `write_kernel`.
+
+    Arguments:
+        program, executions, rooms, down: as there.
+        careful: whether it divides by 0 as NumPy does.
+    """
+    writer = RunWriter(program, executions, rooms, down)
+    writer.careful = careful
+    return writer.kernel()
+
+
+class RunWriter(VectorWriter):
+    """Writes values where they are wanted, and computes over runs of neighbours where that takes less time."""
+
+    def __init__(self, program: Program, executions: AccessAnalysis, rooms: Mapping[str, Arena], down: bool) -> None:
+        super().__init__(program, executions, rooms, down)
+        self.done: set[Write] = set()  # what is written where it is computed
+        self._spreads: dict[Step, Spread | None] = {}
+        self._buffers_of: dict[Step, str] = {}  # of values that are spread
+        self._between: dict[str, str] = {}  # what lies between the rows in a buffer, where that was set
+
+    def _lines_of(self, block: Block, step: Step) -> list[str]:
+        lines: list[str] | None = None
+        if type(step) is Read:
+            lines = self._read_as_wanted(block, step)
+        elif type(step) is Compute:
+            lines = self._added_in_place(step) or self._written_at_once(step) or self._computed_in_a_run(step)
+        elif isinstance(step, Write):
+            lines = [] if step in self.done else self._added_in_place(step)
+        return super()._lines_of(block, step) if lines is None else lines
+
+    def _read_as_wanted(self, block: Block, step: Read) -> list[str] | None:
+        """The lines that take a window, or the run that it is a part of; None for windows that are copied."""
+        if step.is_picked or not self._is_inlined(block, step):
+            return None
+        users = self.users.get(step, [])
+        lines = []
+        if any(not self._takes_runs(user, step) for user in users):
+            lines.append(f"{step.name} = {self._window(step)}")
+        if any(self._takes_runs(user, step) and self._added(user) is None for user in users):
+            lines.append(f"q{step.name} = {self._run_at(step)}")
+        return lines
+
+    def _target(self, step: Step) -> Write | None:
+        """The write of a value that nobody else needs, at once after it was computed; None for others."""
+        identity = tuple(range(len(step.sizes)))
+        users = self.users.get(step, [])
+        if type(step) is not Compute or step.expression not in INTO or step.out != identity or not step.sizes:
+            return None
+        write = users[0] if len(users) == 1 else None
+        if write is None or type(write) is not Write or step.dtype != float:
+            return None
+        if (product_of(step.sizes).value or WORTH_A_COPY) < WORTH_A_COPY:
+            return None
+        block = self.owner[step]
+        positions = self._positions(block)
+        if self.owner[write] is not block or positions[write] != positions[step] + 1:
+            return None
+        if not isinstance(write.value, Operand) or write.value.labels != identity or write.sizes != step.sizes:
+            return None
+        fits = not write.is_picked and write.base.dtype == float and is_one_to_one(write)
+        fits = fits and any(isinstance(each, Operand) and each.labels for each in step.taken)
+        return write if fits else None
+
+    def _written_at_once(self, step: Compute) -> list[str] | None:
+        """The line that computes a value into the window to which it is written."""
+        write = self._target(step)
+        if write is None:
+            return None
+        self.done.add(write)
+        values = [self._aligned(value, len(step.sizes)) for value in step.taken]
+        return [f"{INTO[step.expression]}({', '.join([*values, self._window(write)])})"]
+
+    def _spread(self, step: Step) -> Spread | None:
+        """How the value of a step lies in a run; None where it does not."""
+        if step not in self._spreads:
+            self._spreads[step] = self._found_spread(step)
+        return self._spreads[step]
+
+    def _found_spread(self, step: Step) -> Spread | None:
+        if type(step) is Read:
+            return spread_of(step) if self._is_inlined(self.owner[step], step) else None
+        if type(step) is not Compute or step.expression not in SPREADING or step.dtype != float:
+            return None
+        identity = tuple(range(len(step.sizes)))
+        if step.out != identity or self._target(step) is not None:
+            return None
+        found: set[Spread | None] = set()
+        for value in step.taken:
+            if isinstance(value, Operand) and out_sizes(value.step):
+                alike = value.labels == identity and self.owner[value.step] is self.owner[step]
+                found.add(self._spread(value.step) if alike else None)
+        return found.pop() if len(found) == 1 else None
+
+    def _added(self, user: Step) -> Operand | None:
+        """What is added to a window as a run by a step, or is subtracted; None for other steps."""
+        if type(user) is Add:
+            value, window = user.value, user
+        else:
+            target = self._target(user)
+            if target is None or not isinstance(user, Compute) or user.expression not in ("{0} + {1}", "{0} - {1}"):
+                return None
+            window = target  # type: ignore[assignment]
+            places = [
+                place for place, each in enumerate(user.taken[: 2 if "+" in user.expression else 1])
+                if isinstance(each, Operand) and self._is_read_there(each.step, window)
+            ]
+            identity = tuple(range(len(user.sizes)))
+            if not places or any(isinstance(each, Operand) and each.labels != identity for each in user.taken):
+                return None
+            value = user.taken[1 - places[0]]
+        if not isinstance(value, Operand) or type(value.step) is not Compute:
+            return None
+        fits = value.labels == tuple(range(len(window.sizes))) and self.owner[value.step] is self.owner[user]
+        return value if fits and self._spread(value.step) == spread_of(window) is not None else None
+
+    def _is_read_there(self, step: Step, write: Write) -> bool:
+        """Whether a step reads the window that is written, so that it holds the value until then."""
+        if type(step) is not Read or self.owner[step] is not self.owner[write] or not _is_same_window(step, write):
+            return False
+        return self._is_inlined(self.owner[step], step)
+
+    def _takes_runs(self, user: Step, step: Step) -> bool:
+        """Whether who takes a value takes it as a run."""
+        if self.owner[user] is not self.owner[step] or self._spread(step) is None:
+            return False
+        return self._added(user) is not None or (type(user) is Compute and self._spread(user) is not None)
+
+    def _added_in_place(self, step: Compute | Write) -> list[str] | None:
+        """The lines that add a run to a window, or subtract it."""
+        value = self._added(step)
+        if value is None:
+            return None
+        window: Any = step
+        if isinstance(step, Compute):
+            window = self._target(step)
+            self.done.add(window)
+        subtracted = isinstance(step, Compute) and "-" in step.expression
+        buffer = self._buffers_of[value.step]
+        spread = spread_of(window)
+        assert spread is not None
+        lines = []
+        neutral = "0.0" if subtracted else "-0.0"
+        if self._between.get(buffer) != neutral:
+            self._between[buffer] = neutral
+            for number, text in enumerate(spread.between(buffer)):
+                lines.append(f"{self.fixed.setdefault(text, f'{buffer}_{number}')}[...] = {neutral}")
+        return [*lines, f"w = {self._run_at(window)}", f"w {'-' if subtracted else '+'}= q{value.step.name}"]
+
+    def _run_at(self, step: Read | Write) -> str:
+        """The run of neighbours from the first to the last element of a window."""
+        spread = spread_of(step)
+        assert spread is not None
+        text = f"{step.base.name}[{step.offset}:{step.offset + constant(spread.length)}]"
+        return text if step.offset.value is None else self.fixed.setdefault(text, f"f{len(self.fixed)}")
+
+    def _computed_in_a_run(self, step: Compute) -> list[str] | None:
+        """The lines that compute a value as a run."""
+        spread = self._spread(step)
+        if spread is None:
+            return None
+        buffer = None
+        for value in step.taken:
+            if isinstance(value, Operand) and self.users.get(value.step) == [step]:
+                buffer = buffer or self._buffers_of.get(value.step)
+        if buffer is None:
+            buffer = self._scratch(f"o{step.name}", spread.room)
+        self._buffers_of[step] = buffer
+        self.quiet = True
+        self._between.pop(buffer, None)
+        run = self.fixed.setdefault(f"{buffer}[:{spread.length}]", f"{buffer}_run")
+        values = [
+            f"q{value.step.name}" if isinstance(value, Operand) and out_sizes(value.step)
+            else self._aligned(value, len(step.sizes))
+            for value in step.taken
+        ]  # fmt: skip
+        lines = [f"q{step.name} = {INTO[step.expression]}({', '.join([*values, run])})"]
+        if any(not self._takes_runs(user, step) for user in self.users.get(step, [])):
+            lines.append(f"{step.name} = {self.fixed.setdefault(spread.whole(buffer), f'{buffer}_whole')}")
+        return lines
+
+
+@attrs.frozen
+class Spread:
+    """How the elements of a window, or of a value like it, lie in a run.
+
+    Arguments:
+        sizes, strides: of the window.
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def length(self) -> int:
+        """From the first element to the last."""
+        return 1 + sum((n - 1) * stride for n, stride in zip(self.sizes, self.strides))
+
+    @property
+    def room(self) -> int:
+        """How many elements a buffer has that is made of whole rows."""
+        return self.sizes[0] * self.strides[0]
+
+    def whole(self, buffer: str) -> str:
+        """The value itself, in a buffer of whole rows."""
+        return f"{self._shaped(buffer, len(self.sizes))}[{', '.join([':', *(f':{n}' for n in self.sizes[1:])])}]"
+
+    def between(self, buffer: str) -> list[str]:
+        """What lies between its rows, in such a buffer."""
+        return [
+            f"{self._shaped(buffer, depth + 1)}[{':, ' * depth}{n}:]"
+            for depth, n in enumerate(self.sizes)
+            if depth and self.strides[depth - 1] > n * self.strides[depth]
+        ]
+
+    def _shaped(self, buffer: str, depth: int) -> str:
+        """The buffer with some dimensions, of which the last takes what is left."""
+        lengths = [outer // inner for outer, inner in itertools.pairwise(self.strides[:depth])]
+        rest = self.strides[depth - 1]
+        shape = [self.sizes[0], *lengths, *([rest] if rest > 1 else [])]
+        return f"{buffer}.reshape({', '.join(map(str, shape))})"
+
+
+def spread_of(step: Read | Write) -> Spread | None:
+    """How a window lies in a run; None where it is one already, or where too much lies between its rows."""
+    sizes: list[Any] = [n.value for n in step.sizes]
+    strides: list[Any] = [n.value for n in step.strides]
+    if len(sizes) < 2 or None in sizes or None in strides or step.is_picked or step.base.dtype != float:
+        return None
+    if strides[-1] != 1 or min(strides) < 1 or math.prod(sizes) < LEAST:
+        return None
+    gaps = False
+    for (outer, _), (stride, n) in itertools.pairwise(zip(strides, sizes)):
+        if outer % stride or outer < n * stride:
+            return None
+        gaps |= outer > n * stride
+    found = Spread(tuple(sizes), tuple(strides))
+    return found if gaps and found.room <= MOST * math.prod(sizes) else None
+
+
+def _is_same_window(first: Read | Write, second: Read | Write) -> bool:
+    if first.moves or second.moves:
+        return False
+    same = first.base is second.base and first.offset == second.offset and first.places == second.places
+    return same and first.sizes == second.sizes and first.strides == second.strides

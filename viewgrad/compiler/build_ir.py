@@ -1,0 +1,408 @@
+"""From instructions with their loops found again to a program.
+
+An operand of an instruction is named by the place of the instruction that gave it (its line, and what it does) and by
+its age: how many values have come from that place since. Where it came from the same execution of the block, or from a
+block around it, it is a local value. Everything else goes through a base. That is a register where it is always the
+latest one of its place, and otherwise an array of all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import NotCompiledError, TraceTooLongError
+from .index_expr import ONE, ZERO, Integer, constant, variable
+from .irregular_loops import IrregularIteration, program_size, with_choices
+from .loop_ir import (
+    Block,
+    Buffer,
+    Call,
+    Check,
+    Compute,
+    ForLoop,
+    IrregularLoop,
+    Move,
+    Number,
+    Operand,
+    Places,
+    Program,
+    Read,
+    Step,
+    Table,
+    Value,
+    Write,
+)
+from .reroll import Instruction, Loop
+from .trace_stream import Stream
+
+__all__ = ["build", "out_sizes"]
+
+MOST_SPILLED: Final = 40
+UNROLLED: Final = 200  # terms; so many may stay without a loop
+
+
+class SpillError(NotCompiledError):
+    """Values of some places are used that are not the latest ones, and must go through memory.
+
+    Attributes:
+        keys: the keys of the places.
+    """
+
+    def __init__(self, message: str, *keys: Any) -> None:
+        super().__init__(message)
+        self.keys = frozenset(keys)
+
+
+def build(lower: Callable[[dict[Any, int]], Stream]) -> tuple[Stream, Program]:
+    """The program of a stream of instructions.
+
+    Where loops of iterations that are not all alike need values to go through memory, a short program goes without
+    such loops.
+
+    Arguments:
+        lower: makes the stream, with the values of some places in memory; each has as much room as the largest.
+    """
+    streams: dict[Any, Stream] = {}
+
+    def lowered(spilled: dict[Any, int]) -> Stream:
+        """The stream, made once for the same values in memory."""
+        key = frozenset(spilled.items())
+        if key not in streams:
+            streams[key] = lower(spilled)
+        return streams[key]
+
+    stream = lowered({})
+    try:
+        return stream, Builder(stream).program()
+    except SpillError:
+        pass
+    plain: tuple[Stream, Program] | None = None
+    failure: NotCompiledError | None = None
+    for choices in (False, True):
+        try:
+            found = _built(lowered, choices)
+        except NotCompiledError as error:
+            failure = failure or error
+            continue
+        if choices or found[0].roller.taken <= UNROLLED or len(found[0].roller.terms) <= UNROLLED:
+            return found
+        plain = found
+    if plain is None:
+        assert failure is not None
+        raise failure
+    return plain
+
+
+def _built(lower: Callable[[dict[Any, int]], Stream], choices: bool) -> tuple[Stream, Program]:
+    """The program, with as many values in memory as it needs."""
+    spilled: dict[Any, int] = {}
+    while True:
+        stream = lower(spilled)
+        try:
+            return stream, Builder(stream, choices=choices).program()
+        except SpillError as error:
+            if len(spilled) >= MOST_SPILLED or not error.keys - spilled.keys():
+                raise
+            sizes = {key: size for key, (size, _, _) in zip(stream.keys, stream.places)}
+            spilled = {key: sizes[key] for key in sizes if key in spilled or key in error.keys}
+
+
+class Builder:
+    """Builds a program.
+
+    Arguments:
+        stream: the instructions.
+        choices: whether iterations that are not all alike become a loop.
+    """
+
+    def __init__(self, stream: Stream, *, choices: bool = True) -> None:
+        self.stream = stream
+        self.structures = stream.roller.structures
+        self.choices = choices
+        self.bases = {base.name: base for base in stream.bases}
+        self.numbers = 0
+        self.places: dict[int, set[int]] = {}  # of each term: the places that give values in it
+        self.kept: dict[int, Buffer] = {}  # by place: the register of its latest value
+        self.defined: dict[int, list[tuple[Block, Step]]] = {}  # by place: the steps that give its values
+        self.scopes: list[tuple[list[tuple[int | None, Any]], set[int]]] = []
+        self.spills: list[SpillError] = []
+
+    def program(self) -> Program:
+        """The program."""
+        terms: list[Any] = self.stream.roller.terms
+        if self.choices:
+            terms = with_choices(terms, self.structures)
+        left = sum(program_size(term) for term in terms)
+        if left > self.stream.limit:
+            raise TraceTooLongError(
+                f"of {self.stream.roller.taken} operations, {left} are left that belong to no loop; at most "
+                f"{self.stream.limit} are compiled. Use rows and matrices in place of single numbers, or compile a "
+                "part of it"
+            )
+        ints = [() if type(term) is IrregularIteration else tuple([constant(n) for n in term.ints]) for term in terms]
+        block = self.block(terms, ints)
+        if self.spills:
+            raise SpillError(self.spills[0].message, *[key for spill in self.spills for key in spill.keys])
+        for place, base in self.kept.items():
+            for owner, step in self.defined[place]:
+                at = owner.items.index(step)
+                owner.items.insert(at + 1, self._write(base, step))
+        return Program(block, self.bases, self.stream.results, self.stream.locations)
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def block(
+        self, terms: Sequence[Any], ints: Sequence[tuple[Integer, ...]], block: Block | None = None,
+        inside: set[int] | None = None,
+    ) -> Block:
+        """A block of terms with these integers.
+
+        Arguments:
+            terms, ints: these.
+            block: the block to be filled, where there is one.
+            inside: the places that give values in the loop of which it is a body.
+        """
+        if block is None:
+            block = Block([], self._name("c"))
+        if inside is None:
+            inside = set().union(*[self._places_in(term) for term in terms])
+        defined: list[tuple[int | None, Any]] = []
+        self.scopes.append((defined, inside))
+        for term, numbers in zip(terms, ints):
+            if type(term) is Instruction:
+                step = self.step(block, term, numbers)
+                block.items.append(step)
+                if self.structures[term.structure][0] == "spilled":
+                    block.items.append(self._spill(step, term, numbers))
+                place = self._place(term)
+                if place is not None:
+                    defined.append((place, step))
+                    self.defined.setdefault(place, []).append((block, step))
+            else:
+                block.items.append(self.loop(term, numbers) if type(term) is Loop else self.choice(term))
+                defined.append((None, self._places_in(term)))
+        if len(self.scopes) > 1:
+            self.scopes.pop()
+        return block
+
+    def loop(self, term: Loop, numbers: tuple[Integer, ...]) -> ForLoop:
+        """A loop with these integers."""
+        name = self._name("i")
+        i = variable(name)
+        lengths = [len(inner.ints) for inner in term.body]
+        total = sum(lengths)
+        inner_ints, start = [], 1
+        for length in lengths:
+            now, moves = numbers[start : start + length], numbers[start + total : start + total + length]
+            inner_ints.append(tuple([n + move * i for n, move in zip(now, moves)]))
+            start += length
+        return ForLoop(name, numbers[0], self.block(term.body, inner_ints))
+
+    def choice(self, term: IrregularIteration) -> IrregularLoop:
+        """A loop whose iterations are not all alike."""
+        name = self._name("i")
+        inside = self._places_in(term)
+        bodies = []
+        for number, body in enumerate(term.bodies):
+            block = Block([], self._name("c"))
+            iterations = np.flatnonzero(term.kinds == number)
+            ints = [
+                tuple([self._column(block, name, iterations, column) for column in columns.T]) for columns in body.ints
+            ]
+            bodies.append(self.block(body.terms, ints, block, inside))
+        return IrregularLoop(name, term.kinds, self._name("K"), bodies)
+
+    def _column(self, block: Block, name: str, iterations: Any, column: Any) -> Integer:
+        """An integer of a body: affine in the number of the iteration, or from a table."""
+        first = int(column[0])
+        if (column == first).all():
+            return constant(first)
+        step, rest = divmod(int(column[-1]) - first, int(iterations[-1] - iterations[0]))
+        if not rest and (column == first + (iterations - iterations[0]) * step).all():
+            return constant(first - int(iterations[0]) * step) + variable(name) * constant(step)
+        for table, values in block.tables.items():
+            if (column - values == first - int(values[0])).all():
+                return variable(f"{table}[{block.name}]") + constant(first - int(values[0]))
+        table = self._name("X")
+        block.tables[table] = column.copy()
+        return variable(f"{table}[{block.name}]")
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def step(self, block: Block, term: Instruction, numbers: tuple[Integer, ...]) -> Step:
+        """One instruction as a step."""
+        structure = self.structures[term.structure]
+        if structure[0] == "spilled":
+            structure = self.structures[structure[1]]
+        constants = iter(term.constants)
+        kind = structure[0]
+        if kind == "op":
+            _, name, options, location, dtype, out, expression, labels, operands = structure
+            sizes, ages = numbers[:labels], iter(numbers[labels:])
+            taken = tuple([self.value(block, operand, ages, constants) for operand in operands])
+            return Compute(self._name("v"), sizes, location, name, expression, taken, out, np.dtype(dtype), options)
+        if kind == "call":
+            _, operation, location, operands = structure
+            ages = iter(numbers)
+            taken = tuple([self.value(block, operand, ages, constants) for operand in operands])
+            return Call(self._name("v"), tuple([constant(n) for n in operation.shape]), location, operation, taken)
+        if kind == "read":
+            _, base, location, ndim = structure
+            sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
+            return Read(self._name("v"), sizes, location, self.stream.bases[base], strides, offset)
+        if kind == "write":
+            _, base, location, ndim, operand, unrecorded = structure
+            sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
+            value = self.value(block, operand, iter(numbers[2 * ndim + 1 :]), constants)
+            of = self.stream.bases[base]
+            return Write(self._name("w"), sizes, location, of, strides, offset, value, unrecorded=unrecorded)
+        if kind in ("read_at", "write_at"):
+            return self._moved(block, structure, numbers, constants)
+        if kind in ("gather", "scatter"):
+            _, base, location, shape, table, *rest = structure
+            places = Places(f"P{table}", self.stream.tables[table].table(), numbers[1], math.prod(shape))
+            sizes, strides = tuple([constant(n) for n in shape]), _row_strides(shape)
+            of = self.stream.bases[base]
+            if kind == "gather":
+                return Read(self._name("v"), sizes, location, of, strides, numbers[0], places=places)
+            operand, unrecorded = rest
+            value = self.value(block, operand, iter(numbers[2:]), constants)
+            return Write(
+                self._name("w"), sizes, location, of, strides, numbers[0], value, places=places, unrecorded=unrecorded
+            )
+        assert kind == "check"
+        _, location, operand, expected = structure
+        value = self.value(block, operand, iter(numbers), constants)
+        fixed = type(expected) is bool
+        right = Number(expected) if fixed else self.value(block, expected, iter(()), constants)
+        return Check(self._name("g"), (), location, value, right)
+
+    def _moved(
+        self, block: Block, structure: tuple[Any, ...], numbers: tuple[Integer, ...], constants: Any
+    ) -> Read | Write:
+        """A read or a write of a window that computed integers move."""
+        kind, base, location, ndim, by, *rest = structure
+        sizes, strides, offset = numbers[:ndim], numbers[ndim : 2 * ndim], numbers[2 * ndim]
+        steps, ages = numbers[2 * ndim + 1 : 2 * ndim + 1 + len(by)], iter(numbers[2 * ndim + 1 + len(by) :])
+        moves = tuple([
+            Move(self.value(block, each, ages, constants), stride) for each, stride in zip(by, steps)  # type: ignore[arg-type]
+        ])
+        of = self.stream.bases[base]
+        if kind == "read_at":
+            return Read(self._name("v"), sizes, location, of, strides, offset, moves=moves)
+        operand, unrecorded = rest
+        value = self.value(block, operand, ages, constants)
+        return Write(
+            self._name("w"), sizes, location, of, strides, offset, value, moves=moves, unrecorded=unrecorded
+        )
+
+    def _spill(self, step: Step, term: Instruction, numbers: tuple[Integer, ...]) -> Write:
+        """The write of a value to its place in memory."""
+        _, _, base, location, ndim, count = self.structures[term.structure]
+        sizes, strides = numbers[count : count + ndim], numbers[count + ndim : count + 2 * ndim]
+        value = Operand(step, tuple(range(ndim)))
+        return Write(
+            self._name("w"), sizes, location, self.stream.bases[base], strides, numbers[count + 2 * ndim], value
+        )
+
+    def value(self, block: Block, operand: tuple[Any, ...], ages: Any, constants: Any) -> Value:
+        """An operand as a value."""
+        if operand[0] == "c":
+            numbers = np.array(next(constants), operand[1])
+            bits = numbers.view(f"u{numbers.itemsize}")
+            if (bits == bits[0]).all():
+                return Number(numbers[0].item())
+            return Table(self._name("F"), numbers, block)
+        place, labels = operand
+        try:
+            return Operand(self._found(block, place, next(ages)), labels)
+        except SpillError as error:  # there may be more of them
+            self.spills.append(error)
+            return Number(0.0)
+
+    def _found(self, block: Block, place: int, age: Integer) -> Step:
+        """The step that gives a value, or that reads it, which is put at the end of the block."""
+        wanted = age.value
+        if wanted is not None:
+            for defined, inside in reversed(self.scopes):
+                for at, what in reversed(defined):
+                    if at == place:
+                        if not wanted:
+                            found: Step = what
+                            return found
+                        wanted -= 1
+                    elif at is None and place in what:
+                        break
+                else:
+                    if place not in inside:
+                        continue  # all of them are around this block
+                break
+            if age.value == 0:
+                return self._latest(block, place)
+        raise SpillError(
+            f"a value that was made several iterations earlier is used ({self._where(place)})", self.stream.keys[place]
+        )
+
+    def _latest(self, block: Block, place: int) -> Step:
+        """A read of the latest value of a place."""
+        shape = self.stream.places[place][2]
+        base = self.kept.get(place)
+        if base is None and shape is not None:
+            size, dtype, _ = self.stream.places[place]
+            base = self.kept[place] = Buffer(self._name("r"), max(size, 1), np.dtype(dtype), "register")
+            self.bases[base.name] = base
+        if shape is None or base is None:
+            raise SpillError(
+                f"an array of changing shape is carried from one iteration to the next ({self._where(place)})",
+                self.stream.keys[place],
+            )
+        sizes = tuple([constant(n) for n in shape])
+        read = Read(self._name("v"), sizes, self.stream.place_locations[place], base, _row_strides(shape), ZERO)
+        block.items.append(read)
+        return read
+
+    def _write(self, base: Buffer, step: Step) -> Write:
+        sizes = out_sizes(step)
+        shape = tuple([n.value or 0 for n in sizes])
+        value = Operand(step, tuple(range(len(sizes))))
+        return Write(self._name("w"), sizes, step.location, base, _row_strides(shape), ZERO, value)
+
+    def _place(self, term: Instruction) -> int | None:
+        return self.stream.place_of(term.structure)
+
+    def _places_in(self, term: Any) -> set[int]:
+        if type(term) is Instruction:
+            place = self._place(term)
+            return set() if place is None else {place}
+        found = self.places.get(id(term))
+        if found is None:
+            terms = term.body if type(term) is Loop else [inner for body in term.bodies for inner in body.terms]
+            found = self.places[id(term)] = set().union(*[self._places_in(inner) for inner in terms])
+        return found
+
+    def _where(self, place: int) -> str:
+        return self.stream.where(self.stream.place_locations[place])
+
+    def _name(self, prefix: str) -> str:
+        self.numbers += 1
+        return f"{prefix}{self.numbers}"
+
+
+def out_sizes(step: Step) -> tuple[Integer, ...]:
+    """The lengths of the dimensions of the value that a step gives."""
+    if isinstance(step, Compute):
+        return tuple([ONE if label < 0 else step.sizes[label] for label in step.out])
+    return step.sizes
+
+
+def _row_strides(shape: Sequence[int]) -> tuple[Integer, ...]:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(constant(step))
+        step *= n
+    return tuple(reversed(strides))
+

@@ -1,0 +1,419 @@
+"""A compiled function over a batch: its program, recorded for one example, run for each example on its own.
+
+Until there is a program, and where there is none, the function is called for each example in turn. Numba's kernels
+release the interpreter's lock, so long ones run on all cores. The examples are always split into the same parts, so
+that sums over them do not depend on the number of cores.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...autograd.api import grad as eager_grad
+from ...func.tree import Branch, Structure, flatten, unflatten
+from ...func.vmap import is_alike
+from ...operators.define import OPERATORS
+from ...tensor.creation import from_numpy
+from ...tensor.modes import GRAD, PROFILE, current_mode
+from ...tensor.node import numbered
+from ...tensor.tensor import Tensor
+from ...tensor.trace_hooks import PROFILER
+from ...trace.signature import ResultSpec, Signature
+from ..compiled import CompiledProgram, Run
+from ..replay import replayed
+from .arguments import is_found_by_name, leaves_of, owners
+from .node import CompiledBackward, called
+
+if TYPE_CHECKING:
+    from ..api import Compiled
+
+__all__ = ["Batched"]
+
+Array = np.ndarray[Any, Any]
+stack = OPERATORS["stack"].function
+concatenate = OPERATORS["concatenate"].function
+PARTS: Final = 16  # into so many parts a batch is split, at most
+LONG: Final = 5e-4  # seconds that an example takes at least where threads are of use
+PATIENCE: Final = 3  # so often in a row threads may take longer than one would, before they are given up
+
+
+class Batched:
+    """A compiled function that takes a batch of examples; see `compile`.
+
+    Arguments:
+        compiled: the function of one example.
+        batch: the arguments with a leading axis, by name or position; True for all tensors and arrays.
+
+    Raises:
+        ValueError: where `batch` names no argument.
+    """
+
+    def __init__(self, compiled: Compiled, batch: int | str | Sequence[int | str]) -> None:
+        functools.update_wrapper(self, compiled.function)
+        self.compiled = compiled
+        compiled.calls_alone = False
+        if batch is False or batch == () or batch == []:
+            raise ValueError(f"batch={batch!r} names no argument; say True for all tensors and arrays, or leave it out")
+        self.batch = batch
+        self.chosen: tuple[int | str, ...] | None = None  # None for all
+        if batch is not True:
+            self.chosen = (batch,) if isinstance(batch, int | str) else tuple(batch)
+            names = compiled.arguments.names
+            self.chosen += tuple([names[n] for n in self.chosen if isinstance(n, int) and 0 <= n < len(names)])
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        mode = current_mode()
+        if mode & ~GRAD == PROFILE:
+            name = f"compiled {getattr(self, '__name__', 'function')}"
+            return PROFILER.get().alone(name, functools.partial(self, *args, **keywords))
+        leaves, structure = flatten((args, keywords))
+        numbers, count = self._examples(structure, leaves)
+        results: list[Any] = []
+        rest = None
+        is_open = not mode & ~GRAD  # whether a program may still be run in this call
+        for at in range(count):
+            example = [leaf[at, ...] if number in numbers else leaf for number, leaf in enumerate(leaves)]
+            found = self.compiled.ready(structure, example, mode) if is_open else None
+            if found is not None:
+                rest = self._run(*found, leaves, numbers, at, count)
+                if rest is not None:
+                    break
+                is_open = False
+            given, given_keywords = unflatten(structure, example)
+            results.append(self.compiled(*given, **given_keywords))
+        if not count:
+            rest = self._nothing(structure, leaves, numbers, mode)
+        return _together(results, rest, count)
+
+    def value_and_grad(self, point: Any, *others: Any, **keywords: Any) -> tuple[float, Any]:
+        """The sum of the examples' values and its gradient with respect to the first argument.
+
+        Arguments:
+            point: the first argument: an array of numbers.
+            others, keywords: the others.
+
+        Returns:
+            A number and an array shaped like `point`, as `scipy.optimize` takes them (`jac=True`).
+
+        Example:
+            >>> import numpy as np, viewgrad as vg
+            >>> error = vg.compile(lambda w, x, y: (x @ w - y) ** 2, batch=("x", "y"), executor="python")
+            >>> error.value_and_grad(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2))
+            (5.0, array([2., 4.]))
+        """
+        leaf = Tensor(point, dtype=float, requires_grad=True)
+        value = self(leaf, *others, **keywords).sum()
+        (gradient,) = eager_grad(value, [leaf], allow_unused=True)
+        return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient._array
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> Any:
+        if is_found_by_name(self.compiled.function, self):
+            return self.compiled.function.__qualname__
+        return Batched, (self.compiled, self.batch)
+
+    def explain(self) -> str:
+        """What was compiled for one example, and how; see `compile`."""
+        return self.compiled.explain()
+
+    def source(self) -> str:
+        """The source of the programs of one example."""
+        return self.compiled.source()
+
+    def __repr__(self) -> str:
+        return f"<{self.compiled!r} of a batch>"
+
+    # -- one call ------------------------------------------------------------------------------------------------------
+
+    def _examples(self, structure: Structure, leaves: list[Any]) -> tuple[frozenset[int], int]:
+        """The numbers of the leaves that have a leading axis, and its length."""
+        owned = owners(self.compiled.arguments.names, structure)
+        if self.chosen is None:
+            numbers = frozenset(n for n, leaf in enumerate(leaves) if isinstance(leaf, Tensor | np.ndarray))
+        else:
+            self._check_names(structure, self.chosen)
+            numbers = leaves_of(self.chosen, owned)
+        if not numbers:
+            raise ValueError("no argument of this call has a leading axis of examples; they hold no tensor or array")
+        if numbers & self.compiled.arguments.static_leaves(structure):
+            raise ValueError("an argument cannot be both static and batched")
+        lengths: dict[str, int] = {}
+        for number in sorted(numbers):
+            leaf, name = leaves[number], owned[number][1]
+            if not isinstance(leaf, Tensor | np.ndarray) or not leaf.ndim:
+                kind = "a number" if not isinstance(leaf, Tensor | np.ndarray) else "of shape ()"
+                raise ValueError(
+                    f"{name} is {kind}, and has no leading axis of examples; name the arguments that have one, as in "
+                    "batch=('x',)"
+                )
+            lengths.setdefault(f"{name} has {len(leaf)}", len(leaf))
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"the arguments have different numbers of examples: {', '.join(lengths)}")
+        return numbers, next(iter(lengths.values()))
+
+    def _check_names(self, structure: Structure, chosen: tuple[int | str, ...]) -> None:
+        """Refuse what `batch` names, and the function does not have."""
+        assert isinstance(structure, Branch)
+        args, keywords = (getattr(child, "keys", ()) for child in structure.children)
+        names = self.compiled.arguments.names
+        known = {*range(len(names)), *names, *args, *keywords}
+        for each in chosen:
+            if each not in known:
+                raise ValueError(f"batch names {each!r}, which is no argument of {getattr(self, '__name__', self)}")
+
+    def _nothing(self, structure: Structure, leaves: list[Any], numbers: frozenset[int], mode: int) -> list[Any]:
+        """The results for no example, by a program of earlier calls."""
+        example = [
+            Tensor(
+                np.zeros(leaf.shape[1:], leaf.dtype),
+                requires_grad=bool(mode & GRAD) and isinstance(leaf, Tensor) and leaf.requires_grad,
+            )
+            if number in numbers else leaf
+            for number, leaf in enumerate(leaves)
+        ]  # fmt: skip
+        found = None if mode & ~GRAD else self.compiled.ready(structure, example, mode)
+        rest = None if found is None else self._run(*found, leaves, numbers, 0, 0)
+        if rest is None:
+            raise ValueError(
+                "the batch is empty, and no program for examples like these is known, which would tell the shape of "
+                "the result; call it with two examples or more first"
+            )
+        return rest
+
+    def _run(
+        self, entry: Any, given: list[Any], leaves: list[Any], numbers: frozenset[int], start: int, count: int
+    ) -> list[Any] | None:
+        """The leaves of the result and its structure for examples from `start` on; None where they need the function.
+
+        Arguments:
+            entry, given: what is known of one example, and its leaves as inputs.
+            leaves: those of the batch.
+            numbers: which of them have a leading axis.
+            start, count: the first example, and where they end.
+        """
+        whole = [
+            (leaves[n][start:] if start else leaves[n]) if n in numbers else leaf for n, leaf in enumerate(given)
+        ]
+        tensors = self.compiled.inputs(entry, whole)
+        if isinstance(tensors, str):
+            return None
+        program: CompiledProgram = entry.program
+        signature: Signature = entry.graph.signature
+        batched = frozenset(
+            n for n, spec in enumerate(signature.inputs) if spec.kind == "argument" and spec.leaf in numbers
+        )
+        count -= start
+        arrays = [tensor._array for tensor in tensors]
+        found = _ran(program, arrays, batched, count)
+        if found is None:
+            return None
+        entry.calls += count
+        outputs, runs = found
+        node = None
+        if program.wanted:
+            node = numbered(BatchedBackward)
+            node.batched, node.runs = batched, runs
+        made = called(program, entry.graph, outputs, Run({}), tensors, node)
+        results = [
+            made[spec.output] if type(spec) is ResultSpec else _repeated(spec, count) for spec in signature.results
+        ]
+        return [results, signature.result]
+
+
+class BatchedBackward(CompiledBackward):
+    """The step of the calls of a program for the examples of a batch.
+
+    Attributes:
+        batched: the numbers of the inputs that have a leading axis.
+        runs: what the gradient needs of each example; None once that was released.
+    """
+
+    __slots__ = ("batched", "runs")
+
+    batched: frozenset[int]
+    runs: list[Run] | None
+
+    def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
+        """The gradients of inputs with a leading axis by example, those of others summed over examples."""
+        assert self.runs is not None
+        return _gradients(self.program, self.runs, seeds, arrays, self.batched)
+
+    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The outputs of all examples that have a history, each with its gradient."""
+        assert self.runs is not None
+        pairs = []
+        for at in range(len(self.runs)):
+            outputs = replayed(self.graph, [t[at, ...] if n in self.batched else t for n, t in enumerate(tensors)])
+            for out, grad in zip(outputs, grads, strict=True):
+                if grad is not None and out.requires_grad:
+                    pairs.append((out, grad[at, ...]))
+        return pairs
+
+    def kept(self) -> list[tuple[str, Any]]:
+        """The inputs, and the buffers of the program for each example."""
+        if self.runs is None:
+            return []
+        return [("inputs", self.saved), *[item for run in self.runs for item in run.buffers.items()]]
+
+    def release(self) -> None:
+        """Let go of what the gradient needs."""
+        super().release()
+        self.runs = None
+
+
+# -- the examples, on all cores ----------------------------------------------------------------------------------------
+
+
+def _ran(
+    program: CompiledProgram, arrays: list[Array], batched: frozenset[int], count: int
+) -> tuple[list[Array], list[Run]] | None:
+    """The results of a program for each example, and what their gradients need.
+
+    Returns:
+        None where a value was another than when the program was recorded.
+    """
+    outputs = [np.empty((count, *shape), dtype) for shape, dtype in program.result_types]
+    runs: list[Any] = [None] * (count if program.wanted else 0)
+    failures: list[int] = []
+
+    def work(part: int, start: int, stop: int) -> None:
+        for at in range(start, stop):
+            failed, results, run = program.run(_example(arrays, batched, at))
+            if failed >= 0:
+                failures.append(at)
+            if failures:
+                return
+            for output, result in zip(outputs, results, strict=True):
+                output[at] = result
+            if runs:
+                runs[at] = run
+
+    _by_parts(work, count, program)
+    return None if failures else (outputs, runs)
+
+
+def _gradients(
+    program: CompiledProgram, runs: list[Run], seeds: Sequence[Any], arrays: list[Array], batched: frozenset[int]
+) -> list[Array]:
+    """The gradients of the inputs that are wanted: of each example, or summed over them."""
+    count = len(runs)
+    bases = [base.initial for base in program.wanted]
+    rows = [count if n in batched else PARTS for n in bases]
+    found = [
+        np.zeros((row, *(arrays[n].shape[1:] if n in batched else arrays[n].shape)))
+        for n, row in zip(bases, rows, strict=True)
+    ]
+
+    def work(part: int, start: int, stop: int) -> None:
+        for at in range(start, stop):
+            given = [None if seed is None else seed[at, ...] for seed in seeds]
+            made = program.gradients(runs[at], given, _example(arrays, batched, at))
+            for n, total, array in zip(bases, found, made, strict=True):
+                if array is not None:
+                    total[at if n in batched else part] += array.reshape(total.shape[1:])
+
+    _by_parts(work, count, program)
+    totals = [total if n in batched else total.sum(axis=0) for n, total in zip(bases, found, strict=True)]
+    return [total.astype(arrays[n].dtype, copy=False) for n, total in zip(bases, totals, strict=True)]
+
+
+def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Array]:
+    return [array[at, ...] if n in batched else array for n, array in enumerate(arrays)]
+
+
+def _by_parts(work: Callable[[int, int, int], None], count: int, program: CompiledProgram) -> None:
+    """Do something for the parts of a batch: `work(part, start, stop)`.
+
+    The first is done at once. Where an example takes long then, the others are done on all cores. Threads that wait
+    for the interpreter's lock after every short kernel, or for memory, take longer than one. Where that shows a few
+    times in a row, the program is left to one thread from then on.
+    """
+    parts = min(PARTS, count)
+    bounds = [count * part // parts for part in range(parts + 1)] if parts else []
+    spans = list(zip(range(parts), bounds, bounds[1:]))
+    began = time.perf_counter()
+    for span in spans[:1]:
+        work(*span)
+    each = (time.perf_counter() - began) / bounds[1] if parts else 0.0
+    is_long = each >= LONG and parts > 2 and program.slow_in_threads < PATIENCE
+    if not is_long or program.executor.name != "numba" or _cores() < 2:
+        for span in spans[1:]:
+            work(*span)
+        return
+    pool = _pool()
+    began = time.perf_counter()
+    futures = [pool.submit(contextvars.copy_context().run, functools.partial(work, *span)) for span in spans[1:]]
+    errors = [future.exception() for future in futures]
+    gained = time.perf_counter() - began < each * (count - bounds[1])
+    program.slow_in_threads = 0 if gained else program.slow_in_threads + 1
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+@functools.cache
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_cores(), thread_name_prefix="viewgrad-batch")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a forked process has none of its parent's threads
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def _together(results: list[Any], rest: list[Any] | None, count: int) -> Any:
+    """The results of single examples, and those of the other examples, with a leading axis.
+
+    Arguments:
+        results: of each of the first examples.
+        rest: the leaves for the others, with a leading axis, and the structure of the result; None without others.
+        count: how many examples there are.
+    """
+    taken = [flatten(result) for result in results]
+    columns, form = (None, taken[0][1]) if rest is None else rest
+    for number, (_, other) in enumerate(taken):
+        if not is_alike(form, other):
+            raise ValueError(
+                f"the result for example {number} is put together in another way than for others, or holds another "
+                "integer, string or None; return tensors"
+            )
+    made = []
+    for place in range(form.count):
+        parts = [] if not taken else [_stacked([leaves[place] for leaves, _ in taken])]
+        if columns is not None:
+            parts.append(columns[place])
+        made.append(parts[0] if len(parts) == 1 else concatenate(parts))
+    return unflatten(form, made)
+
+
+def _stacked(values: list[Any]) -> Any:
+    """The values of some examples, one after the other."""
+    shapes = {np.shape(value) for value in values}
+    if len(shapes) > 1:
+        raise ValueError(f"examples give results of different shapes: {', '.join(map(str, sorted(shapes)))}")
+    if any(isinstance(value, Tensor) for value in values):
+        return stack(values)
+    return from_numpy(np.stack([np.asarray(value) for value in values]))
+
+
+def _repeated(value: Any, count: int) -> Tensor:
+    """What is the same for each example, and no tensor."""
+    return from_numpy(np.repeat(np.asarray(value)[np.newaxis], count, axis=0))

@@ -1,0 +1,154 @@
+"""A call of a compiled program as one step of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...autograd.api import grad as eager_grad
+from ...errors import FreedGraphError
+from ...tensor.modes import enable_grad
+from ...tensor.node import MANY, Node, OptionalEdge, numbered
+from ...tensor.storage import save
+from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
+from ...trace.graph import Graph
+from ...trace.signature import ResultSpec
+from ..compiled import CompiledProgram, Run
+from ..replay import replayed
+
+__all__ = ["CompiledBackward", "called", "differentiable_outputs"]
+
+
+class CompiledBackward(Node):
+    """The step of a call of a compiled program.
+
+    Attributes:
+        edges: one for each input.
+        outputs: the number of outputs.
+        program: the program.
+        graph: what it was recorded as.
+        run: what its gradient needs of the call; None once that was released.
+        saved: the inputs, as they were.
+    """
+
+    __slots__ = ("edges", "graph", "outputs", "program", "run", "saved")
+
+    kind: ClassVar[int] = MANY
+    whole: ClassVar[bool] = True
+
+    outputs: int  # type: ignore[misc]
+    program: CompiledProgram
+    graph: Graph
+    run: Run | None
+    saved: Any
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`, by the program."""
+        saved = self.saved
+        if self.run is None:
+            raise self._freed()
+        seeds = (grad,) if self.outputs == 1 else grad
+        arrays = [each.array for each in saved]
+        found = self._by_program(self.run, seeds, arrays)
+        numbers = [base.initial for base in self.program.wanted]
+        lacking = any(seed is None for seed in seeds)
+        if lacking and any(array is not None and np.isnan(array).any() for array in found):
+            with np.errstate(all="ignore"):  # as the program itself
+                found = self._by_replay(seeds, arrays, numbers)
+        gradients: list[Any] = [None] * len(edges)
+        for number, array in zip(numbers, found, strict=True):
+            if array is not None and edges[number] is not None:
+                gradients[number] = array
+        return tuple(gradients)
+
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients from a replay of the record, which can be differentiated in turn."""
+        if self.run is None:
+            raise self._freed()
+        tensors = [tensor_like(saved, edge) for saved, edge in zip(self.saved, self.edges, strict=True)]
+        grads = (grad,) if self.outputs == 1 else grad
+        with enable_grad():
+            pairs = self._replayed(tensors, grads)
+            wanted = [tensor for tensor, edge in zip(tensors, edges, strict=True) if edge is not None]
+            if not pairs or not wanted:
+                return (None,) * len(edges)
+            found = iter(
+                eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True)
+            )
+        return tuple([None if edge is None else next(found) for edge in edges])
+
+    def _by_replay(self, seeds: Sequence[Any], arrays: list[Any], numbers: list[int]) -> list[Any]:
+        """The gradients from a replay, to which results without one give nothing.
+
+        The program takes zeros for theirs, which are NaN where they meet an infinite factor.
+        """
+        tensors = [from_array(array).requires_grad_(number in numbers) for number, array in enumerate(arrays)]
+        with enable_grad():
+            pairs = self._replayed(tensors, [None if seed is None else from_array(seed) for seed in seeds])
+            wanted = [tensors[number] for number in numbers]
+            found = eager_grad([o for o, _ in pairs], wanted, [g for _, g in pairs], allow_unused=True)
+        return [None if each is None else each._array for each in found]
+
+    def _by_program(self, run: Run, seeds: Sequence[Any], arrays: list[Any]) -> Sequence[Any]:
+        """The gradients of what the program wants them of."""
+        return self.program.gradients(run, seeds, arrays)
+
+    def _replayed(self, tensors: list[Tensor], grads: Sequence[Any]) -> list[tuple[Tensor, Any]]:
+        """The outputs that have a history, each with its gradient."""
+        outputs = replayed(self.graph, tensors)
+        return [(o, g) for o, g in zip(outputs, grads, strict=True) if g is not None and o.requires_grad]
+
+    def kept(self) -> list[tuple[str, Any]]:
+        """The inputs, and the buffers of the program."""
+        return [] if self.run is None else [("inputs", self.saved), *self.run.buffers.items()]
+
+    def release(self) -> None:
+        """Let go of what the gradient needs."""
+        self.run = self.saved = None
+
+    def _freed(self) -> FreedGraphError:
+        return FreedGraphError(
+            "a compiled call was differentiated a second time, after its values were released; say "
+            "retain_graph=True the first time"
+        )
+
+
+def called(
+    program: CompiledProgram, graph: Graph, arrays: Sequence[Any], run: Run, tensors: Sequence[Tensor],
+    node: CompiledBackward | None = None,
+) -> list[Tensor]:
+    """The results of a program as tensors, with one step for their history.
+
+    Arguments:
+        program, graph: the program, and what it was recorded as.
+        arrays: its results.
+        run: what its gradient needs.
+        tensors: its inputs.
+        node: the step, where it is to be of another class.
+    """
+    outputs = [from_array(array) for array in arrays]
+    if not program.wanted:
+        return outputs
+    node = numbered(CompiledBackward) if node is None else node
+    node.edges = tuple([current_edge(tensor) for tensor in tensors])
+    node.outputs = len(outputs)
+    node.program = program
+    node.graph = graph
+    node.run = run
+    node.saved = [save(tensor) for tensor in tensors]
+    for number in program.differentiable:
+        outputs[number]._edge = edge_to(node, number)
+    return outputs
+
+
+def differentiable_outputs(graph: Graph) -> list[int]:
+    """The numbers of the outputs that have a history."""
+    signature: Any = graph.signature
+    found = {number for number, value in enumerate(graph.outputs) if value is not None and value.type.requires_grad}
+    for spec in signature.results:
+        if type(spec) is ResultSpec and spec.type.requires_grad:
+            found.add(spec.output if spec.base is None else spec.base)
+    found.update([mutation.output for mutation in signature.mutations if mutation.recorded])
+    return sorted(found)

@@ -1,0 +1,121 @@
+"""Neighbours that some steps always touch together: what holds of one of them holds of the others."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .loop_ir import Read, Write
+
+__all__ = ["SINGLE", "Grain", "Runs", "grain_of", "runs_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen
+class Runs:
+    """How the elements that a step touches lie in runs of neighbours, in all of its executions.
+
+    Arguments:
+        length: of each run.
+        rest: of the dimensions over the runs, their lengths and strides.
+        first: where the first of them begins in some execution.
+        moves: what all differences between executions are multiples of.
+    """
+
+    length: int
+    rest: tuple[tuple[int, int], ...]
+    first: int
+    moves: int
+
+
+@attrs.frozen
+class Grain:
+    """The grains of a base: its rows, each cut at the same places.
+
+    Arguments:
+        row: how long a row is.
+        begins: where grains begin in it.
+    """
+
+    row: int
+    begins: tuple[int, ...] = (0,)
+
+    def number_of(self, size: int) -> int:
+        """How many grains there are in so many elements, from the first on."""
+        rows, rest = divmod(size, self.row)
+        return rows * len(self.begins) + bisect.bisect_left(self.begins, rest)
+
+    def places(self, elements: Array) -> Array:
+        """The grains that begin at some elements."""
+        if len(self.begins) == 1:
+            return elements // self.row
+        within = np.searchsorted(self.begins, elements % self.row)
+        found: Array = elements // self.row * len(self.begins) + within
+        return found
+
+    def dims(self, runs: Runs) -> list[tuple[int, int]]:
+        """The lengths and strides, in grains, of what a step touches."""
+        grains = len(self.begins)
+        begin = runs.first % self.row
+        count = self.number_of(begin + runs.length) - self.number_of(begin)
+        return [*[(n, stride // self.row * grains) for n, stride in runs.rest], (count, 1)]
+
+
+SINGLE: Final = Grain(1)
+
+
+def grain_of(touched: Iterable[Runs | None], size: int) -> Grain:
+    """The largest grain of what is touched.
+
+    Arguments:
+        touched: all runs; None where these are not alike in all executions.
+        size: of the base.
+    """
+    runs = []
+    row = plain = size
+    for each in touched:
+        if each is None:
+            return SINGLE
+        runs.append(each)
+        strides = [stride for _, stride in each.rest]
+        row = math.gcd(row, each.moves, *strides)
+        plain = math.gcd(plain, each.moves, *strides, each.length, each.first)
+    row, plain = max(row, 1), max(plain, 1)  # where nothing is touched, and the base has no element
+    begins = {0}
+    for each in runs:
+        begin = each.first % row
+        end = begin + each.length
+        if end > row and (begin or each.length % row):  # it runs on in the next row
+            return Grain(plain)
+        begins |= {begin, end % row}
+    return Grain(row, tuple(sorted(begins))) if len(begins) * plain < row else Grain(plain)
+
+
+def runs_of(step: Read | Write, offsets: Array) -> Runs | None:
+    """The runs of a step; None where single elements are touched, or others each time.
+
+    Arguments:
+        step: the step.
+        offsets: where its window begins, in all executions.
+    """
+    if step.is_picked or not step.sizes:
+        return None
+    length = 1
+    rest: list[tuple[int, int]] = []
+    for n, stride in zip(reversed(step.sizes), reversed(step.strides)):
+        if n.value is None or stride.value is None:
+            return None
+        if not rest and (stride.value == length or n.value == 1):
+            length *= n.value
+        elif n.value != 1:
+            rest.insert(0, (n.value, stride.value))
+    if not length or not offsets.size:
+        return Runs(0, (), 0, 0)
+    first = int(offsets.flat[0])
+    return Runs(length, tuple(rest), first, int(np.gcd.reduce(np.ravel(offsets) - first, initial=0)))

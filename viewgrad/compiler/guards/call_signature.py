@@ -1,0 +1,205 @@
+"""What calls look like, so that one that looks like an earlier one need not be taken apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...func.tree import LEAF_TYPES
+from ...tensor.creation import from_numpy
+from ...tensor.tensor import Tensor, as_scalar, from_array
+from ...trace.signature import layout_of
+
+__all__ = ["CallSignature", "layout_key", "likeness", "numbered_tensor"]
+
+Taker = Callable[[Any, list[Any]], bool]
+SIMPLE: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+
+class CallSignature:
+    """What calls of one kind look like.
+
+    Arguments:
+        takers: for each argument a function that takes its leaves, and says whether it looks as it did.
+        names: the keywords, for the last of them.
+    """
+
+    def __init__(self, takers: Sequence[Taker], names: tuple[str, ...]) -> None:
+        self.takers = takers
+        self.names = names
+        self.count = len(takers) - len(names)
+
+    def leaves(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any] | None:
+        """The leaves of the arguments, in the order of `flatten`; None for a call that looks another way.
+
+        Whether they share memory is not looked at.
+        """
+        if len(args) != self.count or ((keywords or self.names) and tuple(keywords) != self.names):
+            return None
+        leaves: list[Any] = []
+        given = (*args, *keywords.values()) if keywords else args
+        for take, each in zip(self.takers, given):
+            if not take(each, leaves):
+                return None
+        return leaves
+
+
+def likeness(
+    args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any], static: frozenset[int],
+    loosely: bool = False,
+) -> CallSignature | None:
+    """What a call looks like; None where one cannot tell with little work.
+
+    Arguments:
+        args, keywords: the arguments.
+        leaves: their leaves, as inputs of a program: a tensor in the place of a float says that it may be any.
+        static: the numbers of those that are parts of the program.
+        loosely: whether only the types of tensors, arrays and numbers are looked at.
+    """
+    numbers = [0]
+    kind_of = _of_type if loosely else _taker
+    takers = [_tree(each, leaves, static, numbers, kind_of) for each in (*args, *keywords.values())]
+    known = [taker for taker in takers if taker is not None]
+    return CallSignature(known, tuple(keywords)) if len(known) == len(takers) else None
+
+
+def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
+    """How an array lies in memory, as far as it decides what is a view and what a copy; None for row order."""
+    return None if array.flags.c_contiguous else layout_of(array)
+
+
+def numbered_tensor(leaf: Any) -> Tensor:
+    """A leaf as an input of a program."""
+    if isinstance(leaf, Tensor):
+        return leaf
+    return from_numpy(leaf) if isinstance(leaf, np.ndarray) else as_scalar(from_array(np.asarray(leaf)))
+
+
+def _tree(tree: Any, leaves: Sequence[Any], static: frozenset[int], numbers: list[int], kind_of: Any) -> Taker | None:
+    """What takes the leaves of an argument."""
+    if isinstance(tree, LEAF_TYPES):
+        number = numbers[0]
+        numbers[0] += 1
+        return kind_of(tree, leaves[number], number in static)  # type: ignore[no-any-return]
+    kind = type(tree)
+    if kind not in (tuple, list, dict):
+        if isinstance(tree, (tuple, list, dict)) or attrs.has(kind):
+            return None
+        return kind_of(tree, tree, False) if isinstance(tree, SIMPLE) else _identical(tree)
+    children = list(tree.values()) if kind is dict else tree
+    takers = [_tree(child, leaves, static, numbers, kind_of) for child in children]
+    known = [taker for taker in takers if taker is not None]
+    if len(known) < len(takers):
+        return None
+    return _dicts(tuple(tree), known) if kind is dict else _rows(kind, known)
+
+
+def _taker(given: Any, leaf: Any, is_static: bool) -> Taker | None:
+    if type(given) is Tensor:
+        return _tensors(given)
+    if isinstance(given, np.ndarray):
+        if type(given) is not np.ndarray:
+            return None
+        return _same_arrays(given) if is_static else _arrays(given)
+    return _floats(type(given)) if type(leaf) is Tensor else _simple(given)
+
+
+def _of_type(given: Any, leaf: Any, is_static: bool) -> Taker | None:
+    kind = type(given)
+
+    def take(given: Any, leaves: list[Any]) -> bool:
+        return type(given) is kind
+
+    return take
+
+
+def _tensors(tensor: Tensor) -> Taker:
+    given = tensor._array
+    shape, dtype, strides, grad = given.shape, given.dtype, given.strides, tensor.requires_grad
+
+    def take(given: Any, leaves: list[Any]) -> bool:
+        if type(given) is not Tensor:
+            return False
+        array = given._array
+        leaves.append(given)
+        is_alike = array.shape == shape and array.dtype == dtype and array.strides == strides
+        return is_alike and given.requires_grad is grad
+
+    return take
+
+
+def _arrays(array: np.ndarray[Any, Any]) -> Taker:
+    shape, dtype, strides = array.shape, array.dtype, array.strides
+
+    def take(given: Any, leaves: list[Any]) -> bool:
+        leaves.append(given)
+        is_alike = type(given) is np.ndarray and given.shape == shape and given.dtype == dtype
+        return is_alike and given.strides == strides
+
+    return take
+
+
+def _same_arrays(array: np.ndarray[Any, Any]) -> Taker:
+    elements, takes_alike = array.tobytes(), _arrays(array)
+
+    def take(given: Any, leaves: list[Any]) -> bool:
+        return takes_alike(given, leaves) and given.tobytes() == elements
+
+    return take
+
+
+def _floats(kind: type) -> Taker:
+    def take(given: Any, leaves: list[Any]) -> bool:
+        leaves.append(given)
+        return type(given) is kind
+
+    return take
+
+
+def _simple(value: Any) -> Taker:
+    kind = type(value)
+    is_leaf = isinstance(value, LEAF_TYPES)
+    told = repr(value)
+
+    def take(given: Any, leaves: list[Any]) -> bool:
+        if is_leaf:
+            leaves.append(given)
+        return type(given) is kind and (given is value or repr(given) == told)
+
+    return take
+
+
+def _identical(value: Any) -> Taker:
+    def take(given: Any, leaves: list[Any]) -> bool:
+        return given is value
+
+    return take
+
+
+def _rows(kind: type[list[Any] | tuple[Any, ...]], takers: Sequence[Taker]) -> Taker:
+    count = len(takers)
+
+    def take(given: Any, leaves: list[Any]) -> bool:
+        if type(given) is not kind or len(given) != count:
+            return False
+        for taker, each in zip(takers, given):
+            if not taker(each, leaves):
+                return False
+        return True
+
+    return take
+
+
+def _dicts(keys: tuple[Any, ...], takers: Sequence[Taker]) -> Taker:
+    def take(given: Any, leaves: list[Any]) -> bool:
+        if type(given) is not dict or tuple(given) != keys:
+            return False
+        for taker, each in zip(takers, given.values()):
+            if not taker(each, leaves):
+                return False
+        return True
+
+    return take

@@ -1,0 +1,196 @@
+"""What a function sees besides its arguments: variables of enclosing functions and of modules, classes, defaults.
+
+A recorded run holds what was found there. So before it is used again, all of it is compared with what it was. Numbers,
+strings and arrays are compared by value, functions by identity and by what they see in their turn. Tensors are looked
+up anew.
+"""
+
+from __future__ import annotations
+
+import array
+import copy
+import operator
+import random
+import types
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.tensor import Tensor
+from .closure_walk import ATTRIBUTE, CELL, FIXED, ITEM, MOST, SIMPLE, Hidden, Seen, things_seen
+
+__all__ = ["ClosureGuard", "random_state"]
+
+COPIED: Final = (set, deque, bytearray, array.array)  # which are compared with a copy
+COUNTED: Final = (list, type)  # of which the length is compared
+KEYED: Final = (dict, types.MappingProxyType)  # of which the keys are compared
+
+
+class ClosureGuard:
+    """What a function sees besides its arguments.
+
+    Arguments:
+        function: the function.
+        arguments: what is neither a tensor nor an array nor a number among its arguments: functions, objects.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+        self.function = function
+        self.arguments = arguments
+        self._keep(list(things_seen(function, arguments)))
+
+    def _keep(self, seen: list[Seen]) -> None:
+        self.seen = seen
+        self.kept = [_kept(each.value) for each in seen]
+        self.contents = [
+            (kept, each.value) for kept, each in zip(self.kept, seen)
+            if isinstance(each.value, (np.ndarray, *COUNTED, *KEYED, *COPIED)) and type(kept) is tuple
+        ]
+        self.items = [(each.owner.get, each.key, each.value) for each in seen if each.how == ITEM]
+        self.cells = [(each.owner, each.value) for each in seen if each.how == CELL]
+        self.attributes = [(each.owner, each.key, each.value) for each in seen if each.how == ATTRIBUTE]
+        self.others = [each for each in seen if each.how not in (ITEM, CELL, ATTRIBUTE, FIXED)]
+
+    @property
+    def too_many(self) -> bool:
+        """Whether there is more than is looked at."""
+        return len(self.seen) >= MOST
+
+    @property
+    def has_iterators(self) -> bool:
+        """Whether there is something that gives other values each time, and does not show it."""
+        return any(hasattr(type(each.value), "__next__") for each in self.seen)
+
+    @property
+    def hidden(self) -> str | None:
+        """Why a record could not tell whether it still holds, where there is a reason."""
+        return next((str(each.value) for each in self.seen if type(each.value) is Hidden), None)
+
+    def has_new_tensors(self) -> bool:
+        """Whether other tensors are where some were."""
+        return any(isinstance(each.value, Tensor) and each.now() is not each.value for each in self.seen)
+
+    def unchanged(self) -> bool:
+        """Whether everything is as it was; tensors aside."""
+        for get, key, value in self.items:
+            if get(key) is not value:
+                return self._equal()
+        try:
+            for cell, value in self.cells:
+                if cell.cell_contents is not value:
+                    return self._equal()
+        except ValueError:  # it was deleted
+            return False
+        for owner, key, value in self.attributes:
+            if getattr(owner, key, None) is not value:
+                return self._equal()
+        for each in self.others:
+            if each.now() is not each.value:
+                return self._equal()
+        return not self.contents or all(_same(kept, value) for kept, value in self.contents)
+
+    def _equal(self) -> bool:
+        """Whether all is as it was, found by looking everything up anew."""
+        now: list[Seen] = []
+        for found in things_seen(self.function, self.arguments):
+            number = len(now)
+            if number == len(self.seen) or found.path != self.seen[number].path:
+                return False
+            if not _same(self.kept[number], found.value):
+                return False
+            now.append(found)
+        if len(now) < len(self.seen):
+            return False
+        self._keep(now)
+        return True
+
+    def path_of(self, tensor: Tensor) -> int | None:
+        """The number by which `tensors_at` finds a tensor; None for one that is not seen."""
+        for number, each in enumerate(self.seen):
+            if each.value is tensor:
+                return number
+        return None
+
+    def tensors_at(self, numbers: list[int]) -> list[Any]:
+        """What is seen now at these numbers."""
+        return [self.seen[number].now() for number in numbers]
+
+    @property
+    def generators(self) -> list[Any]:
+        """The random generators that are seen."""
+        kinds = (np.random.Generator, np.random.RandomState, random.Random)
+        return [each.value for each in self.seen if isinstance(each.value, kinds)]
+
+
+def random_state(generators: list[Any]) -> Any:
+    """The state of NumPy's global random generator, of Python's, and of others."""
+    found = np.random.get_state(legacy=False)  # noqa: NPY002 -- what the user may have drawn from
+    assert isinstance(found, dict)
+    return _state(found), random.getstate(), [_state_of(generator) for generator in generators]
+
+
+def _state_of(generator: Any) -> Any:
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return _state(generator.get_state(legacy=False))
+    return repr(generator.bit_generator.state)
+
+
+def _state(found: Any) -> Any:
+    numbers = found["state"]
+    return (numbers["key"].tobytes(), numbers["pos"]) if "key" in numbers else repr(numbers)
+
+
+def _kept(value: Any) -> Any:
+    """What is compared later."""
+    if isinstance(value, np.ndarray):
+        return value, value.copy()
+    if isinstance(value, KEYED):
+        return value, list(value)
+    if isinstance(value, COUNTED):
+        return value, _length(value)
+    if isinstance(value, COPIED):
+        return value, copy.copy(value)
+    return value
+
+
+def _length(value: Any) -> int:
+    return len(vars(value) if isinstance(value, type) else value)
+
+
+def _same(before: Any, now: Any) -> bool:
+    if isinstance(now, Tensor):
+        return isinstance(before, Tensor)
+    if isinstance(now, np.ndarray):
+        if type(before) is not tuple or before[0] is not now:
+            return False
+        kept = before[1]
+        return bool(kept.shape == now.shape and kept.dtype == now.dtype and kept.tobytes() == now.tobytes())
+    if isinstance(now, KEYED):
+        return type(before) is tuple and len(before) == 2 and before[0] is now and _same_keys(before[1], now)
+    if isinstance(now, COUNTED):
+        return type(before) is tuple and len(before) == 2 and before[0] is now and before[1] == _length(now)
+    if isinstance(now, COPIED):
+        return type(before) is tuple and len(before) == 2 and before[0] is now and bool(before[1] == now)
+    if isinstance(now, SIMPLE):
+        if type(before) is not type(now):
+            return False
+        if isinstance(now, (float, complex, np.inexact)):
+            return repr(before) == repr(now)  # 0.0 is not -0.0, and nan is nan
+        return bool(before == now)
+    if isinstance(now, tuple):
+        return type(before) is type(now) and len(before) == len(now)
+    return before is now
+
+
+def _same_keys(before: list[Any], now: Any) -> bool:
+    """Whether a dict has the keys that it had, in their order."""
+    if len(before) != len(now):
+        return False
+    return all(map(operator.is_, before, now)) or all(
+        one is other or (type(one) is type(other) and isinstance(one, (*SIMPLE, tuple)) and one == other)
+        for one, other in zip(before, now)
+    )

@@ -1,0 +1,84 @@
+"""What lies outside of a program, and may be another in each run: files, clocks, folders, other processes.
+
+A recorded run would hold fixed what it has read there. So a function that reads it is not compiled. What loggers,
+warnings and imports read besides is none of the program's.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import functools
+import importlib
+import io
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.trace_hooks import observed
+from ...trace.tracing.patching import Place, Replaced
+from ...trace.tracing.rng_guard import is_importing
+
+__all__ = ["DATES", "MOMENTS", "OUTSIDE", "outside_refused"]
+
+QUIET: Final = frozenset({
+    "linecache", "tokenize", "logging", "traceback", "warnings", "inspect", "importlib", "viewgrad", "numba", "locale",
+})  # fmt: skip
+CLOCKS: Final = (
+    "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
+    "thread_time_ns gmtime localtime ctime asctime strftime"
+)
+FILES: Final = "stat lstat listdir scandir getcwd getpid getloadavg times open"
+
+
+def _refusing(given: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """A function that refuses to be recorded."""
+
+    @functools.wraps(given, updated=())
+    def ours(*args: Any, **keywords: Any) -> Any:
+        observer = observed()
+        if observer is not None and _is_of_program(sys._getframe(1)) and not is_importing():
+            observer.refuse(f"{what}, which may be another in each run,")
+        return given(*args, **keywords)
+
+    return ours
+
+
+def _is_of_program(frame: FrameType | None) -> bool:
+    """Whether a call comes from the program, also by way of other modules."""
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in QUIET:
+            return False
+        if package not in sys.stdlib_module_names:
+            return True
+        frame = frame.f_back
+    return True
+
+
+# Functions, where they are, and what they do.
+NAMED: Final = [
+    *[(time, name, "reading a clock") for name in CLOCKS.split()],
+    *[(os, name, "asking the system for files and folders") for name in FILES.split()],
+    *[(owner, "open", "opening a file") for owner in (builtins, io)],
+    *[(np, name, "reading a file") for name in ("fromfile", "load", "loadtxt", "genfromtxt")],
+    *[(np, name, "asking NumPy for its settings") for name in ("geterr", "geterrcall", "get_printoptions")],
+    *[(threading, name, "asking for the thread") for name in ("current_thread", "get_ident")],
+    (builtins, "input", "asking the user"),
+    (subprocess.Popen, "__init__", "starting a process"),
+    (importlib, "import_module", "importing a module by a name that is put together"),
+]
+FOUND: Final = [(owner, name, getattr(owner, name), what) for owner, name, what in NAMED if hasattr(owner, name)]
+# What these do, by their addresses, where a variable holds one of them, so that no other can take its place.
+OUTSIDE: Final = {id(given): what for _, _, given, what in FOUND}
+PLACES: Final[list[Place]] = [(owner, name, given, _refusing(given, what)) for owner, name, given, what in FOUND]
+DATES: Final = (datetime, datetime.datetime, datetime.date)
+MOMENTS: Final = frozenset({"now", "today", "utcnow"})  # the methods of dates that read the clock
+outside_refused: Final = Replaced(PLACES)  # a block in which what is recorded reads nothing from outside

@@ -1,0 +1,249 @@
+"""Loops whose iterations are not all alike: which of a few bodies each of them runs is looked up in a table.
+
+Where data is missing here and there, say, what is left when all loops are found is a long row of short ones. It is
+taken apart again into iterations, each of which begins where a certain instruction comes. Those that do the same become
+one body. Its integers come from tables where they are not affine in the number of the iteration.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .reroll import Instruction, Ints, Loop, Structures, Term, append_constants, size, with_ints
+
+__all__ = ["IrregularIteration", "program_size", "with_choices"]
+
+LONG: Final = 40  # terms; a shorter row is left as it is
+FEWEST: Final = 6  # iterations
+WORTH_A_LOOK: Final = 150  # terms; in a shorter row, loops within loops are left as they are
+MOST_ITERATIONS: Final = 100  # of each of its terms, in the mean: a shorter row of longer loops is left as it is
+WORTH: Final = 0.6  # of the terms: where more are left, a row is not worth a choice
+DEEPEST: Final = 3  # loops within loops that are taken apart
+MOST_BODIES: Final = 24
+MOST_TERMS: Final = 1_000_000
+CANDIDATES: Final = 24
+Array = np.ndarray[Any, Any]
+
+
+@attrs.define(eq=False)
+class Body:
+    """What some of the iterations do.
+
+    Arguments:
+        terms: the terms of the first of them.
+        ints: for each term, its integers in each of them.
+    """
+
+    terms: list[Term]
+    ints: list[Array]
+
+
+@attrs.define(eq=False)
+class IrregularIteration:
+    """A loop of iterations that are not all alike.
+
+    Arguments:
+        kinds: for each iteration, the number of its body.
+        bodies: the bodies.
+    """
+
+    kinds: Array
+    bodies: list[Body]
+
+
+def program_size(term: Term | IrregularIteration) -> int:
+    """How many instructions and loops a term has, the inner ones included."""
+    return 1 + sum(size(body.terms) for body in term.bodies) if isinstance(term, IrregularIteration) else size([term])
+
+
+def with_choices(terms: list[Term], structures: Structures) -> list[Term | IrregularIteration]:
+    """The terms, with the long irregular rows among them as choices, where that makes the program shorter.
+
+    Arguments:
+        terms: of a stream.
+        structures: those of its instructions and loops.
+    """
+    before = size(terms)
+    if before < LONG or (before < WORTH_A_LOOK and _size_apart(terms) > MOST_ITERATIONS * before):
+        return list(terms)
+    best: tuple[int, list[Term | IrregularIteration]] = (int(WORTH * before), list(terms))
+    rows: list[Term] | None = list(terms)
+    for depth in range(DEEPEST):
+        if depth and before < WORTH_A_LOOK:
+            break
+        whole, rows = rows, taken_apart(rows) if rows is not None else None
+        if rows is None or whole is None or (depth and len(rows) == len(whole)):
+            break
+        found = _with_choice(rows, structures)
+        if found is not None and found[0] < best[0]:
+            best = found
+    return best[1]
+
+
+def _with_choice(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]] | None:
+    """How long the program is with a choice, and the terms; the rows are not changed."""
+    structures = [term.structure for term in rows]
+    places_of: dict[int, list[int]] = {}
+    for place, structure in enumerate(structures):
+        places_of.setdefault(structure, []).append(place)
+    best: tuple[int, list[int], int] | None = None
+    candidates = [structure for structure, found in places_of.items() if len(found) >= FEWEST]
+    candidates.sort(key=lambda structure: -len(places_of[structure]))
+    for structure in candidates[: CANDIDATES if len(rows) < 100_000 else 6]:
+        cut = _cut(structures, list(places_of[structure]))
+        if cut is not None and (best is None or cut[0] < best[0]):
+            best = cut
+    if best is None:
+        return None
+    _, places, end = best
+    bodies: dict[tuple[int, ...], int] = {}
+    members: list[list[int]] = []
+    kinds = []
+    for start, stop in zip(places, [*places[1:], end]):
+        signature = tuple(structures[start:stop])
+        number = bodies.setdefault(signature, len(bodies))
+        if number == len(members):
+            members.append([])
+        members[number].append(start)
+        kinds.append(number)
+    made = [_body(rows, starts, len(signature)) for signature, starts in zip(bodies, members)]
+    inner = sum(size(body.terms) for body in made)
+    if inner >= WORTH * size(rows[places[0] : end]):
+        return None
+    before, after = [_with_choices_of(part, known) for part in (rows[: places[0]], rows[end:])]
+    here = (_loop(made[0], len(kinds), known) if len(made) == 1 else None) or IrregularIteration(np.array(kinds), made)
+    return before[0] + inner + after[0], [*before[1], here, *after[1]]
+
+
+def _loop(body: Body, count: int, known: Structures) -> Loop | None:
+    """The loop that iterations with one body are, where all its integers change by constant steps."""
+    steps = []
+    for ints in body.ints:
+        moves = np.diff(ints, axis=0)
+        if (moves != moves[:1]).any():
+            return None
+        steps.append(tuple(moves[0].tolist()))
+    return Loop(known.loop_over(body.terms), body.terms, count, steps)
+
+
+def _with_choices_of(rows: list[Term], known: Structures) -> tuple[int, list[Term | IrregularIteration]]:
+    """What comes before a choice, or after it, with its own."""
+    found = _with_choice(rows, known) if size(rows) >= LONG else None
+    return (size(rows), list(rows)) if found is None else found
+
+
+def _cut(structures: list[int], places: list[int]) -> tuple[int, list[int], int] | None:
+    """How long the program would be with iterations that begin at these places, where they begin, and the end."""
+    signatures: Counter[tuple[int, ...]] = Counter()
+    for start, stop in itertools.pairwise(places):
+        signatures[tuple(structures[start:stop])] += 1
+        if len(signatures) > 4 * MOST_BODIES:
+            return None
+    # What comes first and what comes last may be another program that happens to have the same line.
+    while len(places) > 1 and signatures[tuple(structures[places[0] : places[1]])] == 1:
+        del signatures[tuple(structures[places[0] : places[1]])]
+        del places[0]
+    last = places[-1]
+    end = last
+    for signature in sorted(signatures, key=len, reverse=True):
+        if tuple(structures[last : last + len(signature)]) == signature:
+            end = last + len(signature)
+            break
+    else:
+        places = places[:-1]
+    if len(signatures) > MOST_BODIES or len(places) < FEWEST:
+        return None
+    total = sum(map(len, signatures)) + places[0] + len(structures) - end
+    return total, places, end
+
+
+def _body(rows: list[Term], starts: list[int], length: int) -> Body:
+    terms = [with_own_constants(term) for term in rows[starts[0] : starts[0] + length]]
+    ints = []
+    for i, term in enumerate(terms):
+        ints.append(np.array([rows[start + i].ints for start in starts], dtype=np.int64).reshape(len(starts), -1))
+        for start in starts[1:]:
+            append_constants(term, rows[start + i])
+    return Body(terms, ints)
+
+
+def with_own_constants(term: Term) -> Term:
+    """A copy of a term, to whose constants others can be appended."""
+    if type(term) is Instruction:
+        return Instruction(term.structure, term.ints, tuple([list(values) for values in term.constants]))
+    assert type(term) is Loop
+    return Loop(term.structure, [with_own_constants(inner) for inner in term.body], term.count, term.steps)
+
+
+def _size_apart(terms: Sequence[Term]) -> int:
+    """How many terms there are when the outermost loops are taken apart."""
+    return sum(term.count * len(term.body) if isinstance(term, Loop) else 1 for term in terms)
+
+
+def taken_apart(terms: Sequence[Term]) -> list[Term] | None:
+    """The terms with the iterations of the outermost loops one after the other; None where that is too long."""
+    rows: list[Term] = []
+    for term in terms:
+        if type(term) is Instruction:
+            rows.append(term)
+            continue
+        assert type(term) is Loop
+        body = [(inner, moves, _has_constants(inner)) for inner, moves in zip(term.body, term.steps)]
+        used: Counter[int] = Counter()  # by instruction: how many of its executions have been taken
+        for i in range(term.count):
+            for inner, moves, has_constants in body:
+                ints = tuple([n + i * move for n, move in zip(inner.ints, moves)])
+                rows.append(_executed(inner, ints, used) if has_constants else with_ints(inner, ints))
+        if len(rows) > MOST_TERMS:
+            return None
+    return rows
+
+
+def _executed(term: Term, ints: Ints, used: Counter[int]) -> Term:
+    """One execution of a term of a loop's body, with its share of the constants."""
+    if type(term) is Instruction:
+        start = used[id(term)]
+        used[id(term)] = start + 1
+        return Instruction(term.structure, ints, tuple([values[start : start + 1] for values in term.constants]))
+    assert type(term) is Loop
+    counts: Counter[int] = Counter()
+    _count(term, ints, counts)
+    made = with_ints(term, ints)
+    for leaf, new in zip(_leaves(term), _leaves(made)):
+        start, count = used[id(leaf)], counts[id(leaf)]
+        new.constants = tuple([values[start : start + count] for values in leaf.constants])
+        used[id(leaf)] += count
+    return made
+
+
+def _count(term: Loop, ints: Ints, counts: Counter[int]) -> None:
+    """Count the executions of the instructions in one execution of a loop."""
+    lengths = [len(inner.ints) for inner in term.body]
+    total = sum(lengths)
+    for i in range(ints[0]):
+        start = 1
+        for inner, length in zip(term.body, lengths):
+            if isinstance(inner, Loop):
+                moves = ints[start + total : start + total + length]
+                now = tuple([n + i * move for n, move in zip(ints[start : start + length], moves)])
+                _count(inner, now, counts)
+            elif not i:
+                counts[id(inner)] += ints[0]
+            start += length
+
+
+def _leaves(term: Term) -> list[Instruction]:
+    if type(term) is Instruction:
+        return [term]
+    assert type(term) is Loop
+    return [leaf for inner in term.body for leaf in _leaves(inner)]
+
+
+def _has_constants(term: Term) -> bool:
+    return any(leaf.constants for leaf in _leaves(term))

@@ -1,0 +1,434 @@
+"""Programs: blocks of steps and loops, with integers that are known from the loops' variables.
+
+A step computes a value from values, reads a window of a base, or writes one. All is said by labels. A step runs over
+the product of ranges, one for each label. Each of its operands, and its result, has a label for each of its dimensions
+(-1: a dimension of length 1, which does not take part). Where a label is not one of the result's, its range is summed
+over. So an elementwise operator, a sum and a product of matrices are one kind of step.
+
+What a step computes is an expression, in which `{0}`, `{1}`, ... stand for the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .callbacks import Operation
+from .element_types import FLOAT, char_of, widened
+from .index_expr import Integer
+
+__all__ = [
+    "Add",
+    "Buffer",
+    "Block",
+    "Call",
+    "Check",
+    "IrregularLoop",
+    "Compute",
+    "Item",
+    "Move",
+    "Number",
+    "Operand",
+    "Places",
+    "Pop",
+    "Program",
+    "Push",
+    "Read",
+    "ForLoop",
+    "Step",
+    "Table",
+    "Write",
+    "bodies_of",
+    "dtype_of",
+    "items_of",
+    "steps_of",
+]
+
+Labels = tuple[int, ...]
+Sizes = tuple[Integer, ...]
+
+
+@attrs.define(eq=False)
+class Buffer:
+    """A buffer.
+
+    Arguments:
+        name: in the source.
+        size: how many elements it has.
+        dtype: of its elements.
+        kind: "input" (its content is handed in), "made" (the program makes it), or "register" (a variable; with a size,
+            a buffer for one).
+        initial: what is in it at first: an array of its size, or one number; of an input, its number.
+    """
+
+    name: str
+    size: int
+    dtype: np.dtype[Any]
+    kind: str
+    initial: Any = 0.0
+
+
+@attrs.frozen(eq=False)
+class Number:
+    """A number that is the same each time."""
+
+    value: Any
+    labels: Labels = ()
+
+
+@attrs.frozen(eq=False)
+class Table:
+    """A number that is another each time: those of all executions of the block, in order."""
+
+    name: str
+    values: np.ndarray[Any, Any]
+    block: Block
+    labels: Labels = ()
+
+
+@attrs.frozen(eq=False)
+class Operand:
+    """What another step gives.
+
+    Arguments:
+        step: the step, before this one in its block, or in a block around it.
+        labels: along which of the labels of the step that takes it each of its dimensions runs.
+    """
+
+    step: Step
+    labels: Labels = ()
+
+
+Value = Number | Table | Operand
+
+
+def dtype_of(value: Value) -> np.dtype[Any]:
+    """The dtype of a value."""
+    if isinstance(value, Operand):
+        return value.step.dtype  # type: ignore[attr-defined,no-any-return]
+    return np.dtype(char_of(value.value)) if isinstance(value, Number) else value.values.dtype
+
+
+@attrs.define(eq=False)
+class Step:
+    """What gives a value, or does something with one.
+
+    Arguments:
+        name: of its value in the source.
+        sizes: the ranges of its labels.
+        location: the number of the line that it comes from.
+    """
+
+    name: str
+    sizes: Sizes
+    location: int
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values it takes."""
+        return ()
+
+
+@attrs.define(eq=False)
+class Compute(Step):
+    """A value computed from others.
+
+    Arguments:
+        operator: the name of the operator, or "" where it is a part of a gradient.
+        expression: what it computes.
+        taken: the values it takes.
+        out: the labels of the result's dimensions.
+        dtype: of the result.
+        options: of the operator.
+    """
+
+    operator: str
+    expression: str
+    taken: tuple[Value, ...]
+    out: Labels
+    dtype: np.dtype[Any] = FLOAT
+    options: Any = ()
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values it takes."""
+        return self.taken
+
+    @property
+    def summed(self) -> Labels:
+        """The labels that are summed over."""
+        return tuple([label for label in range(len(self.sizes)) if label not in self.out])
+
+
+@attrs.define(eq=False)
+class Call(Step):
+    """What a function of arrays gives, which has no kernel.
+
+    Arguments:
+        operation: the operator.
+        taken: its operands, all of each.
+        of: the number of the operand whose gradient it gives, from that of the result and the operands; None where it
+            gives the result.
+    """
+
+    operation: Operation
+    taken: tuple[Value, ...]
+    of: int | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values it takes."""
+        return self.taken
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what it gives."""
+        return self.operation.shape if self.of is None else self.operation.operands[self.of][0]  # type: ignore[index]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of what it gives."""
+        return widened(self.operation.dtype) if self.of is None else FLOAT
+
+    @property
+    def kinds(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The shapes and dtypes of what it takes."""
+        shapes = [kind[0] for kind in self.operation.operands if kind is not None]
+        if self.of is not None:
+            shapes.insert(0, self.operation.shape)
+        return [(shape, dtype_of(value)) for shape, value in zip(shapes, self.taken)]
+
+
+@attrs.frozen
+class Places:
+    """The elements that an index by arrays picks from a base, counted from an offset.
+
+    Arguments:
+        name: of the table in the source.
+        array: the numbers of the elements, in row order, of each array that is an index here, one after the other.
+            Strides and labels lead into one of these.
+        start: where in the table the array begins that is the index in an execution.
+        count: how many elements each of them has.
+    """
+
+    name: str
+    array: np.ndarray[Any, Any] = attrs.field(eq=False)
+    start: Integer
+    count: int
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether no array picks an element twice."""
+        rows = np.sort(self.array.reshape(-1, self.count or 1), axis=1)
+        return bool((rows[:, 1:] != rows[:, :-1]).all())
+
+
+@attrs.frozen(eq=False)
+class Move:
+    """The integer that moves a window, as where an index is computed.
+
+    Arguments:
+        value: the integer, which is known to be in range. Its labels are those of the window.
+        stride: how many elements the window moves by 1.
+    """
+
+    value: Operand
+    stride: Integer
+
+
+@attrs.define(eq=False)
+class Read(Step):
+    """A window of a base, as it is now. Its labels are its dimensions, and so they are of writes.
+
+    Arguments:
+        places: the elements that an index by arrays picks.
+        moves: the integers that it is moved by.
+        memory: a read of the memory in which the value is too, where it is carried in a variable.
+    """
+
+    base: Buffer
+    strides: Sizes
+    offset: Integer
+    places: Places | None = attrs.field(default=None, kw_only=True)
+    memory: Read | None = attrs.field(default=None, kw_only=True)
+    moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        return self.places is not None or bool(self.moves)
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The integers that it is moved by."""
+        return tuple([move.value for move in self.moves])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of its elements."""
+        return self.base.dtype
+
+
+@attrs.define(eq=False)
+class Write(Step):
+    """A value written over a window of a base.
+
+    Arguments:
+        places, moves: as of reads.
+        unrecorded: whether the history of the base does not know of it, so that its gradient passes.
+    """
+
+    base: Buffer
+    strides: Sizes
+    offset: Integer
+    value: Value
+    places: Places | None = attrs.field(default=None, kw_only=True)
+    unrecorded: bool = attrs.field(default=False, kw_only=True)
+    moves: tuple[Move, ...] = attrs.field(default=(), kw_only=True)
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether it takes no window that is known beforehand, by an index of arrays or of computed integers."""
+        return self.places is not None or bool(self.moves)
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The value it writes, and the integers that it is moved by."""
+        return (self.value, *[move.value for move in self.moves]) if self.moves else (self.value,)
+
+
+@attrs.define(eq=False)
+class Add(Write):
+    """A value added to a window of a base; along labels that have stride 0 it is summed."""
+
+
+@attrs.define(eq=False)
+class Check(Step):
+    """A value that has steered the program: where it is another than it was, the program is another."""
+
+    value: Value
+    expected: Value
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The value, and what it was."""
+        return (self.value, self.expected)
+
+
+@attrs.define(eq=False)
+class Push(Step):
+    """A value kept for the backward program, once for each execution of its block."""
+
+    value: Operand
+    tape: str
+    dtype: np.dtype[Any] = FLOAT
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The value it keeps."""
+        return (self.value,)
+
+
+@attrs.define(eq=False)
+class Pop(Step):
+    """The value that was kept in the same execution of the block."""
+
+    tape: str
+    dtype: np.dtype[Any] = FLOAT
+
+
+@attrs.define(eq=False)
+class ForLoop:
+    """A loop.
+
+    Arguments:
+        variable: its name; it runs from 0.
+        count: how often.
+        body: what is repeated.
+        down: whether it runs down to 0.
+    """
+
+    variable: str
+    count: Integer
+    body: Block
+    down: bool = False
+
+
+@attrs.define(eq=False)
+class IrregularLoop:
+    """A loop each of whose iterations runs one of several bodies.
+
+    Arguments:
+        variable: its name; it runs from 0.
+        kinds: for each iteration, the number of the body.
+        table: the name of these in the source.
+        bodies: the bodies.
+        down: whether it runs down to 0.
+    """
+
+    variable: str
+    kinds: np.ndarray[Any, Any]
+    table: str
+    bodies: list[Block]
+    down: bool = False
+
+
+Item = Step | ForLoop | IrregularLoop
+
+
+@attrs.define(eq=False)
+class Block:
+    """Steps and loops, one after the other.
+
+    Arguments:
+        items: these.
+        name: the name of the counter of its executions.
+        tables: integers that are others in each execution, by the names of the tables.
+    """
+
+    items: list[Item]
+    name: str
+    tables: dict[str, np.ndarray[Any, Any]] = attrs.Factory(dict)
+
+
+@attrs.define(eq=False)
+class Program:
+    """A program.
+
+    Arguments:
+        block: what it does.
+        bases: the buffers, by name.
+        results: what it gives: windows of bases at the end.
+        locations: the source lines that its steps come from.
+    """
+
+    block: Block
+    bases: dict[str, Buffer]
+    results: list[Any]
+    locations: list[tuple[str, int]] = attrs.Factory(list)
+
+
+def items_of(block: Block) -> Iterator[tuple[Block, Item]]:
+    """All steps and loops, each with the block that it stands in."""
+    for item in block.items:
+        yield block, item
+        for inner in bodies_of(item):
+            yield from items_of(inner)
+
+
+def bodies_of(item: Item) -> list[Block]:
+    """The blocks inside of a step or loop."""
+    if isinstance(item, ForLoop):
+        return [item.body]
+    return item.bodies if isinstance(item, IrregularLoop) else []
+
+
+def steps_of(block: Block) -> Iterator[tuple[Block, Step]]:
+    """All steps, each with the block that it stands in."""
+    for owner, item in items_of(block):
+        if isinstance(item, Step):
+            yield owner, item
+

@@ -1,0 +1,167 @@
+"""Indices by integers that are computed, or handed in: the window that is read or written is moved by them.
+
+So `emission[state, seen[t]]` is the same program whatever has been seen. An index that is out of range fails a check,
+and the function itself raises what it raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...trace.attributes import Given
+from ...trace.graph import Graph, Node, Value
+from ...trace.types import TensorType, row_strides
+from ..element_types import BOOL, INTEGER, as_number
+from ..trace_stream import Moved, TracedValue
+from .reductions import broadcast_labels
+
+if TYPE_CHECKING:
+    from ..lowering import Lowering
+
+__all__ = ["COMPUTED", "fixed_indices", "is_computed", "moved_read", "moved_write"]
+
+COMPUTED: Final = "a computed index"  # how integers leave the record that an index takes
+Shape = tuple[int, ...]
+
+
+def is_computed(node: Node) -> bool:
+    """Whether a node takes an index that is computed."""
+    return any(type(item) is Given for item in node.attributes[-1])
+
+
+def fixed_indices(graph: Graph) -> set[Value]:
+    """The integers that are indices of what cannot be compiled so, and must be what they were."""
+    found: set[Value] = set()
+    for node in graph.block:
+        if node.kind == "gather_at":
+            given = node.inputs[1:]
+        elif node.kind in ("put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded"):
+            given = node.inputs[2:]
+        else:
+            continue
+        values = [value for value in given if value is not None]
+        if values and not _is_fit(node, values):
+            found.update(values)
+    return found
+
+
+def _is_fit(node: Node, given: Sequence[Value]) -> bool:
+    """Whether a read or write by computed integers can be compiled."""
+    kinds: list[Any] = [value.type for value in given]
+    if any(type(kind) is not TensorType or kind.dtype != INTEGER for kind in kinds):
+        return False
+    if any(type(item) not in (int, slice, type(None), type(...), Given) for item in node.attributes[-1]):
+        return False
+    source: Any = node.inputs[0].type  # type: ignore[union-attr]
+    window = None if node.kind == "gather_at" else node.attributes[0]
+    if not math.prod(source.shape) or (window is not None and window.dtype is not None):
+        return False
+    if node.kind == "gather_at":
+        return True
+    # Which of several values for one place stays, or that they add up, is known of one place alone.
+    return node.kind.startswith("put_at") and not any(kind.shape for kind in kinds)
+
+
+def moved_read(of: Lowering, node: Node) -> TracedValue:
+    """The value of a read by computed integers."""
+    source = node.inputs[0]
+    assert source is not None
+    shape = of.type_of(source).shape
+    memory = of.taken(source)
+    sizes, strides, offset, moves = _window(of, shape, row_strides(shape), node.attributes[0], node.inputs[1:])
+    return of.stream.read_at(memory.base, sizes, strides, memory.offset + offset, moves, node.location)
+
+
+def moved_write(of: Lowering, node: Node, unrecorded: bool) -> None:
+    """A write by computed integers."""
+    target, value = node.inputs[:2]
+    assert target is not None and value is not None
+    window, pattern = node.attributes
+    source = of.operand(value)
+    sizes, strides, offset, moves = _window(of, window.sizes, window.strides, pattern, node.inputs[2:])
+    memory = of.written(target)
+    given, labels = of.given(source, target, value, sizes)
+    of.stream.write_at(
+        memory.base, sizes, strides, memory.offset + window.offset + offset, moves, given, labels, node.location,
+        unrecorded,
+    )
+    of.remember(node.output, memory)
+
+
+def _window(
+    of: Lowering, shape: Shape, steps: Shape, pattern: Any, given: Sequence[Value | None]
+) -> tuple[Shape, Shape, int, list[Moved]]:
+    """The window that an index picks where its computed integers are 0, and what moves it.
+
+    Arguments:
+        of: the lowering.
+        shape, steps: of what is indexed, its lengths and strides.
+        pattern, given: the index, and the integers in it.
+    """
+    items = list(pattern)
+    named = sum(1 for item in items if item is not None and item is not ...)
+    if ... not in items:
+        items.append(...)
+    at = items.index(...)
+    items[at : at + 1] = [slice(None)] * (len(shape) - named)
+    values = {id(item): given[item.number] for item in items if type(item) is Given}
+    spread = np.broadcast_shapes(*[of.type_of(value).shape for value in values.values() if value is not None])
+    taken = [place for place, item in enumerate(items) if type(item) in (int, Given)]
+    together = taken == list(range(taken[0], taken[-1] + 1))
+    first = taken[0] if together else 0  # where the dimensions of the integers come in the result
+    sizes: list[int] = []
+    strides: list[int] = []
+    offset = axis = 0
+    moving: list[tuple[Value, int]] = []  # with the dimension of each
+    begin = None
+    for place, item in enumerate(items):
+        if place == first and together:
+            begin = len(sizes)
+        if item is None:
+            sizes.append(1)
+            strides.append(0)
+            continue
+        extent, step = shape[axis], steps[axis]
+        axis += 1
+        if type(item) is slice:
+            start, _, by = item.indices(extent)
+            sizes.append(len(range(*item.indices(extent))))
+            strides.append(by * step)
+            offset += start * step if sizes[-1] else 0
+        elif type(item) is Given:
+            value = values[id(item)]
+            assert value is not None
+            moving.append((value, axis - 1))
+        else:
+            offset += (item if item >= 0 else item + extent) * step
+    begin = begin or 0
+    sizes[begin:begin] = spread
+    strides[begin:begin] = [0] * len(spread)
+    moves = []
+    for value, dim in moving:
+        along = broadcast_labels(of.type_of(value).shape, spread)
+        labels = tuple([label if label < 0 else begin + label for label in along])
+        found = _counted(of, value, shape[dim])
+        if type(found) is TracedValue:
+            moves.append(Moved(found, labels, steps[dim]))
+        else:
+            offset += found * steps[dim]
+    return tuple(sizes), tuple(strides), offset, moves
+
+
+def _counted(of: Lowering, value: Value, extent: int) -> Any:
+    """An index as it counts from the first element on, which is checked."""
+    operand = of.operand(value)
+    assert of.node is not None
+    if type(operand) is not TracedValue:
+        number = as_number(operand.value, INTEGER)  # type: ignore[union-attr]
+        return number if number >= 0 else number + extent
+    labels = tuple(range(len(operand.shape)))
+    place = of.emit("place", [(operand, labels), (extent, ())], operand.shape, labels, INTEGER.char)
+    missing = of.emit("missing", [(place, labels)], operand.shape, labels, BOOL.char)
+    of.check_none(missing)
+    return place

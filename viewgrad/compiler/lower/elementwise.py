@@ -1,0 +1,84 @@
+"""Operators of elements, which are broadcast against each other.
+
+Operands are brought to the dtype in which NumPy computes, so that an expression meets numbers of one kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...trace.graph import Node
+from ...trace.types import TensorType
+from ..element_types import BOOL, FLOAT, HELD, INTEGER, as_number
+from ..scalar_rules import BITWISE, FORWARD, INTEGERS, LOGICAL, OF_BOOLS
+from ..trace_stream import TracedValue
+from .casts import converted
+
+if TYPE_CHECKING:
+    from ..lowering import Lowering
+
+__all__ = ["elementwise"]
+
+Shape = tuple[int, ...]
+# The operands of these that say which of the others is taken.
+CHOOSING: Final = {"where": 0, "masked_fill": 1}
+ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div"})  # of floats and of others as they are
+# The operators that there are for the elements of a dtype, besides those that give bools.
+KERNELS: Final = {FLOAT: frozenset(FORWARD), INTEGER: frozenset(INTEGERS), BOOL: frozenset({"clone", *CHOOSING})}
+
+
+def elementwise(of: Lowering, node: Node) -> bool:
+    """An operator of elements; whether there is a kernel for these operands."""
+    out = of.type_of(node.output)
+    name = node.kind
+    if None in node.inputs or (node.attributes and name not in ("clone",)):
+        return False
+    if not out.shape and _of_numbers(of, node, out):
+        return True
+    values = [value for value in node.inputs if value is not None]
+    choosing = CHOOSING.get(name)
+    dtypes = [of.type_of(value).dtype for place, value in enumerate(values) if place != choosing]
+    if not HELD.issuperset(dtypes) or out.dtype not in HELD:
+        return False
+    if set(dtypes) == {BOOL} and out.dtype == BOOL:
+        name = BITWISE.get(name, name)
+    elif name in BITWISE and name not in FORWARD and out.dtype != INTEGER:
+        return False
+    common = _common(dtypes) if name in LOGICAL else out.dtype
+    if name in OF_BOOLS and common != BOOL:
+        return False
+    if name not in LOGICAL and name not in KERNELS[common]:
+        return False
+    fitting = {common, BOOL} if name in LOGICAL else HELD if name in ARITHMETIC and FLOAT in dtypes else {common}
+    taken: list[tuple[Any, Shape]] = []
+    for place, value in enumerate(values):
+        operand, labels = of.spread(value, out.shape)
+        if place != choosing and type(operand) is not TracedValue:
+            operand = as_number(operand, common)
+        elif place != choosing and of.type_of(value).dtype not in fitting:
+            operand = converted(of, operand, common)  # type: ignore[arg-type]
+        taken.append((operand, labels))
+    of.values[node.output] = of.emit(name, taken, out.shape, tuple(range(len(out.shape))), out.dtype.char)
+    return True
+
+
+def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any]:
+    """The dtype in which values are compared."""
+    return dtypes[0] if len(set(dtypes)) == 1 else np.result_type(*dtypes)
+
+
+def _of_numbers(of: Lowering, node: Node, out: TensorType) -> bool:
+    """An operator of single floats, which most records consist of; whether it was one."""
+    if out.dtype is not FLOAT or node.kind not in FORWARD or node.kind in OF_BOOLS:
+        return False
+    taken: list[tuple[Any, Shape]] = []
+    for value in node.inputs:
+        kind: Any = value.type  # type: ignore[union-attr]
+        if kind.dtype is not FLOAT or kind.shape:
+            return False
+        operand = of.operand(value)  # type: ignore[arg-type]
+        taken.append((operand, ()) if type(operand) is TracedValue else (float(operand.value), ()))  # type: ignore[union-attr]
+    of.values[node.output] = of.emit(node.kind, taken, (), ())
+    return True

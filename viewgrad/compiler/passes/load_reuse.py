@@ -1,0 +1,114 @@
+"""Single numbers that a program has already: read before, written just now, or computed from the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from ..access_analysis import AccessAnalysis
+from ..loop_ir import (
+    Block,
+    Buffer,
+    Call,
+    Check,
+    Compute,
+    Move,
+    Number,
+    Operand,
+    Program,
+    Read,
+    Step,
+    Value,
+    Write,
+    bodies_of,
+    steps_of,
+)
+from .dead_code import left_out
+
+__all__ = ["reuse_loads"]
+
+Known = dict[Buffer, list[tuple[Read | Write, Step]]]
+
+
+def reuse_loads(program: Program, executions: AccessAnalysis) -> None:
+    """Let who takes a number that was read, written or computed before, in the same block, take it from there.
+
+    Arguments:
+        program: the program, or its gradient.
+        executions: of the program.
+    """
+    found: dict[Step, Step] = {}
+    _look(program.block, executions, found)
+    if not found:
+        return
+    for _, step in steps_of(program.block):
+        if isinstance(step, (Compute, Call)):
+            step.taken = tuple([_behind(value, found) for value in step.taken])
+        elif isinstance(step, (Write, Check)):
+            step.value = _behind(step.value, found)
+        if isinstance(step, (Read, Write)) and step.moves:
+            step.moves = tuple([Move(_behind(move.value, found), move.stride) for move in step.moves])  # type: ignore[arg-type]
+    left_out(program.block, set(found))
+
+
+def _look(block: Block, executions: AccessAnalysis, found: dict[Step, Step]) -> None:
+    known: Known = {}
+    computed: dict[Any, Step] = {}
+    for item in block.items:
+        if not isinstance(item, Step):
+            for body in bodies_of(item):
+                _look(body, executions, found)
+                for _, step in steps_of(body):
+                    if isinstance(step, Write):
+                        known.pop(step.base, None)
+        elif type(item) is Read and not item.sizes:
+            for window, step in known.get(item.base, ()):
+                if _is_same(window, item):
+                    found[item] = found.get(step, step)
+                    break
+            else:
+                known.setdefault(item.base, []).append((item, item))
+        elif type(item) is Compute and not item.sizes:
+            key = _formula(item, found)
+            there = computed.setdefault(key, item)
+            if there is not item:
+                found[item] = there
+        elif isinstance(item, Write):
+            _forget(block, item, known, executions)
+            value = item.value
+            if type(item) is Write and not item.sizes and not item.unrecorded and isinstance(value, Operand):
+                if getattr(value.step, "dtype", None) == item.base.dtype:
+                    known.setdefault(item.base, []).append((item, found.get(value.step, value.step)))
+
+
+def _formula(step: Compute, found: dict[Step, Step]) -> Any:
+    """What a number is computed from, and how."""
+    taken: list[Any] = []
+    for value in step.taken:
+        if isinstance(value, Operand):
+            taken.append((found.get(value.step, value.step), value.labels))
+        else:
+            taken.append((type(value.value), repr(value.value)) if isinstance(value, Number) else id(value))
+    return step.operator, step.expression, step.dtype, step.out, tuple(taken)
+
+
+def _forget(block: Block, write: Write, known: Known, executions: AccessAnalysis) -> None:
+    """What is known of a base no longer holds where a write may touch it."""
+    kept = []
+    for there, step in known.get(write.base, ()):
+        if not _is_same(there, write) and executions.are_apart((block.name, there), (block.name, write)):
+            kept.append((there, step))
+    known[write.base] = kept
+
+
+def _is_same(first: Read | Write, second: Read | Write) -> bool:
+    if first.moves or second.moves:
+        return False
+    return first.places == second.places and first.offset == second.offset and not second.sizes and not first.sizes
+
+
+def _behind(value: Value, found: dict[Step, Step]) -> Value:
+    if isinstance(value, Operand) and value.step in found:
+        return attrs.evolve(value, step=found[value.step])
+    return value

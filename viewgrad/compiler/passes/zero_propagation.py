@@ -1,0 +1,298 @@
+"""Zeros that a gradient need not read, write, or begin with.
+
+Each base of gradients begins with zeros. What a step has taken from it is set to zero again. So much is zero that is
+known beforehand: to read it, to add to it, and to set it to zero once more can be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from typing import Any, Final, NamedTuple
+
+import attrs
+import numpy as np
+
+from ..access_analysis import AccessAnalysis
+from ..granularity import Grain, Runs, grain_of
+from ..loop_ir import Add, Buffer, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
+from .dead_code import left_out
+
+__all__ = ["begins_unset", "propagate_zeros"]
+
+Array = np.ndarray[Any, Any]
+MOST: Final = 3_000_000  # touches of elements of one base that are looked at
+PART: Final = 2_000  # touches that are looked at at a time, and those of the same elements
+READ, ADD, ZERO, WRITE, GONE = range(5)
+ZERO_VALUE: Final = Number(0.0)
+
+
+def propagate_zeros(program: Program, executions: AccessAnalysis, wanted: Set[str]) -> set[str]:
+    """Leave out of a gradient what is done to zeros that are known beforehand.
+
+    Arguments:
+        program: the gradient.
+        executions: of the gradient.
+        wanted: the names of the bases that are looked at afterwards.
+
+    Returns:
+        The names of the bases of gradients that need not begin with zeros.
+    """
+    by_base: dict[Buffer, list[Read | Write]] = {}
+    for _, step in steps_of(program.block):
+        if isinstance(step, (Read, Write)) and step.base.kind == "made" and step.base.dtype == float:
+            by_base.setdefault(step.base, []).append(step)
+    gone: set[Step] = set()
+    unset: set[str] = set()
+    zero: set[Step] = set()
+    called = {
+        value.step for _, step in steps_of(program.block) if isinstance(step, Call)
+        for value in step.operands if isinstance(value, Operand)
+    }  # fmt: skip
+    for base, steps in by_base.items():
+        if not base.name.startswith("d") or not base.size:
+            continue
+        grain = executions.grain(steps, base.size)
+        if sum(executions.touches(step, grain) for step in steps) <= MOST:
+            touches = _Touches(executions, steps, base.name in wanted, called, grain)
+            zero |= touches.zero_reads
+            gone |= touches.needless
+            _write_first(program, touches.first_adds - touches.needless)
+            if touches.is_unset(grain.number_of(base.size)):
+                unset.add(base.name)
+    _replace(program, zero)
+    left_out(program.block, gone | zero | _sums_of_zeros(program))
+    return unset
+
+
+class _Touches:
+    """All touches of the elements of one base, in the order of elements and times.
+
+    Arguments:
+        executions: of the program.
+        steps: those that touch the base.
+        wanted: whether it is looked at afterwards.
+        called: steps whose values must be arrays, as functions take them.
+        grain: the neighbours that they touch together, which then stand for one element.
+
+    Attributes:
+        zero_reads: the steps that read nothing but zeros.
+        first_adds: those that add to nothing but zeros.
+        needless: those that write what nobody looks at.
+    """
+
+    def __init__(
+        self, executions: AccessAnalysis, steps: list[Read | Write], wanted: bool, called: Set[Step], grain: Grain
+    ) -> None:
+        self.steps = steps
+        self.wanted = wanted
+        self._number(executions, grain)
+        self.kinds = np.array([_kind_of(step) for step in steps], np.int8)
+        zero = _Counts(self.kinds)
+        alone = _Counts(self.kinds)
+        for part in self._parts():
+            is_zero = part.was_zero()
+            zero.add(part, is_zero)
+            alone.add(part, is_zero & ~part.is_twice)
+        self.zero_reads = self._steps(zero, READ) - called
+        self.first_adds = self._steps(alone, ADD)
+        self._settle()
+        unseen = _Counts(self.kinds)
+        self.seen_first = False  # whether an element is looked at before it is written
+        self.elements = 0  # which are touched
+        for part in self._parts():
+            unseen.add(part, ~part.is_looked_at(wanted))
+            first = part.is_first()
+            self.elements += int(first.sum())
+            self.seen_first |= bool(np.isin(part.kinds[first], (READ, ADD)).any())
+        self.needless = self._steps(unseen, ZERO) | self._steps(unseen, WRITE) | self._steps(unseen, ADD)
+
+    def is_unset(self, size: int) -> bool:
+        """Whether each element is written before it is looked at."""
+        return not self.seen_first and not (self.wanted and self.elements < size)
+
+    def _number(self, executions: AccessAnalysis, grain: Grain) -> None:
+        """Give each touch a number by element, time and step, and sort these."""
+        count = len(self.steps)
+        self.duration = 1 + executions.latest(self.steps)
+        total = sum(executions.touches(step, grain) for step in self.steps)
+        base = self.steps[0].base
+        largest = (grain.number_of(base.size) + 1) * self.duration * count
+        self.touches = np.empty(total, np.uint32 if largest < 2**32 else np.int64)
+        start = 0
+        for number, step in enumerate(self.steps):
+            for places, times in executions.touched(step, grain):
+                numbers = (places * self.duration + times) * count + number
+                self.touches[start : start + numbers.size] = numbers.reshape(-1)
+                start += numbers.size
+        self.touches.sort()
+
+    def _parts(self) -> Iterator[_Part]:
+        """The touches of some elements at a time."""
+        count = len(self.steps)
+        start = 0
+        while start < len(self.touches):
+            stop = min(start + PART, len(self.touches))
+            place = int(self.touches[stop - 1]) // (self.duration * count)
+            after = np.array((place + 1) * self.duration * count, np.int64)
+            stop += int(np.searchsorted(self.touches[stop:], after.astype(self.touches.dtype)))
+            found = self.touches[start:stop]
+            numbers = (found % count).astype(np.intp)
+            executions = found // count
+            places = executions // self.duration
+            twice = np.zeros(len(found), bool)
+            same = executions[1:] == executions[:-1]
+            twice[1:] |= same
+            twice[:-1] |= same
+            kept = self.kinds[numbers] != GONE
+            yield _Part(places[kept], numbers[kept], self.kinds[numbers[kept]], twice[kept])
+            start = stop
+
+    def _settle(self) -> None:
+        """Take out the reads of zeros, and have written what is added first."""
+        for number, step in enumerate(self.steps):
+            if step in self.zero_reads:
+                self.kinds[number] = GONE
+            elif step in self.first_adds:
+                self.kinds[number] = WRITE
+
+    def _steps(self, counts: _Counts, kind: int) -> set[Step]:
+        """The steps of a kind of all of whose touches something holds."""
+        fit = (counts.wrong == 0) & (counts.all > 0)
+        return {step for step, fits in zip(self.steps, fit) if fits and _kind_of(step) == kind}
+
+
+class _Part(NamedTuple):
+    """The touches of some elements.
+
+    Arguments:
+        places, numbers, kinds: the element of each, the number of the step, and what that does.
+        is_twice: whether the execution that each belongs to touches the element more than once.
+    """
+
+    places: Array
+    numbers: Array
+    kinds: Array
+    is_twice: Array
+
+    def is_first(self) -> Array:
+        """Whether each touch is the first one of its element."""
+        first = np.ones(len(self.places), bool)
+        first[1:] = self.places[1:] != self.places[:-1]
+        return first
+
+    def was_zero(self) -> Array:
+        """Whether the element is known to be zero before each touch."""
+        count = len(self.places)
+        starts = np.maximum.accumulate(np.where(self.is_first(), np.arange(count), 0))
+        changed = np.maximum.accumulate(np.where(self.kinds != READ, np.arange(count), -1))
+        before = np.concatenate([[-1], changed])[:count]
+        return (before < starts) | (self.kinds[before] == ZERO)  # type: ignore[no-any-return]
+
+    def is_looked_at(self, wanted: bool) -> Array:
+        """Whether the touch that follows each one reads or adds, or the element is wanted in the end."""
+        looked_at = np.full(len(self.places), wanted)
+        same = self.places[1:] == self.places[:-1]
+        looked_at[:-1][same] = np.isin(self.kinds[1:][same], (READ, ADD))
+        return looked_at
+
+
+class _Counts:
+    """How many touches of each step there are, and of how many something does not hold."""
+
+    def __init__(self, kinds: Array) -> None:
+        self.all = np.zeros(len(kinds), int)
+        self.wrong = np.zeros(len(kinds), int)
+
+    def add(self, part: _Part, holds: Array) -> None:
+        """Count some more."""
+        self.all += np.bincount(part.numbers, minlength=len(self.all))
+        self.wrong += np.bincount(part.numbers[~holds], minlength=len(self.all))
+
+
+def begins_unset(
+    base: Buffer, forward: AccessAnalysis, backward: AccessAnalysis | None, looked_at: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether each element of a base is written before it is looked at, so that it may begin with anything.
+
+    Arguments:
+        base: a base of a program.
+        forward, backward: of the program, and of its gradient where there is one.
+        looked_at: where results begin and end.
+    """
+    steps = _steps_at(forward, base)
+    later = [] if backward is None else _steps_at(backward, base)
+    bounds = [Runs(stop - start, (), start, 0) for start, stop in looked_at]
+    own = [] if backward is None else map(backward.runs, later)
+    grain = grain_of([*map(forward.runs, steps), *own, *bounds], base.size)
+    total = sum(forward.touches(step, grain) for step in steps)
+    if backward is not None:
+        total += sum(backward.touches(step, grain) for step in later)
+    if total > MOST:
+        return False
+    never = np.iinfo(np.int64).max
+    written, seen = [np.full(grain.number_of(base.size), never) for _ in range(2)]
+    for step in steps:
+        first = written if type(step) is Write else seen
+        for places, times in forward.touched(step, grain):
+            np.minimum.at(first, places, times)
+    for start, stop in looked_at:
+        part = seen[grain.number_of(start) : grain.number_of(stop)]
+        np.minimum(part, never - 1, out=part)
+    for step in later:
+        assert backward is not None
+        for places, _ in backward.touched(step, grain):
+            seen[places] = np.minimum(seen[places], never - 1)
+    return bool(np.all((written < seen) | (seen == never)))
+
+
+def _steps_at(executions: AccessAnalysis, base: Buffer) -> list[Read | Write]:
+    steps = [step for _, step in steps_of(executions.program.block) if isinstance(step, (Read, Write))]
+    return [step for step in steps if step.base is base]
+
+
+def _kind_of(step: Read | Write) -> int:
+    if isinstance(step, Read):
+        return READ
+    if type(step) is Add:
+        return ADD
+    return ZERO if isinstance(step.value, Number) and step.value.value == 0 else WRITE
+
+
+def _write_first(program: Program, adds: Set[Step]) -> None:
+    """Write what would be added to zeros."""
+    for block, step in list(steps_of(program.block)):
+        if step in adds:
+            assert type(step) is Add
+            made = Write(
+                step.name, step.sizes, step.location, step.base, step.strides, step.offset, step.value,
+                places=step.places,
+            )
+            block.items[block.items.index(step)] = made
+
+
+def _replace(program: Program, zero: Set[Step]) -> None:
+    """Put the number 0 in the place of values that are zero."""
+    for _, step in steps_of(program.block):
+        if isinstance(step, Compute):
+            step.taken = tuple([_or_zero(value, zero) for value in step.taken])
+            if step.expression == "{0} + {1}":
+                rest = [value for value in step.taken if not _is_zero(value)]
+                if len(rest) == 1 and isinstance(rest[0], Operand):
+                    step.expression, step.taken = "{0}", (rest[0],)
+        elif isinstance(step, Write):
+            step.value = _or_zero(step.value, zero)
+
+
+def _or_zero(value: Value, zero: Set[Step]) -> Value:
+    if isinstance(value, Operand) and value.step in zero:
+        return attrs.evolve(ZERO_VALUE)
+    return value
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, Number) and value.value == 0
+
+
+def _sums_of_zeros(program: Program) -> set[Step]:
+    """Steps that add nothing."""
+    return {step for _, step in steps_of(program.block) if type(step) is Add and _is_zero(step.value)}

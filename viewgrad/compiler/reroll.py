@@ -1,0 +1,317 @@
+"""Loops found again in a stream of instructions: nested loop recognition.
+
+An instruction is a structure (a number: what is done, and to what kind of operands), integers (offsets, sizes,
+distances) and constants (floats). Where the same structures come again and again with integers that change by constant
+steps, there was a loop. A loop is a term as an instruction is, with integers of its own, so that loops nest. The number
+of iterations of an inner loop may change from one iteration of the outer one to the next.
+
+Source: Ketterlin, A., Clauss, P., 2008. Prediction and trace compression of data access addresses through nested loop
+recognition. CGO 2008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import add, sub
+from typing import Any, Final
+
+from ..errors import TraceTooLongError
+
+__all__ = ["Instruction", "Ints", "Loop", "LoopReroller", "Structures", "Term", "expanded", "size", "with_ints"]
+
+FEWEST: Final = 3  # how often something must come to be a loop
+PRIME: Final = (1 << 61) - 1
+FACTOR: Final = 0x9E3779B97F4A7C15 % PRIME
+TRIED: Final = 128  # how many lengths of a body are tried, at most
+Ints = tuple[int, ...]
+
+
+class Instruction:
+    """One instruction of a stream, or one of a loop's body, which stands for all its executions.
+
+    Attributes:
+        structure: what it does.
+        ints: its integers, in the first execution.
+        constants: for each constant, its values in the order of execution.
+    """
+
+    __slots__ = ("constants", "ints", "structure")
+
+    def __init__(self, structure: int, ints: Ints, constants: tuple[list[float], ...] = ()) -> None:
+        self.structure = structure
+        self.ints = ints
+        self.constants = constants
+
+
+class Loop:
+    """A number of iterations of a body.
+
+    Attributes:
+        structure: that of its body.
+        body: the terms of the first iteration.
+        steps: for each of them, by how much its integers change from one iteration to the next.
+        count: the number of iterations.
+        ints: the count, the integers of the body, and their steps, in a row.
+        following: what the integers of the body would be in one more iteration, of a loop that may grow.
+    """
+
+    __slots__ = ("body", "count", "following", "ints", "steps", "structure")
+
+    following: list[Ints]
+
+    def __init__(self, structure: int, body: list[Term], count: int, steps: list[Ints]) -> None:
+        self.structure = structure
+        self.body = body
+        self.steps = steps
+        self.count = count
+        flat = [count]
+        for term in body:
+            flat.extend(term.ints)
+        for moves in steps:
+            flat.extend(moves)
+        self.ints: Ints = tuple(flat)
+
+    def look_ahead(self) -> None:
+        """Say what would follow, so that it can grow."""
+        self.following = [
+            tuple([n + self.count * step for n, step in zip(term.ints, moves)])
+            for term, moves in zip(self.body, self.steps)
+        ]
+
+    def grow(self) -> None:
+        """Count one more iteration."""
+        self.count += 1
+        self.ints = (self.count, *self.ints[1:])
+        self.following = [tuple(map(add, now, moves)) for now, moves in zip(self.following, self.steps)]
+
+
+Term = Instruction | Loop
+
+
+class Structures:
+    """What the instructions and loops of one stream do: structures, each of which a number stands for.
+
+    They belong to the stream, and go with it: those of all programs together would become ever more.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._structures: list[Any] = []
+
+    def number_of(self, structure: Any) -> int:
+        """The number that stands for a structure."""
+        found = self._numbers.get(structure)
+        if found is None:
+            found = self._numbers[structure] = len(self._structures)
+            self._structures.append(structure)
+        return found
+
+    def __getitem__(self, number: int) -> Any:
+        return self._structures[number]
+
+    def loop_over(self, body: Sequence[Term]) -> int:
+        """The number of a loop over terms."""
+        return self.number_of(("loop", *[term.structure for term in body]))
+
+
+class LoopReroller:
+    """Takes instructions one by one, and keeps them rolled up.
+
+    Arguments:
+        limit: how many terms may be left when all is rolled up.
+        longest: the longest body of a loop that is looked for.
+
+    Attributes:
+        terms: what has been taken, rolled up.
+        structures: those of the instructions, and of the loops.
+    """
+
+    def __init__(self, limit: int = 100_000, longest: int = 20_000) -> None:
+        self.terms: list[Term] = []
+        self.structures = Structures()
+        self.limit = limit
+        self.longest = longest
+        self.taken = 0
+        self._ints: list[Ints] = []  # of the terms
+        self._structures: list[int] = []
+        self._hashes = [0]  # of the structures of the first terms
+        self._powers = [1]
+        self._places: dict[int, list[int]] = {}  # where each structure is
+        self._ends: dict[int, list[tuple[int, Loop]]] = {}  # the loops, by where one more iteration would end
+        self._failed: dict[int, tuple[int, Ints]] = {}  # for a length: where the steps were last found to differ
+
+    def take(self, structure: int, ints: Ints, constants: tuple[float, ...] = ()) -> None:
+        """Take one more instruction.
+
+        Raises:
+            TraceTooLongError: where too many terms are left.
+        """
+        self.taken += 1
+        self._push(Instruction(structure, ints, tuple([[value] for value in constants])), ints)
+        while self._extend() or self._begin():
+            pass
+        if len(self.terms) > self.limit:
+            raise TraceTooLongError(
+                f"after {self.taken} operations, {len(self.terms)} are left that belong to no loop; at most "
+                f"{self.limit} are compiled. Use rows and matrices in place of single numbers, or compile a part of it"
+            )
+
+    def _push(self, term: Term, ints: Ints) -> None:
+        structure = term.structure
+        self._places.setdefault(structure, []).append(len(self.terms))
+        self.terms.append(term)
+        self._ints.append(ints)
+        self._structures.append(structure)
+        self._hashes.append((self._hashes[-1] * FACTOR + structure + 1) % PRIME)
+
+    def _pop(self, count: int) -> None:
+        for term in self.terms[-count:]:
+            self._places[term.structure].pop()
+        del self.terms[-count:], self._ints[-count:], self._structures[-count:], self._hashes[-count:]
+
+    def _extend(self) -> bool:
+        """Whether the newest terms were one more iteration of a loop just before them."""
+        terms, ints = self.terms, self._ints
+        length = len(terms)
+        candidates = self._ends.get(length)
+        if candidates is None:
+            return False
+        for place in range(len(candidates) - 1, -1, -1):
+            at, loop = candidates[place]
+            if at >= length or terms[at] is not loop:
+                del candidates[place]
+                continue
+            k = length - 1 - at
+            body = loop.body
+            if body[-1].structure != terms[-1].structure or loop.following[-1] != ints[-1]:
+                continue
+            following = loop.following
+            if following != ints[at + 1 :]:
+                continue
+            if any(term.structure != other for term, other in zip(body, self._structures[at + 1 :])):
+                continue
+            taken = terms[at + 1 :]
+            self._pop(k)
+            for term, other in zip(body, taken):
+                append_constants(term, other)
+            loop.grow()
+            ints[at] = loop.ints
+            return True
+        return False
+
+    def _begin(self) -> bool:
+        """Whether the newest terms were three iterations of something, which now are a loop."""
+        terms, ints = self.terms, self._ints
+        length = len(terms)
+        structures = self._structures
+        structure = structures[-1]
+        places = self._places[structure]
+        tried = 0
+        for place in reversed(places[:-1]):
+            k = length - 1 - place
+            tried += 1
+            if FEWEST * k > length or k > self.longest or tried > TRIED:
+                return False
+            if structures[place - k] != structure:
+                continue
+            failed = self._failed.get(k)
+            if failed is not None and length - k <= failed[0] < length and ints[failed[0]] is failed[1]:
+                continue
+            if structures[-2] != structures[place - 1] or not self._repeats(k):
+                continue
+            steps: list[Ints] = []
+            for i in range(length - 1, length - 1 - k, -1):
+                first, second, third = ints[i - 2 * k], ints[i - k], ints[i]
+                moves = tuple(map(sub, second, first))
+                if moves != tuple(map(sub, third, second)):
+                    self._failed[k] = (i, third)
+                    break
+                steps.append(moves)
+            else:
+                steps.reverse()
+                blocks = terms[length - FEWEST * k :]
+                self._pop(FEWEST * k)
+                body = blocks[:k]
+                for i in range(k, FEWEST * k):
+                    append_constants(body[i % k], blocks[i])
+                loop = Loop(self.structures.loop_over(body), body, FEWEST, steps)
+                loop.look_ahead()
+                self._push(loop, loop.ints)
+                self._ends.setdefault(len(terms) + k, []).append((len(terms) - 1, loop))
+                return True
+        return False
+
+    def _repeats(self, k: int) -> bool:
+        """Whether the last three blocks of `k` terms have equal structures."""
+        hashes, powers = self._hashes, self._powers
+        while len(powers) <= k:
+            powers.append(powers[-1] * FACTOR % PRIME)
+        power, last = powers[k], len(hashes) - 1
+        third = (hashes[last] - hashes[last - k] * power) % PRIME
+        return (
+            third == (hashes[last - k] - hashes[last - 2 * k] * power) % PRIME
+            and third == (hashes[last - 2 * k] - hashes[last - 3 * k] * power) % PRIME
+        )
+
+
+# -- terms -------------------------------------------------------------------------------------------------------------
+
+def append_constants(term: Term, later: Term) -> None:
+    """Let the constants of `later` come after those of `term`, which has the same structure."""
+    if type(term) is Instruction:
+        assert type(later) is Instruction
+        for values, more in zip(term.constants, later.constants):
+            values.extend(more)
+    else:
+        assert type(term) is Loop and type(later) is Loop
+        for inner, other in zip(term.body, later.body):
+            append_constants(inner, other)
+
+
+def with_ints(term: Term, ints: Sequence[int]) -> Term:
+    """A term like another, with other integers; it shares the constants."""
+    if type(term) is Instruction:
+        return Instruction(term.structure, tuple(ints), term.constants)
+    assert type(term) is Loop
+    body, steps, start = [], [], 1
+    for inner in term.body:
+        count = len(inner.ints)
+        body.append(with_ints(inner, ints[start : start + count]))
+        start += count
+    for inner in term.body:
+        count = len(inner.ints)
+        steps.append(tuple(ints[start : start + count]))
+        start += count
+    return Loop(term.structure, body, ints[0], steps)
+
+
+def size(terms: Sequence[Term]) -> int:
+    """How many instructions and loops there are, the inner ones included."""
+    return sum(1 + size(term.body) if isinstance(term, Loop) else 1 for term in terms)
+
+
+def expanded(terms: Sequence[Term]) -> Iterator[tuple[int, Ints, tuple[float, ...]]]:
+    """The stream that was rolled up."""
+    return _expanded([(term, term.ints) for term in terms], {})
+
+
+def _expanded(
+    terms: Sequence[tuple[Term, Ints]], executed: dict[int, int]
+) -> Iterator[tuple[int, Ints, tuple[float, ...]]]:
+    for term, ints in terms:
+        if type(term) is Instruction:
+            number = executed.get(id(term), 0)
+            executed[id(term)] = number + 1
+            yield term.structure, ints, tuple([values[number] for values in term.constants])
+            continue
+        assert type(term) is Loop
+        lengths = [len(inner.ints) for inner in term.body]
+        total = sum(lengths)
+        for i in range(ints[0]):
+            inner_terms, start = [], 1
+            for inner, length in zip(term.body, lengths):
+                now = ints[start : start + length]
+                moves = ints[start + total : start + total + length]
+                inner_terms.append((inner, tuple([n + i * move for n, move in zip(now, moves)])))
+                start += length
+            yield from _expanded(inner_terms, executed)

@@ -1,0 +1,345 @@
+"""The stream of instructions that a record becomes, rolled up as it comes.
+
+Every value is named by the place that it comes from and by its number among the values of that place. An instruction
+names an operand by the place and the age, which mostly is the same in each iteration of a loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..trace.types import row_strides
+from .element_types import char_of, widened
+from .loop_ir import Buffer
+from .reroll import Ints, LoopReroller
+
+__all__ = ["Moved", "TracedValue", "Result", "Stream"]
+
+Shape = tuple[int, ...]
+FEW: Final = 8  # arrays at one line, of which each is kept once
+ROLLED: Final = 200_000  # terms that may be left before loops of iterations that are not all alike are found
+
+
+class TracedValue(NamedTuple):
+    """A value: the place that it comes from, its number there, and its shape."""
+
+    place: int
+    number: int
+    shape: Shape
+
+
+class Moved(NamedTuple):
+    """A computed integer that moves a window, its labels, and by how many elements 1 moves it."""
+
+    value: TracedValue
+    labels: Shape
+    stride: int
+
+
+class Result(NamedTuple):
+    """What a program gives: a window of a base at the end of it."""
+
+    base: str
+    shape: Shape
+    strides: Shape
+    offset: int
+
+
+class Parts:
+    """The arrays of places that are indices at one line, as parts of one table.
+
+    Attributes:
+        arrays: these, flat.
+        size: how many elements they have in all.
+        starts: where each begins, by its content.
+        last: the content of the last one.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray[Any, Any]] = []
+        self.size = 0
+        self.starts: dict[bytes, int] = {}
+        self.last = b""
+
+    def table(self) -> np.ndarray[Any, Any]:
+        """All of them, one after the other."""
+        if len(self.arrays) > 1:
+            self.arrays = [np.concatenate(self.arrays)]
+        return self.arrays[0]
+
+
+class Stream:
+    """Instructions, rolled up as they come.
+
+    Arguments:
+        locations: the source lines that they come from.
+        limit: how many terms may be left when all is rolled up.
+        spilled: the keys of the places whose values go through memory, and the room that each value has in a buffer.
+        crowded: the keys of the tables that are known to have many parts.
+
+    Attributes:
+        crowding: the keys of those that were found to.
+    """
+
+    def __init__(
+        self, locations: list[tuple[str, int]], limit: int = 20_000, spilled: Mapping[Any, int] | None = None,
+        crowded: Set[Any] = frozenset(),
+    ) -> None:
+        self.locations = locations
+        self.roller = LoopReroller(max(limit, ROLLED))
+        self._structure = self.roller.structures.number_of
+        self.limit = limit
+        self.regular: set[int] = set()  # the lines where it is checked that a small matrix is far from a singular one
+        self.indices: set[int] = set()  # the lines where it is checked that an index, or an array given, is the same
+        self.bases: list[Buffer] = []
+        self.results: list[Result] = []
+        self.places: list[tuple[int, str, Shape | None]] = []  # the size, the dtype, and the shape where there is one
+        self.place_locations: list[int] = []
+        self._counts: list[int] = []  # of the values of each place
+        self._numbers: dict[Any, int] = {}  # of the places
+        self._by_structure: dict[int, int] = {}
+        self.spilled = {} if spilled is None else spilled
+        self.keys: list[Any] = []  # of the places
+        self._spills: dict[int, tuple[int, list[int]]] = {}  # the buffers of such places, and where each value is
+        self.crowded = crowded
+        self.crowding: set[Any] = set()
+        self.tables: list[Parts] = []
+        self._tables: dict[Any, int] = {}
+
+    def base(self, size: int, dtype: Any, kind: str, initial: Any = 0.0) -> int:
+        """One more buffer; returns its number."""
+        self.bases.append(Buffer(f"m{len(self.bases)}", size, np.dtype(dtype), kind, initial))
+        return len(self.bases) - 1
+
+    def op(
+        self, name: str, expression: str, options: Any, location: int, dtype: str, sizes: Shape, out: Shape,
+        operands: Sequence[tuple[TracedValue | float | int | bool, Shape]],
+    ) -> TracedValue:
+        """A computed value.
+
+        Arguments:
+            name, expression, options: the operator, and what it computes.
+            location: the number of the source line.
+            dtype: of the value.
+            sizes: the range of each label.
+            out: the labels of the dimensions of the value.
+            operands: values or numbers, each with the labels of its dimensions.
+        """
+        ages: list[int] = []
+        constants: list[Any] = []
+        taken: list[tuple[Any, Any]] = []
+        if self._spills:  # all before ages are counted
+            operands = [(self._fetched(operand, location), labels) for operand, labels in operands]
+        for operand, labels in operands:
+            if type(operand) is TracedValue:
+                taken.append((operand.place, labels))
+                ages.append(self._counts[operand.place] - 1 - operand.number)
+            else:
+                taken.append(("c", char_of(operand)))
+                constants.append(operand)
+        shape = tuple([1 if label < 0 else sizes[label] for label in out])
+        place = self._place((location, name, dtype, len(out)), dtype, shape, location)
+        structure = self._structure(
+            ("op", name, options, location, dtype, out, expression, len(sizes), tuple(taken))
+        )
+        return self._given(structure, (*sizes, *ages), tuple(constants), place, shape, location)
+
+    def call(self, operation: Any, location: int,
+    operands: Sequence[TracedValue | float | int | bool | None]) -> TracedValue:
+        """What an operator without a kernel gives; operands that are not given are None."""
+        ages: list[int] = []
+        constants: list[Any] = []
+        taken: list[tuple[Any, Any]] = []
+        for operand in [self._fetched(operand, location) for operand in operands]:  # all before ages are counted
+            if type(operand) is TracedValue:
+                taken.append((operand.place, tuple(range(len(operand.shape)))))
+                ages.append(self._counts[operand.place] - 1 - operand.number)
+            elif operand is not None:
+                taken.append(("c", char_of(operand)))
+                constants.append(operand)
+        shape, dtype = operation.shape, widened(operation.dtype).char
+        place = self._place((location, operation.name, operation.number, dtype, shape), dtype, shape, location)
+        structure = self._structure(("call", operation, location, tuple(taken)))
+        return self._given(structure, tuple(ages), tuple(constants), place, shape, location)
+
+    def read(self, base: int, sizes: Shape, strides: Shape, offset: int, location: int) -> TracedValue:
+        """The value of a window."""
+        dtype = self.bases[base].dtype.char
+        place = self._place((location, "read", base, len(sizes)), dtype, sizes, location)
+        structure = self._structure(("read", base, location, len(sizes)))
+        return self._given(structure, (*sizes, *strides, offset), (), place, sizes, location)
+
+    def read_at(
+        self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], location: int
+    ) -> TracedValue:
+        """The value of a window that computed integers move."""
+        moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
+        dtype = self.bases[base].dtype.char
+        place = self._place((location, "read_at", base, len(sizes)), dtype, sizes, location)
+        by = tuple([(move.value.place, move.labels) for move in moves])
+        structure = self._structure(("read_at", base, location, len(sizes), by))
+        return self._given(structure, (*sizes, *strides, offset, *self._moved(moves)), (), place, sizes, location)
+
+    def write_at(
+        self, base: int, sizes: Shape, strides: Shape, offset: int, moves: Sequence[Moved], value: Any, labels: Shape,
+        location: int, unrecorded: bool = False,
+    ) -> None:
+        """A value written over a window that computed integers move."""
+        value = self._fetched(value, location)
+        moves = [Moved(self._fetched(move.value, location), move.labels, move.stride) for move in moves]
+        by = tuple([(move.value.place, move.labels) for move in moves])
+        ints = (*sizes, *strides, offset, *self._moved(moves))
+        of: Any = (value.place, labels) if type(value) is TracedValue else ("c", char_of(value))
+        structure = self._structure(("write_at", base, location, len(sizes), by, of, unrecorded))
+        if type(value) is TracedValue:
+            self.roller.take(structure, (*ints, self._counts[value.place] - 1 - value.number))
+        else:
+            self.roller.take(structure, ints, (value,))
+
+    def _moved(self, moves: Sequence[Moved]) -> Ints:
+        """The strides of moves, and how old the integers are."""
+        ages = [self._counts[move.value.place] - 1 - move.value.number for move in moves]
+        return (*[move.stride for move in moves], *ages)
+
+    def write(
+        self, base: int, sizes: Shape, strides: Shape, offset: int, value: TracedValue | float, labels: Shape,
+        location: int, unrecorded: bool = False,
+    ) -> None:
+        """A value written over a window."""
+        value = self._fetched(value, location)
+        if type(value) is TracedValue:
+            structure = self._structure(("write", base, location, len(sizes), (value.place, labels), unrecorded))
+            age = self._counts[value.place] - 1 - value.number
+            self.roller.take(structure, (*sizes, *strides, offset, age))
+        else:
+            structure = self._structure(("write", base, location, len(sizes), ("c", char_of(value)), unrecorded))
+            self.roller.take(structure, (*sizes, *strides, offset), (value,))  # type: ignore[arg-type]
+
+    def gather(self, base: int, places: Any, offset: int, location: int) -> TracedValue:
+        """The values at places of a base, which are an array of the shape of the value."""
+        shape = places.shape
+        table, start = self._table(_key_of("gather", location, base, shape), places)
+        dtype = self.bases[base].dtype.char
+        place = self._place((location, "gather", base, len(shape)), dtype, shape, location)
+        structure = self._structure(("gather", base, location, shape, table))
+        return self._given(structure, (offset, start), (), place, shape, location)
+
+    def scatter(
+        self, base: int, places: Any, offset: int, value: TracedValue | float, labels: Shape, location: int,
+        unrecorded: bool = False,
+    ) -> None:
+        """A value written to places of a base, none of which is there twice."""
+        table, start = self._table(_key_of("scatter", location, base, places.shape), places)
+        value = self._fetched(value, location)
+        if type(value) is TracedValue:
+            of: Any = (value.place, labels)
+            structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
+            self.roller.take(structure, (offset, start, self._counts[value.place] - 1 - value.number))
+        else:
+            of = ("c", char_of(value))
+            structure = self._structure(("scatter", base, location, places.shape, table, of, unrecorded))
+            self.roller.take(structure, (offset, start), (value,))  # type: ignore[arg-type]
+
+    def is_crowded(self, what: str, location: int, base: int, shape: Shape) -> bool:
+        """Whether many arrays are known to be indices at a line, so that each is taken in the same way.
+
+        Arguments:
+            what: "gather" or "scatter".
+            location, base, shape: of the line, of the base, and of the arrays.
+        """
+        return _key_of(what, location, base, shape) in self.crowded
+
+    def _table(self, key: Any, places: Any) -> tuple[int, int]:
+        """The number of the table that an array of places is a part of, and where it begins there.
+
+        Where there are few arrays, each is there once. Otherwise they follow each other as the program takes them, so
+        that where they begin changes by constant steps.
+        """
+        number = self._tables.get(key)
+        if number is None:
+            number = self._tables[key] = len(self.tables)
+            self.tables.append(Parts())
+        parts = self.tables[number]
+        content = places.tobytes()
+        if key not in self.crowded:
+            start = parts.starts.get(content)
+            if start is not None:
+                return number, start
+            if len(parts.starts) == FEW:
+                self.crowding.add(key)
+        elif content == parts.last:
+            return number, parts.size - places.size
+        start = parts.starts[content] = parts.size
+        parts.last = content
+        parts.arrays.append(np.array(places).reshape(-1))
+        parts.size += places.size
+        return number, start
+
+    def check(self, value: TracedValue, expected: Any, location: int) -> None:
+        """A value without dimensions that was looked at: where it is another, the program is another."""
+        value = self._fetched(value, location)
+        age = self._counts[value.place] - 1 - value.number
+        if type(expected) is bool:
+            self.roller.take(self._structure(("check", location, (value.place, ()), expected)), (age,))
+        else:
+            structure = self._structure(("check", location, (value.place, ()), ("c", char_of(expected))))
+            self.roller.take(structure, (age,), (expected,))
+
+    def place_of(self, structure: int) -> int | None:
+        """The place of the values that instructions of a structure give, if they give any."""
+        return self._by_structure.get(structure)
+
+    def where(self, location: int) -> str:
+        """A source line, as `file:line`."""
+        if not 0 <= location < len(self.locations):
+            return "an unknown line"
+        return "{}:{}".format(*self.locations[location])
+
+    def _place(self, key: Any, dtype: str, shape: Shape, location: int) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.places)
+            self.places.append((math.prod(shape), dtype, shape))
+            self.place_locations.append(location)
+            self._counts.append(0)
+            self.keys.append(key)
+        elif self.places[number][2] != shape:
+            size = max(self.places[number][0], math.prod(shape))
+            self.places[number] = (size, dtype, None)
+        return number
+
+    def _given(
+        self, structure: int, ints: Ints, constants: tuple[Any, ...], place: int, shape: Shape, location: int
+    ) -> TracedValue:
+        """The value that an instruction gives, which is taken."""
+        number = self._counts[place]
+        self._counts[place] = number + 1
+        room = self.spilled.get(self.keys[place]) if self.spilled else None
+        if room is not None:  # one instruction with the write, so that no loop begins between them
+            if place not in self._spills:
+                self._spills[place] = (self.base(0, self.places[place][1], "made"), [])
+            base, offsets = self._spills[place]
+            offset = self.bases[base].size
+            offsets.append(offset)
+            self.bases[base].size += max(math.prod(shape), room)
+            structure = self._structure(("spilled", structure, base, location, len(shape), len(ints)))
+            ints = (*ints, *shape, *row_strides(shape), offset)
+        self._by_structure[structure] = place
+        self.roller.take(structure, ints, constants)
+        return TracedValue(place, number, shape)
+
+    def _fetched(self, value: Any, location: int) -> Any:
+        """A value, read again where it is in memory."""
+        if type(value) is not TracedValue or value.place not in self._spills:
+            return value
+        base, offsets = self._spills[value.place]
+        return self.read(base, value.shape, row_strides(value.shape), offsets[value.number], location)
+
+
+def _key_of(what: str, location: int, base: int, shape: Shape) -> Any:
+    """The key of the table of a line."""
+    return "table", what, location, base, shape

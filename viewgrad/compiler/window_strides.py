@@ -1,0 +1,91 @@
+"""Windows of length 0 and 1, given the strides and offsets that they have in a loop around them.
+
+A graph does not say what the stride of a dimension of length 1 is, nor where a window without elements begins. In
+`a[i, :i]` these follow from the windows that the same line takes in the next iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from ..trace.graph import Graph, Node, Value
+from ..trace.types import Window
+
+__all__ = ["completed_windows"]
+
+PERIODS: Final = 6  # so many windows of one base are told apart on one line
+KINDS: Final = frozenset({"read", "write", "overwrite"})
+
+
+def completed_windows(graph: Graph) -> dict[Node, Window]:
+    """For reads and writes whose windows are not known in full, windows that fit those before and after them.
+
+    Arguments:
+        graph: the graph.
+    """
+    rows: dict[Any, list[Node]] = {}
+    roots: dict[Value, Value] = {}
+    unknown = set()
+    for node in graph.block:
+        if node.kind not in KINDS:
+            continue
+        base = node.inputs[0]
+        assert base is not None
+        root = roots.get(base, base)
+        if node.kind != "read":
+            roots[node.output] = root
+        sizes = node.attributes.sizes
+        key = (node.kind, root, node.location, len(sizes))
+        rows.setdefault(key, []).append(node)
+        if sizes and min(sizes) < 2:
+            unknown.add(key)
+    found: dict[Node, Window] = {}
+    for key in unknown:
+        nodes = rows[key]
+        for period in range(1, PERIODS + 1):
+            lanes = [nodes[start::period] for start in range(period)]
+            strides = [_strides(lane) for lane in lanes]
+            if all(each is not None for each in strides):
+                for lane, steps in zip(lanes, strides):
+                    found.update(_completed(lane, steps or []))
+                break
+    return found
+
+
+def _strides(lane: Sequence[Node]) -> list[int] | None:
+    """The strides that all windows have where they are known; None where they are not the same."""
+    known: list[int | None] = [None] * len(lane[0].attributes.sizes) if lane else []
+    for node in lane:
+        window = node.attributes
+        if 0 in window.sizes:
+            continue
+        for dim, (size, stride) in enumerate(zip(window.sizes, window.strides)):
+            if size > 1:
+                if known[dim] not in (None, stride):
+                    return None
+                known[dim] = stride
+    return [stride or 0 for stride in known]
+
+
+def _completed(lane: Sequence[Node], strides: list[int]) -> Iterable[tuple[Node, Window]]:
+    steps = tuple(strides)
+    for place, node in enumerate(lane):
+        window: Window = node.attributes
+        if 0 in window.sizes:
+            offset = _offset(lane, place)
+            if offset is not None:
+                yield node, Window(window.sizes, steps, offset, window.dtype)
+        elif window.strides != steps:
+            yield node, Window(window.sizes, steps, window.offset, window.dtype)
+
+
+def _offset(lane: Sequence[Node], place: int) -> int | None:
+    """Where a window without elements begins, by the two before it or the two after it."""
+    for direction in (1, -1):
+        one, two = place + direction, place + 2 * direction
+        if 0 <= min(one, two) and max(one, two) < len(lane):
+            near, far = lane[one].attributes, lane[two].attributes
+            if 0 not in near.sizes and 0 not in far.sizes and sum(near.sizes) < sum(far.sizes):
+                return int(2 * near.offset - far.offset)
+    return None

@@ -1,0 +1,86 @@
+"""Tensors for arrays, and arrays for tensors: what goes into a function of NumPy, and what comes out of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.creation import from_numpy, holds_tensor, joined
+from ..tensor.modes import TRACE, current_mode
+from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent
+from ..tensor.trace_hooks import array_of
+
+__all__ = ["NESTED", "as_argument", "as_tensors", "carries_history", "plain_values"]
+
+NESTED: Final = (list, tuple)
+
+
+def carries_history(value: Any) -> bool:
+    """Whether something would be lost if the tensors in `value`, however deep, became plain arrays."""
+    if isinstance(value, Tensor):
+        return current_edge(value) is not None or has_tangent(value) or bool(current_mode() & TRACE)
+    if isinstance(value, NESTED):
+        return any(map(carries_history, value))
+    return isinstance(value, dict) and any(map(carries_history, value.values()))
+
+
+def plain_values(value: Any) -> Any:
+    """`value` with read-only arrays for the tensors in it, however deep."""
+    if isinstance(value, Tensor):
+        array = array_of(value, "a choice by values")  # a record would hold fixed what is made of them
+        if isinstance(array, np.ndarray):
+            array = array.view()
+            array.flags.writeable = False
+        return array
+    if isinstance(value, NESTED):
+        return _rebuilt(value, [plain_values(item) for item in value])
+    return {key: plain_values(item) for key, item in value.items()} if type(value) is dict else value
+
+
+def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
+    """What a function of NumPy gave, with tensors for the arrays of numbers in it.
+
+    Arguments:
+        value: the result.
+        given: the arguments of the function; what is one of them, or a window on another array, is shared with others.
+    """
+    if type(value) is np.ndarray:
+        if value.dtype.kind not in "biufc" or not value.dtype.isnative:
+            return value
+        if value.base is None and not any(value is argument for argument in given):
+            return from_new_array(value)
+        return from_numpy(value)
+    if isinstance(value, NESTED):
+        return _rebuilt(value, [as_tensors(item, given) for item in value])
+    return value
+
+
+def _rebuilt(value: Any, items: list[Any]) -> Any:
+    """Other items in a list, a tuple or a named tuple; what is more than that stays as it is."""
+    if type(value) in NESTED:
+        return type(value)(items)
+    return value._make(items) if hasattr(value, "_make") and type(value).__init__ is tuple.__init__ else value
+
+
+def as_argument(value: Any) -> Any:
+    """An argument as operators take it: tensors in nested lists are joined, and integers among them made plain."""
+    if not isinstance(value, NESTED) or not holds_tensor(value):
+        return value
+    if all(tensor.dtype.kind in "biu" for tensor in _tensors_in(value)):
+        return _with_numbers(value)
+    return joined(value)
+
+
+def _tensors_in(value: Any) -> Any:
+    for item in value:
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, NESTED):
+            yield from _tensors_in(item)
+
+
+def _with_numbers(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().tolist()
+    return type(value)(map(_with_numbers, value)) if type(value) in NESTED else value

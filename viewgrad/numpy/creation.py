@@ -1,0 +1,316 @@
+"""NumPy's functions that make arrays: here they make tensors, into which tensors can be written.
+
+What is no number (strings, objects, records) stays an array of NumPy's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..operators.numpy_api import spaced
+from ..tensor.creation import as_operand, holds_tensor, joined
+from ..tensor.tensor import Tensor, is_scalar
+from .convert import NESTED, as_argument, as_tensors
+
+__all__ = ["CREATORS", "array", "asarray"]
+
+CREATORS: dict[str, Callable[..., Any]] = {}
+
+
+def creator(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function the counterpart of NumPy's of the same name."""
+    CREATORS[function.__name__] = function
+    return function
+
+
+def _shape(shape: Any) -> Any:
+    return as_argument(shape) if isinstance(shape, NESTED) else shape.tolist() if isinstance(shape, Tensor) else shape
+
+
+# -- from values -------------------------------------------------------------------------------------------------------
+
+
+@creator
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Any:
+    """A tensor of numbers, arrays and tensors in nested lists, as `numpy.array`; gradients flow to the tensors.
+
+    Arguments:
+        object: a tensor, an array, a number or nested lists of these.
+        dtype: the dtype wanted.
+        copy: whether a tensor or an array is copied; None for "where it has to be".
+        order, subok, ndmin: as of `numpy.array`.
+        ndmax, like: without meaning for tensors; there for NumPy's signature.
+
+    Example:
+        >>> import viewgrad.numpy as np
+        >>> from viewgrad.autograd import grad
+        >>> x = np.array([2.0, 3.0]).requires_grad_()
+        >>> grad(np.array([x[0] * x[1], 1.0, x[1]]).sum(), x)[0]
+        Tensor([3., 3.])
+    """
+    if not holds_tensor(object) or np.dtype(dtype if dtype is not None else float).kind not in "biufc":
+        given = _elements(object) if holds_tensor(object) else object
+        return as_tensors(np.array(given, dtype=dtype, copy=copy, order=order, subok=subok, ndmin=ndmin), (object,))  # type: ignore[call-overload]
+    made = object if isinstance(object, Tensor) else joined(object).contiguous()
+    if dtype is not None and np.dtype(dtype) != made.dtype:
+        made = made.astype(np.dtype(dtype))
+    elif copy and made is object:
+        made = made.clone()
+    if is_scalar(made):
+        made = made.reshape(())  # of a scalar NumPy makes an array, which can be written to
+    if order == "F":
+        made = _in_column_order(made)
+    elif order == "C":
+        made = made.contiguous()
+    if made.ndim < ndmin:
+        made = made.reshape((1,) * (ndmin - made.ndim) + made.shape)
+    return made
+
+
+def _elements(value: Any) -> Any:
+    """Nested lists with the elements of tensors as objects, for arrays of objects."""
+    if isinstance(value, Tensor) and value.ndim:
+        return [_elements(item) for item in value]
+    return [_elements(item) for item in value] if isinstance(value, NESTED) else value
+
+
+def _in_column_order(tensor: Tensor) -> Tensor:
+    """A tensor laid out in column order: itself where it is."""
+    if tensor._array.flags.f_contiguous:
+        return tensor
+    laid_out: Tensor = tensor.T.clone().T
+    return laid_out
+
+
+@creator
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    """`a` as a tensor: itself where it is one, sharing memory where it is an array."""
+    return array(a, dtype, copy=copy, order=order or "K")
+
+
+@creator
+def asanyarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
+    """`a` as a tensor; an array of a subclass stays what it is."""
+    return array(a, dtype, copy=copy, order=order or "K", subok=True)
+
+
+@creator
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """`a` as a tensor of at least one dimension that is laid out in row order."""
+    made = array(a, dtype, copy=None, ndmin=1)
+    return made.contiguous() if isinstance(made, Tensor) else np.ascontiguousarray(made)
+
+
+@creator
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """`a` as a tensor of at least one dimension that is laid out in column order."""
+    made = array(a, dtype, copy=None, ndmin=1)
+    return _in_column_order(made) if isinstance(made, Tensor) else np.asfortranarray(made)
+
+
+@creator
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    """`a` as a tensor, refused where it has NaNs or infinities."""
+    made = asarray(a, dtype, order)
+    np.asarray_chkfinite(made._array if isinstance(made, Tensor) else made)
+    return made
+
+
+@creator
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    """`a` as a tensor that meets NumPy's requirements on the memory layout."""
+    if not holds_tensor(a):
+        return as_tensors(np.require(a, dtype, requirements), (a,))
+    wanted = {name.upper() for name in requirements or ()}
+    made = array(a, dtype, copy="ENSUREARRAY" in wanted or None)
+    if wanted & {"F", "F_CONTIGUOUS", "FORTRAN"}:
+        return _in_column_order(made)
+    return made.contiguous() if wanted & {"C", "C_CONTIGUOUS", "CONTIGUOUS"} else made
+
+
+@creator
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A copy, of a tensor with its history."""
+    return array(a, order=order, subok=subok)
+
+
+# -- of a shape --------------------------------------------------------------------------------------------------------
+
+
+def _of_shape(make: Callable[..., Any]) -> None:
+    @functools.wraps(make, updated=())
+    def of_shape(shape: Any, *args: Any, **kwargs: Any) -> Any:
+        return as_tensors(make(_shape(shape), *args, **kwargs))
+
+    creator(of_shape)
+
+
+for _make in (np.zeros, np.ones, np.empty):
+    _of_shape(_make)
+
+
+@creator
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Any:
+    """A tensor of the given shape with `fill_value`, to which gradients flow, in every element."""
+    if not holds_tensor(fill_value):
+        return as_tensors(np.full(_shape(shape), fill_value, dtype, order))
+    value = as_operand(fill_value)
+    filled = as_tensors(np.empty(_shape(shape), dtype if dtype is not None else value.dtype, order))
+    return filled.copy_(value)
+
+
+@creator
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """A tensor shaped like another with `fill_value`, to which gradients flow, in every element."""
+    like = a._array if isinstance(a, Tensor) else a
+    made = as_tensors(np.empty_like(like, dtype, order, subok, _shape(shape)))
+    return made.copy_(as_operand(fill_value)) if isinstance(made, Tensor) else np.full_like(like, fill_value, dtype)
+
+
+# -- evenly spaced -----------------------------------------------------------------------------------------------------
+
+
+@creator
+def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> Any:
+    """Evenly spaced numbers, as `numpy.arange`; gradients flow to the start and the step."""
+    if len(args) > 3:
+        *args, dtype = args  # type: ignore[assignment]
+    if not holds_tensor(args) and not holds_tensor(tuple(named.values())):
+        return as_tensors(np.arange(*args, dtype=dtype, **named))
+    bounds = dict(zip(("start", "stop", "step") if len(args) > 1 else ("stop",), args)) | named
+    if len(args) == 1 and "stop" in named:
+        bounds = {"start": args[0], **named}
+    values = {key: value.detach().item() if isinstance(value, Tensor) else value for key, value in bounds.items()}
+    start, step = bounds.get("start", 0), bounds.get("step", 1)
+    plain = np.arange(values.get("start", 0), values["stop"], values.get("step", 1), dtype)  # type: ignore[call-overload]
+    if plain.dtype.kind not in "fc" or not (holds_tensor(start) or holds_tensor(step)):
+        return as_tensors(plain)
+    if plain.size < 2:  # the step can be infinite then
+        return (start + as_operand(np.zeros(plain.size, plain.dtype))).astype(plain.dtype)
+    return (start + step * as_operand(np.arange(plain.size, dtype=plain.dtype))).astype(plain.dtype)
+
+
+@creator
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """`num` evenly spaced numbers from `start` to `stop`; gradients flow to both."""
+    num = int(num)
+    if not holds_tensor((start, stop)):
+        return as_tensors(np.linspace(start, stop, num, endpoint, retstep, dtype, axis))  # type: ignore[call-overload]
+    return spaced.linspace(start, stop, num, endpoint, retstep, dtype, axis)
+
+
+@creator
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
+    if not holds_tensor((start, stop, base)):
+        return as_tensors(np.logspace(start, stop, int(num), endpoint, base, dtype, axis))
+    return spaced.logspace(start, stop, num, endpoint, base, dtype, axis)
+
+
+@creator
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Numbers evenly spaced on a logarithmic scale between two positive numbers; gradients flow to both."""
+    if not holds_tensor((start, stop)):
+        return as_tensors(np.geomspace(start, stop, int(num), endpoint, dtype, axis))
+    return spaced.geomspace(start, stop, num, endpoint, dtype, axis)
+
+
+# -- from functions and sequences --------------------------------------------------------------------------------------
+
+
+@creator
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+) -> Any:
+    """What a function makes of the coordinates of an array of the given shape."""
+    return function(*as_tensors(np.indices(_shape(shape), dtype=dtype)), **kwargs)
+
+
+@creator
+def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """A tensor of what an iterator gives; gradients flow to the tensors among it."""
+    items: list[Any] = []
+    for item in iter:
+        if len(items) == count:
+            break
+        items.append(item)
+    if len(items) < count:
+        raise ValueError(f"iterator too short: expected {count} but iterator had only {len(items)} items")
+    return array(items, dtype) if items else as_tensors(np.fromiter(items, dtype))
+
+
+@creator
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    """The coordinates of the points of a grid."""
+    return as_tensors(np.indices(_shape(dimensions), dtype, sparse))  # type: ignore[call-overload]
+
+
+@creator
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The identity matrix with `n` rows."""
+    return as_tensors(np.identity(int(n), dtype))
+
+
+@creator
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C", *, device: Any = None, like: Any = None
+) -> Any:
+    """A matrix with ones on a diagonal and zeros elsewhere."""
+    return as_tensors(np.eye(int(N), None if M is None else int(M), int(k), dtype, order))
+
+
+@creator
+def asmatrix(data: Any, dtype: Any = None) -> Any:
+    """A matrix of NumPy's, which is no tensor: refused where it would lose a history."""
+    if holds_tensor(data):
+        raise TypeError("a tensor cannot become a numpy.matrix; use np.atleast_2d, and @ for products of matrices")
+    return np.asmatrix(data, dtype)
+
+
+@creator
+def bmat(obj: Any, ldict: Any = None, gdict: Any = None) -> Any:
+    """A matrix of NumPy's made of blocks, which is no tensor: refused for tensors."""
+    if holds_tensor(obj):
+        raise TypeError("tensors cannot become a numpy.matrix; use np.block")
+    return np.bmat(obj, ldict, gdict)

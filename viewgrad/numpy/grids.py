@@ -1,0 +1,211 @@
+"""Grids, joined rows and columns, and iteration over elements: what NumPy writes with brackets and with iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..tensor.creation import as_operand, holds_tensor
+from ..tensor.tensor import Tensor
+from .convert import as_tensors
+from .creation import arange, array, linspace
+
+__all__ = ["c_", "flat_places", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
+
+
+class Grid:
+    """What `mgrid` and `ogrid` are: the coordinates of a grid, from slices in brackets."""
+
+    def __init__(self, grid: Any) -> None:
+        self._grid = grid
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        plain = tuple(slice(*map(_number, (item.start, item.stop, item.step))) for item in items)
+        return as_tensors(self._grid[plain if isinstance(key, tuple) else plain[0]])
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _number(value: Any) -> Any:
+    return (
+        float(value)
+        if isinstance(value, Tensor) and value.dtype.kind == "f"
+        else (int(value) if isinstance(value, Tensor) else value)
+    )
+
+
+class Joined:
+    """What `r_` and `c_` are: what stands in brackets, joined along an axis.
+
+    Arguments:
+        axis: the axis to join along.
+        ndmin: the number of dimensions that each part has at least.
+        trans1d: where the dimension of a vector is put among these.
+    """
+
+    def __init__(self, axis: int, ndmin: int = 1, trans1d: int = -1) -> None:
+        self.axis, self.ndmin, self.trans1d = axis, ndmin, trans1d
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        if not any(map(_holds_tensor, items)):
+            return as_tensors((np.c_ if self.axis < 0 else np.r_)[key])
+        axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
+        parts = []
+        for place, item in enumerate(items):
+            if isinstance(item, str):
+                if place:
+                    raise ValueError("special directives must be the first entry")
+                if item in ("r", "c"):
+                    raise TypeError(f"{item!r} makes a numpy.matrix, which is no tensor; use np.atleast_2d")
+                numbers = [int(number) for number in item.split(",")]
+                axis, ndmin, trans1d = (*numbers, *(axis, ndmin, trans1d)[len(numbers) :])
+                continue
+            parts.append(self._part(item, ndmin, trans1d))
+        return np.concatenate(parts, axis)
+
+    @staticmethod
+    def _part(item: Any, ndmin: int, trans1d: int) -> Any:
+        if isinstance(item, slice):
+            start, step = 0 if item.start is None else item.start, 1 if item.step is None else item.step
+            if isinstance(step, complex):
+                part = linspace(start, item.stop, int(abs(step)))
+            else:
+                part = arange(start, item.stop, step)
+        else:
+            part = as_operand(item)
+        ndim = part.ndim
+        if ndim < ndmin:
+            part = part.reshape((1,) * (ndmin - ndim) + part.shape)
+            if trans1d != -1 and ndim:
+                place = trans1d if trans1d >= 0 else ndmin + trans1d + 1 - ndim
+                part = part.moveaxis(range(ndmin - ndim, ndmin), range(place, place + ndim))
+        return part
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _holds_tensor(item: Any) -> bool:
+    return holds_tensor((item.start, item.stop, item.step)) if isinstance(item, slice) else holds_tensor(item)
+
+
+mgrid, ogrid = Grid(np.mgrid), Grid(np.ogrid)
+r_, c_ = Joined(0), Joined(-1, 2, 0)
+
+
+class ndenumerate:
+    """Pairs of the index of an element and the element, in row order."""
+
+    def __init__(self, arr: Any) -> None:
+        self._array = array(arr, copy=None)
+        self._places = np.ndindex(self._array.shape)
+
+    def __next__(self) -> tuple[tuple[int, ...], Any]:
+        place = next(self._places)
+        return place, self._array[place]
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+
+class nditer:
+    """Iteration over the elements of tensors that are broadcast against each other, as windows without dimensions.
+
+    Arguments:
+        op: a tensor, or a list of them.
+        flags: "multi_index" and "c_index" are of use; the others change nothing.
+        op_flags: without influence: every window can be written to.
+        order: "C" or "K" for row order, "F" for column order.
+    """
+
+    def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """An iterator; NumPy's own where an operand is an array of objects, which is no tensor."""
+        if any(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in _as_list(op)):
+            return np.nditer(op, *args, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(
+        self, op: Any, flags: Any = (), op_flags: Any = None, op_dtypes: Any = None, order: str = "K", **others: Any
+    ) -> None:
+        if "external_loop" in flags or "buffered" in flags or any(value is None for value in _as_list(op)):
+            raise TypeError("nditer of viewgrad.numpy goes element by element over tensors that exist")
+        self.operands = tuple(array(each, copy=None) for each in _as_list(op))
+        self.shape = np.broadcast_shapes(*(each.shape for each in self.operands))
+        self._windows = [each if each.shape == self.shape else each.broadcast_to(self.shape) for each in self.operands]
+        self._alone = not isinstance(op, (list, tuple))
+        self._order = (
+            "F" if order == "F" or (order in "KA" and all(each._array.flags.fnc for each in self.operands)) else "C"
+        )
+        self.itersize = int(np.prod(self.shape))
+        self.reset()
+
+    def reset(self) -> None:
+        """Go back to the first element."""
+        self.iterindex = 0
+        self.finished = not self.itersize
+        self._started = False
+
+    @property
+    def multi_index(self) -> tuple[int, ...]:
+        """The index of the present element."""
+        return tuple(int(place) for place in np.unravel_index(self.iterindex, self.shape, self._order))  # type: ignore[call-overload]
+
+    @property
+    def index(self) -> int:
+        """The number of the present element, in row order."""
+        return int(np.ravel_multi_index(self.multi_index, self.shape)) if self.shape else 0
+
+    @property
+    def value(self) -> Any:
+        """The present elements."""
+        windows = tuple(each[(*self.multi_index, ...)] for each in self._windows)
+        return windows[0] if self._alone else windows
+
+    def iternext(self) -> bool:
+        """Go to the next element; False after the last."""
+        if self.iterindex + 1 >= self.itersize:
+            self.finished = True
+            return False
+        self.iterindex += 1
+        return True
+
+    def __getitem__(self, place: int) -> Any:
+        return self._windows[place][(*self.multi_index, ...)]
+
+    def __setitem__(self, place: int, value: Any) -> None:
+        self[place][...] = value
+
+    def __len__(self) -> int:
+        return len(self.operands)
+
+    def __next__(self) -> Any:
+        if self.finished or (self._started and not self.iternext()):
+            raise StopIteration
+        self._started = True
+        return self.value
+
+    def __iter__(self) -> nditer:
+        return self
+
+    def __enter__(self) -> nditer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is left to be written."""
+
+
+def _as_list(op: Any) -> Any:
+    return op if isinstance(op, (list, tuple)) else [op]
+
+
+def flat_places(shape: tuple[int, ...], key: Any) -> tuple[Any, ...]:
+    """The indices, along each dimension, of elements that are counted in row order."""
+    return np.unravel_index(np.arange(int(np.prod(shape)))[key], shape)

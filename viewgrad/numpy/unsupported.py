@@ -1,0 +1,31 @@
+"""Parts of NumPy that work on arrays alone: they take tensors without history, and refuse the others."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from .convert import carries_history, plain_values
+from .functions import lost
+
+__all__ = ["refusing"]
+
+
+def refusing(function: Any, name: str, way_out: str) -> Any:
+    """NumPy's function on the arrays of tensors without history; its result stays NumPy's.
+
+    Raises:
+        UnsupportedFunctionError: by the function, for a tensor that has a history.
+    """
+    if not callable(function) or isinstance(function, type | types.ModuleType):
+        return function
+
+    @functools.wraps(function, updated=(), assigned=("__doc__",))
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if carries_history(args) or carries_history(kwargs):
+            raise lost(name, way_out)
+        return function(*map(plain_values, args), **plain_values(kwargs))
+
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    return call

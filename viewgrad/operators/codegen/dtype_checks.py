@@ -1,0 +1,63 @@
+"""Writes what a generated function does about numbers of a kind that its operator is not for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language.spec import UNDECIDED, Operator
+
+__all__ = ["guarded_forward", "kind_check"]
+
+
+def refuses_itself(operator: Operator) -> bool:
+    """Whether NumPy refuses complex numbers, so that looking for them costs nothing."""
+    forward = operator.forward
+    return isinstance(forward, np.ufunc) and not any(set("FDG") & set(loop) for loop in forward.types)
+
+
+def kind_check(operator: Operator, *, always: bool = False) -> list[str]:
+    """A check that nothing is complex that has no derivative there.
+
+    Arguments:
+        operator: whose function is written.
+        always: whether to look at the dtypes also where NumPy would refuse complex numbers.
+    """
+    if not operator.formulas or (refuses_itself(operator) and not always):
+        return []
+    tests = []
+    for i, argument in enumerate(operator.signature.tensors):
+        undecided = operator.dtype_kinds == UNDECIDED and argument.name in operator.differentiable
+        if not undecided and operator.accepts_complex(argument.name):
+            continue
+        if argument.kind == "tensors":
+            tests.append("any([array.dtype.kind == 'c' for array in a0])")
+        else:
+            some = f"a{i} is not None and " if argument.optional else ""
+            tests.append(f"{some}a{i}.dtype.kind == 'c'")
+    if not tests:
+        return []
+    lines = [f"    if {' or '.join(tests)}:"]
+    if operator.dtype_kinds == UNDECIDED:
+        arguments = ", ".join(argument.name for argument in operator.signature.arguments)
+        lines += [
+            f"        if {operator.name}_operator.dtype_kinds is UNDECIDED:",
+            f"            confirm_kinds({operator.name}_operator, {arguments})",
+        ]
+    return [*lines, f"        refuse_kinds({operator.name}_operator, {_arrays(operator)})"]
+
+
+def guarded_forward(operator: Operator, call: str) -> list[str]:
+    """The call of the forward, with an error of our own for complex numbers that NumPy refuses."""
+    if not operator.formulas or not refuses_itself(operator):
+        return [f"    {call}"]
+    return [
+        "    try:",
+        f"        {call}",
+        "    except TypeError:",
+        f"        refuse_kinds({operator.name}_operator, {_arrays(operator)})",
+        "        raise",
+    ]
+
+
+def _arrays(operator: Operator) -> str:
+    return ", ".join(f"a{i}" for i in range(len(operator.signature.tensors)))

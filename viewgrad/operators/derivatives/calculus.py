@@ -1,0 +1,413 @@
+"""The derivatives of calculus on sampled functions: differences, integrals, interpolation, convolutions in one
+dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tensor.tensor import FUNCTIONS, Tensor
+from ..codegen.generate import formula_function
+from ..composites import choosing, composite
+from ..define import row
+from ..operands import as_operand
+from .helpers import conjugated, memory_order, of_its_own
+from .scatter import in_precision_of, scattered, values_of, zeros_beside
+
+__all__ = ["ediff1d", "gradient", "unwrap"]
+
+Array = np.ndarray[Any, Any]
+
+
+def part(a: Any, axis: int, start: int | None, stop: int | None) -> Any:
+    """The elements from `start` to `stop` along `axis`."""
+    return a[(slice(None),) * (axis % a.ndim) + (slice(start, stop),)]
+
+
+def padded(a: Any, axis: int, before: int, after: int) -> Any:
+    """`a` with zeros before and after it along `axis`."""
+    shape = list(a.shape)
+    pieces = [a]
+    if before:
+        shape[axis] = before
+        pieces.insert(0, zeros_beside(a, tuple(shape)))
+    if after:
+        shape[axis] = after
+        pieces.append(zeros_beside(a, tuple(shape)))
+    return np.concatenate(pieces, axis=axis) if len(pieces) > 1 else a
+
+
+# -- differences -------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def diff_gradient(grad: Any, shape: tuple[int, ...], n: int, axis: int) -> Any:
+    """The gradient of what the `n`-th differences were taken of."""
+    if n == 0:
+        return grad
+    if shape[axis] <= n:
+        return zeros_beside(grad, shape)
+    differences = np.diff(padded(grad, axis, n, n), n, axis)
+    return -differences if n % 2 else differences
+
+
+row(
+    "diff(self, n=1, axis=-1)",
+    lambda a, n=1, axis=-1: of_its_own(np.diff(a, n, axis), a),
+    {"self": "diff_gradient(grad, self.shape, n, axis)"},
+    forward_derivative="auto_linear",
+    dtype_kinds="fc",
+    doc="The differences of neighbours along a dimension, `n` times over.",
+)
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+    a = as_operand(a)
+    if n == 0:
+        return a  # type: ignore[no-any-return]
+    shape = list(a.shape)
+    shape[axis] = 1
+    ends = [np.broadcast_to(end, shape) if end is not None and not np.ndim(end) else end for end in (prepend, append)]
+    pieces = [piece for piece in (ends[0], a, ends[1]) if piece is not None]
+    joined: Any = np.concatenate(pieces, axis=axis) if len(pieces) > 1 else a
+    result: Tensor = joined.diff(n, axis)
+    return result
+
+
+FUNCTIONS[np.diff] = _diff
+
+
+@composite(np.ediff1d)
+def ediff1d(self: Any) -> Any:
+    """The differences of neighbours among all elements in row order."""
+    return as_operand(self).ravel().diff()
+
+
+@composite(np.unwrap)
+@choosing
+def unwrap(self: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * np.pi) -> Any:
+    """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
+    self = as_operand(self)
+    array = values_of(self)
+    added = np.asarray(np.unwrap(array, discont, axis, period=period) - array)
+    added[(slice(None),) * (axis % array.ndim) + (slice(1),)] = 0  # nothing is added to infinity, either
+    return self + added
+
+
+def _edge(f: Any, axis: int, h: Any, last: bool, order: int) -> Any:
+    """The derivative at one end, from the values next to it."""
+    places = (-1, -2, -3) if last else (0, 1, 2)
+    ends = [part(f, axis, place, place + 1 or None) for place in places[: order + 1]]
+    if np.ndim(h):
+        first, second = h[-1 if last else 0], h[-2 if last else 1] if order == 2 else None
+    else:
+        first = second = h
+    if order == 1:
+        return (ends[0] - ends[1] if last else ends[1] - ends[0]) / first  # also the sign of zero is NumPy's
+    both = first + second
+    return (-1.0 if last else 1.0) * (
+        ends[0] * (-(2 * first + second) / (first * both))
+        + ends[1] * (both / (first * second))
+        + ends[2] * (-first / (second * both))
+    )
+
+
+@composite(method=False)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """The derivatives of a sampled function along each dimension, by central differences: `numpy.gradient`.
+
+    Arguments:
+        f: the samples.
+        varargs: how far they are apart, or where they are: nothing, one for all dimensions, or one for each.
+        axis: the dimensions; all of them where left out.
+        edge_order: 1 or 2, the order of the differences at both ends.
+
+    Returns:
+        The derivative, or a tuple of one for each dimension.
+    """
+    f = as_operand(f)
+    f = f.astype(float) if f.dtype.kind in "iu" else f  # whose differences might wrap
+    axes = tuple(range(f.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
+    if len(spacings) != len(axes) or edge_order not in (1, 2):
+        raise TypeError(
+            f"gradient over {len(axes)} dimensions with {len(varargs)} spacings and edge_order {edge_order}"
+        )
+    order = memory_order(f._array)
+    if axes and order != sorted(order):  # so that the result is laid out as NumPy's
+        found = gradient(f.transpose(order), *varargs, axis=tuple(order.index(dim % f.ndim) for dim in axes),
+                         edge_order=edge_order)  # fmt: skip
+        back = [order.index(dim) for dim in range(f.ndim)]
+        return tuple(each.transpose(back) for each in found) if len(axes) > 1 else found.transpose(back)
+    results = []
+    for dim, spacing in zip(axes, spacings):
+        if f.shape[dim] < edge_order + 1:
+            raise ValueError(f"gradient of edge_order {edge_order} needs {edge_order + 1} samples, not {f.shape[dim]}")
+        before, here, after = part(f, dim, None, -2), part(f, dim, 1, -1), part(f, dim, 2, None)
+        if np.ndim(spacing):
+            h: Any = as_operand(spacing).diff()
+            left, right = (steps.reshape(aligned_shape(f.shape[dim] - 2, f.ndim, dim)) for steps in (h[:-1], h[1:]))
+            inner = (
+                before * (-right / (left * (left + right)))
+                + here * ((right - left) / (left * right))
+                + after * (left / (right * (left + right)))
+            )
+        else:
+            h = spacing
+            inner = (after - before) * (0.5 / h)
+        ends = [_edge(f, dim, h, last, edge_order) for last in (False, True)]
+        results.append(np.concatenate([ends[0], inner, ends[1]], axis=dim))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+FUNCTIONS[np.gradient] = gradient
+
+# -- integrals ---------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def trapezoid_weights(y: Any, x: Any, dx: float, axis: int) -> Any:
+    """With which weight each sample goes into the integral, in a shape that can be broadcast to that of `y`."""
+    n = y.shape[axis]
+    if n < 2:
+        return np.zeros((1,) * y.ndim, y.dtype)
+    if x is None:
+        weights = np.full(n, dx, np.result_type(y.dtype, dx) if isinstance(dx, (np.ndarray, np.generic)) else y.dtype)
+        weights[0] = weights[-1] = dx * 0.5
+        return weights.reshape(aligned_shape(n, y.ndim, axis))
+    along = axis if x.ndim > 1 else -1
+    steps = np.diff(x, 1, along) * 0.5
+    weights = padded(steps, along, 0, 1) + padded(steps, along, 1, 0)
+    return weights if x.ndim > 1 else weights.reshape(aligned_shape(n, y.ndim, axis))
+
+
+def aligned_shape(n: int, ndim: int, axis: int) -> tuple[int, ...]:
+    """The shape in which a vector lies along `axis`."""
+    return tuple(n if dim == axis % ndim else 1 for dim in range(ndim))
+
+
+@formula_function
+def trapezoid_places_gradient(grad: Any, y: Any, x_shape: tuple[int, ...], axis: int) -> Any:
+    """The gradient of the places of the samples."""
+    if y.shape[axis] < 2:
+        return zeros_beside(grad, x_shape)
+    means = (part(y, axis, 1, None) + part(y, axis, None, -1)) * 0.5
+    steps = np.expand_dims(grad, axis) * conjugated(means)
+    places = padded(steps, axis, 1, 0) - padded(steps, axis, 0, 1)
+    return np.moveaxis(places, axis, -1) if len(x_shape) == 1 else places
+
+
+@formula_function
+def integral(y: Any, weights: Any, axis: int) -> Any:
+    """The weighted sum along `axis`."""
+    return (y * weights).sum(axis=axis)
+
+
+@formula_function
+def trapezoid_tangent(y_t: Any, x_t: Any, y: Any, x: Any, dx: float, axis: int) -> Any:
+    """The tangent of an integral."""
+    result = integral(y_t, trapezoid_weights(y, x, dx, axis), axis)
+    if x_t is not None:
+        result = result + integral(y, trapezoid_weights(y, x_t, dx, axis), axis)
+    return result
+
+
+row(
+    "trapezoid(self, x=None, dx=1.0, axis=-1)",
+    lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis),
+    {
+        "self": "along(grad, axis) * conj(trapezoid_weights(self, x, dx, axis)) + zeros_like(self)",
+        "x": "trapezoid_places_gradient(grad, self, x.shape, axis)",
+    },
+    forward_derivative="trapezoid_tangent(self_t, x_t, self_p, x_p, dx, axis)",
+    numpy=[np.trapezoid],
+    dtype_kinds="fc",
+    doc="The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart.",
+)
+
+# -- interpolation -----------------------------------------------------------------------------------------------------
+
+
+def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
+    if period is not None:
+        raise TypeError("interp of tensors takes no period; wrap x, and repeat the first point at the end")
+    if (xp[1:] < xp[:-1]).any():
+        raise ValueError("interp takes the points xp in rising order; between others NumPy gives what has no meaning")
+    return in_precision_of(np.interp(x, xp, fp, left, right), np.empty(0, np.result_type(x, xp, fp)))
+
+
+class Segments:
+    """Where points lie between the knots of a function that is linear between them.
+
+    Attributes:
+        lower, upper: the numbers of the knots at both ends of the segment of each point.
+        inside: whether the point lies on a segment, at its ends included.
+        before, after: whether it lies before the first knot, or after the last.
+        part: how far along its segment it lies.
+        width: how long its segment is.
+    """
+
+    def __init__(self, x: Any, xp: Any) -> None:
+        points, knots = values_of(x), values_of(xp)
+        last = knots.shape[0] - 1
+        self.lower = np.clip(np.searchsorted(knots, points, side="right") - 1, 0, max(last - 1, 0))
+        self.upper = np.minimum(self.lower + 1, last)
+        self.before, self.after = points < knots[0], points > knots[-1]
+        self.inside = ~(self.before | self.after)
+        empty = knots[self.upper] == knots[self.lower]
+        self.width = np.where(empty, 1, xp[self.upper] - xp[self.lower])
+        whole = empty | np.isneginf(knots[self.lower])  # the point lies at the upper end, or nearer to it by far
+        with np.errstate(invalid="ignore"):
+            self.part = np.where(self.inside & ~whole, (x - xp[self.lower]) / self.width, whole)
+
+    def slope(self, fp: Any) -> Any:
+        """How steep the function is at each point, and 0 outside."""
+        return (fp[self.upper] - fp[self.lower]) / self.width * self.inside
+
+    def spread(self, grad: Any, length: int) -> Any:
+        """The gradient of the knots: what of that of each point goes to the two ends of its segment."""
+        lower = grad * (1 - self.part) * self.inside
+        upper = grad * self.part * self.inside
+        places = np.concatenate([self.lower.reshape(-1), self.upper.reshape(-1)])
+        return scattered(np.concatenate([lower.reshape(-1), upper.reshape(-1)]), places, 0, length)
+
+    def between(self, fp: Any) -> Any:
+        """The function on the segments, and 0 outside."""
+        return (fp[self.lower] * (1 - self.part) + fp[self.upper] * self.part) * self.inside
+
+
+@formula_function
+def interp_slope(x: Any, xp: Any, fp: Any) -> Any:
+    """How steep the function is at each point."""
+    return Segments(x, xp).slope(fp)
+
+
+@formula_function
+def interp_knots_gradient(grad: Any, x: Any, xp: Any, fp: Any) -> Any:
+    """The gradient of the places of the knots."""
+    segments = Segments(x, xp)
+    return segments.spread(-grad * conjugated(segments.slope(fp)), xp.shape[0])
+
+
+@formula_function
+def interp_values_gradient(grad: Any, x: Any, xp: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
+    """The gradient of the values at the knots."""
+    segments = Segments(x, xp)
+    result = segments.spread(grad, shape[0])
+    for given, outside, knot in ((left, segments.before, 0), (right, segments.after, shape[0] - 1)):
+        if given is None and outside.any():
+            unit = np.zeros(shape, grad.dtype)
+            unit[knot] = 1
+            result = result + unit * (grad * outside).sum()
+    return result
+
+
+@formula_function
+def interp_tangent(x_t: Any, xp_t: Any, fp_t: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+    """The tangent of the interpolated values."""
+    segments = Segments(x, xp)
+    result = segments.between(fp_t) + segments.slope(fp) * (x_t - segments.between(xp_t))
+    for given, outside, knot in ((left, segments.before, 0), (right, segments.after, -1)):
+        if given is None:
+            result = result + fp_t[knot] * outside
+    return result
+
+
+row(
+    "interp(self, xp, fp, left=None, right=None, period=None)",
+    interp_forward,
+    {
+        "self": "grad * conj(interp_slope(self, xp, fp))",
+        "xp": "interp_knots_gradient(grad, self, xp, fp)",
+        "fp": "interp_values_gradient(grad, self, xp, fp.shape, left, right)",
+    },
+    forward_derivative="interp_tangent(self_t, xp_t, fp_t, self_p, xp_p, fp_p, left, right)",
+    numpy=[np.interp],
+    dtype_kinds={"fp": "fc"},
+    doc="The function that is linear between the values `fp` at the increasing points `xp`, and constant outside; at "
+    "a knot the gradient is that of the segment to the right.",
+)
+
+interpolated = FUNCTIONS[np.interp]
+
+
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """As `numpy.interp`: of a periodic function too, and with gradients to the values outside."""
+    if period is None:
+        if not (isinstance(left, Tensor) or isinstance(right, Tensor)):
+            return interpolated(x, xp, fp, left, right)
+        found = interpolated(x, xp, fp)
+        for given, outside in ((left, values_of(x) < values_of(xp)[0]), (right, values_of(x) > values_of(xp)[-1])):
+            found = found if given is None else np.where(outside, given, found)
+        return found if np.ndim(x) else found[()]
+    if np.ndim(xp) != 1 or np.ndim(fp) != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    period = abs(as_operand(period))
+    if not values_of(period):
+        raise ValueError("period must be a non-zero value")
+    knots = as_operand(xp) % period
+    x = as_operand(x) * 1.0
+    x = x.astype(float) if x.dtype == np.longdouble else x
+    order = np.argsort(values_of(knots))
+    knots, values = knots[order], as_operand(fp)[order]
+    knots = np.concatenate([knots[-1:] - period, knots, knots[:1] + period])
+    return interpolated(x % period, knots, np.concatenate([values[-1:], values, values[:1]]))
+
+
+FUNCTIONS[np.interp] = _interp
+
+# -- convolutions ------------------------------------------------------------------------------------------------------
+
+
+def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int, int]:
+    """Where in the full convolution of lengths `n` and `m` the part that `mode` asks for starts, and its length."""
+    full = n + m - 1
+    if mode == "full":
+        return 0, full
+    short = min(n, m)
+    if mode == "valid":
+        return short - 1, max(n, m) - short + 1
+    length = max(n, m)
+    start = (short - 1) // 2
+    return (full - length - start if correlated and m > n else start), length
+
+
+@formula_function
+def in_full(grad: Any, n: int, m: int, mode: str, correlated: bool) -> Any:
+    """The gradient of the full convolution, of which a part was asked for."""
+    start, length = convolution_start(n, m, mode, correlated)
+    return padded(grad, 0, start, n + m - 1 - start - length)
+
+
+@formula_function
+def reversed_conj(a: Any) -> Any:
+    """A vector conjugated and back to front."""
+    return conjugated(a)[::-1]
+
+
+row(
+    "convolve(self, v, mode='full')",
+    lambda a, v, mode="full": np.convolve(a, v, mode),
+    {
+        "self": "correlate(in_full(grad, self.shape[0], v.shape[0], mode, False), v, 'valid')",
+        "v": "correlate(in_full(grad, self.shape[0], v.shape[0], mode, False), self, 'valid')",
+    },
+    forward_derivative="convolve(self_t, v_p, mode) + convolve(self_p, v_t, mode)",
+    numpy=[np.convolve],
+    dtype_kinds="fc",
+    doc="The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no "
+    "padding.",
+)
+row(
+    "correlate(self, v, mode='valid')",
+    lambda a, v, mode="valid": np.correlate(a, v, mode),
+    {
+        "self": "correlate(in_full(grad, self.shape[0], v.shape[0], mode, True), reversed_conj(v), 'valid')",
+        "v": "reversed_conj(correlate(in_full(grad, self.shape[0], v.shape[0], mode, True), self, 'valid'))",
+    },
+    forward_derivative="correlate(self_t, v_p, mode) + correlate(self_p, v_t, mode)",
+    numpy=[np.correlate],
+    dtype_kinds="fc",
+    doc="The cross-correlation of two vectors, the second of which is conjugated.",
+)

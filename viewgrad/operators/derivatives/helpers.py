@@ -1,0 +1,186 @@
+"""Functions that formulas share, for arrays and tensors alike.
+
+Each is written with methods, Python's operators and NumPy's functions, which mean the same for both: so a formula can
+be differentiated in its turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.tensor import Tensor
+from ...tensor.trace_hooks import array_of, observed
+from ...views.unbroadcast import match_spec
+from ..codegen.generate import ARRAY_FUNCTIONS, TENSOR_FUNCTIONS, formula_function
+
+__all__ = ["adjoint", "call", "conjugated", "eye_like", "filled", "of_its_own", "pattern_of", "plain", "real_dtype"]
+
+Array = np.ndarray[Any, Any]
+minimum_reduce: Final[Any] = np.minimum.reduce
+ZEROS: Final = {np.dtype(dtype): np.zeros((), dtype) for dtype in (np.float16, np.float32, np.float64)}
+INTEGERS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
+MANY: Final = 3000  # from so many elements on, fewer calls of NumPy are not what counts
+SMALL: Final = 4096  # up to so many elements np.broadcast_to, at 1.8 us, costs more than a copy
+
+
+def of_its_own(result: Any, a: Any) -> Any:
+    """A result in memory of its own; NumPy returns the argument itself where there is nothing to do."""
+    return result.copy() if result is a else result
+
+
+def memory_order(array: Any) -> list[int]:
+    """The dimensions of an array, those with the longest strides first; broadcast ones, without strides, stay put."""
+    order: list[int] = []  # the shortest strides first
+    for dim in reversed(range(array.ndim)):
+        place, stride = len(order), abs(array.strides[dim])
+        for before in reversed(range(len(order))):
+            other = abs(array.strides[order[before]])
+            if stride and other:
+                if other <= stride:
+                    break
+                place = before
+        order.insert(place, dim)
+    return order[::-1]
+
+
+@formula_function
+def zeros_like(value: Any) -> Any:
+    """Zeros with the shape and dtype of `value`."""
+    return np.zeros_like(value)
+
+
+@formula_function
+def nonzero_or_one(value: Any) -> Any:
+    """The value, with 1 in the place of every 0, for a denominator under a numerator that is 0 in the same places."""
+    return np.where(value == 0, 1, value)
+
+
+@formula_function
+def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
+    """A product with `grad`; but 0 where `grad` is 0 and the other factor is infinite or no number.
+
+    Of what is computed along a dimension, it is 0 where `grad` is 0 all along that.
+
+    See Note [Where nothing flows] in docs/notes/declarations.md.
+    """
+    recorded = isinstance(product, Tensor)
+    if recorded and observed() is not None:  # whose record is to hold for other values
+        return call("where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
+    array = product._array if recorded else product
+    if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is no number as soon as one of them is
+        return product
+    still = (grad._array if isinstance(grad, Tensor) else grad) == 0
+    if dim is not None and array.ndim:
+        still = np.all(still, dim, keepdims=True)
+    nowhere = np.isnan(array) & still
+    if not nowhere.any():
+        return product
+    if recorded:
+        plain(grad)
+    return product.masked_fill(nowhere, 0) if recorded else np.where(nowhere, array.dtype.type(0), array)
+
+
+@formula_function
+def still_elements(tangent: Any) -> Any:
+    """Where a tangent is 0; None where it is so nowhere."""
+    if observed() is not None:
+        return tangent.detach() == 0
+    still = tangent._array == 0
+    return still if still.any() else None
+
+
+@formula_function
+def keep_still(tangent: Any, still: Any) -> None:
+    """In place: 0 where a tangent was 0 before and is not a number now."""
+    if isinstance(still, Tensor):
+        tangent.masked_fill_(tangent.detach().isnan() & still, 0)
+    elif still is not None:
+        still &= np.isnan(tangent._array)
+        if still.any():
+            tangent.masked_fill_(still, 0)
+
+
+def filled(array: Any, mask: Any, value: Any) -> Any:
+    """The array with `value` where the mask is true."""
+    if type(value) is int and not value and type(array) is np.ndarray and array.size >= MANY:
+        if type(mask) is np.ndarray and mask.shape == array.shape and array.dtype in ZEROS:
+            return kept_elements(array, np.logical_not(mask))
+    return np.where(mask, value, array)
+
+
+def kept_elements(array: Array, mask: Array) -> Array:
+    """The elements where the mask is true, elsewhere 0.
+
+    They are multiplied with the mask, as integers: as what they are, infinite ones would not become 0. A choice has
+    to guess which operand comes next, and takes five times as long where that is left to chance.
+    """
+    out = np.empty_like(array)
+    number = INTEGERS[array.itemsize]
+    np.multiply(array.view(number), mask, out.view(number))
+    return out
+
+
+@formula_function
+def of_positive(grad: Any, value: Any) -> Any:
+    """The gradient, but 0 where a value, which is not negative, is 0."""
+    if type(grad) is np.ndarray:
+        zero = ZEROS.get(grad.dtype)
+        if zero is not None:  # an array; to convert a number takes NumPy longer than a few elements
+            if grad.size < MANY:
+                return np.where(np.equal(value, zero), zero, grad)
+            return kept_elements(grad, np.not_equal(value, zero))
+    return call("masked_fill", grad, value == 0, 0)
+
+
+def conjugated(value: Any) -> Any:
+    """The conjugate of an array or a tensor; a real one itself, which `numpy.conjugate` would copy."""
+    return value.conj() if value.dtype.kind == "c" else value
+
+
+@formula_function
+def as_dtype(grad: Any, dtype: np.dtype[Any]) -> Any:
+    """The gradient in another dtype; its real part where that is real."""
+    return match_spec(grad, (grad.shape, dtype))
+
+
+def plain(value: Any) -> Any:
+    """The array of an index or mask, or of what is chosen by, whether it is wrapped in a tensor or not."""
+    if not isinstance(value, Tensor):
+        return np.asarray(value)
+    return array_of(value, LOOKED_AT.get(value._array.dtype.kind, "a choice by values"))
+
+
+LOOKED_AT: Final = {"b": "a mask", "i": "an index", "u": "an index"}
+
+
+def pattern_of(value: Any) -> Any:
+    """An array of the shape, dtype and layout of a tensor or an array, whose elements nobody is to look at."""
+    return np.asarray(value._array if isinstance(value, Tensor) else value)
+
+
+def call(name: str, value: Any, *args: Any) -> Any:
+    """The operator `name`: on a tensor itself, on an array what it computes."""
+    if isinstance(value, Tensor):
+        return getattr(TENSOR_FUNCTIONS, name)(value, *args)
+    return getattr(ARRAY_FUNCTIONS, name)(value, *args)
+
+
+# -- matrices ----------------------------------------------------------------------------------------------------------
+
+
+@formula_function
+def adjoint(a: Any) -> Any:
+    """The matrices transposed and conjugated."""
+    return a.mT.conj() if a.dtype.kind == "c" else a.mT
+
+
+def eye_like(a: Any) -> Array:
+    """The identity matrix of the size of the square matrices `a`, in their real dtype."""
+    return np.eye(a.shape[-1], dtype=real_dtype(a.dtype))
+
+
+def real_dtype(dtype: Any) -> np.dtype[Any]:
+    """The dtype of the parts of a number."""
+    return np.empty(0, dtype).real.dtype

@@ -1,0 +1,281 @@
+"""The derivatives of what copies, casts, picks, puts and orders elements."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.tensor import as_scalar, is_scalar
+from ..codegen.generate import formula_function
+from ..composites import composite
+from ..define import row
+from ..operands import as_operand
+from .helpers import call, plain
+
+__all__ = ["astype", "contiguous", "copy", "index_add_", "scatter_", "scatter_add_"]
+
+Array = np.ndarray[Any, Any]
+NOT: Final = "not_differentiable"
+LINEAR: Final = "auto_linear"
+
+# -- copies and casts --------------------------------------------------------------------------------------------------
+
+
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
+    """A copy in another shape, which owns its memory, as what NumPy's `reshape` copies does not."""
+    out = np.empty(shape, array.dtype)
+    out.reshape(array.shape)[...] = array
+    return out
+
+
+clone = row(
+    "clone(self)", lambda self: self.copy(order="K"), {"self": "grad"}, forward_derivative=LINEAR,
+    dtype_kinds="fc", numpy=[np.copy], returns_0d_arrays=True, doc="A copy with the same history.",
+).function
+contiguous_copy = row(
+    "contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
+    dtype_kinds="fc", returns_0d_arrays=True, doc="A copy laid out in row order.",
+).function
+row(
+    "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
+    forward_derivative=LINEAR, dtype_kinds="fc",
+    returns_0d_arrays=True, doc="A copy of the elements in row order in another shape.",
+)
+cast = row(
+    "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
+    forward_derivative=LINEAR, method=False, dtype_kinds="fc", returns_0d_arrays=True,
+    doc="The values in another floating-point or complex dtype.",
+).function
+cast_exactly = row(
+    "cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
+    returns_0d_arrays=True,
+    doc="The values as integers or bools.",
+).function
+
+
+@composite()
+def copy(self: Any) -> Any:
+    """A copy with the same history: `clone()` under NumPy's name, but of a scalar the scalar itself."""
+    return self if is_scalar(self) else clone(self)
+
+
+@composite()
+def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
+    """The values in another dtype; differentiable where that is a floating-point or complex one.
+
+    Arguments:
+        dtype: the dtype wanted.
+        copy: False gives the tensor itself where it has that dtype already.
+    """
+    dtype = np.dtype(dtype)
+    if not copy and self.dtype == dtype:
+        return self
+    result = cast(self, dtype) if dtype.kind in "fc" else cast_exactly(self, dtype)
+    return as_scalar(result) if is_scalar(self) else result
+
+
+@composite()
+def contiguous(self: Any) -> Any:
+    """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
+    return self if self._array.flags.c_contiguous else contiguous_copy(self)
+
+
+# -- picking -----------------------------------------------------------------------------------------------------------
+
+row(
+    "take(self, indices, axis=None, mode='raise')",
+    lambda self, indices, axis=None, mode="raise": np.take(self, indices, axis, mode=mode),
+    {"self": "take_gradient(grad, indices, self.shape, axis, mode)", "indices": NOT},
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take],
+    doc="The elements, or the slices along `axis`, at `indices`.",
+)
+row(
+    "take_along_axis(self, indices, axis=-1)", lambda self, indices, axis=-1: np.take_along_axis(self, indices, axis),
+    {"self": "take_along_axis_gradient(grad, indices, self.shape, axis)", "indices": NOT},
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.take_along_axis],
+    doc="For each lane along `axis` the elements at that lane's own indices.",
+)
+row(
+    "tril(self, k=0)", lambda self, k=0: np.tril(self, k), {"self": "sum_to(tril(grad, k), self.shape)"},
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.tril],
+    doc="The matrices, or one of which every row is a vector, with zeros above the diagonal `k`.",
+)
+row(
+    "triu(self, k=0)", lambda self, k=0: np.triu(self, k), {"self": "sum_to(triu(grad, k), self.shape)"},
+    forward_derivative=LINEAR, dtype_kinds="fc", numpy=[np.triu],
+    doc="The matrices, or one of which every row is a vector, with zeros below the diagonal `k`.",
+)
+
+# -- putting -----------------------------------------------------------------------------------------------------------
+
+
+def places_of_slices(index: Any, axis: int, ndim: int) -> Any:
+    """The index of slices along an axis."""
+    index = plain(index)
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"slices are indexed by integers here, not by {index.dtype}")
+    return (slice(None),) * (axis % ndim) + (index,)
+
+
+def index_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
+    out = self.copy()
+    np.add.at(out, places_of_slices(index, axis, self.ndim), source.astype(self.dtype, casting="same_kind"))
+    return out
+
+
+def scatter_forward(self: Array, axis: int, index: Array, source: Any) -> Array:
+    out = self.copy()
+    values = np.asarray(source)  # the formula puts a plain 0
+    out[places_along_axis(index, axis, self.shape)] = values.astype(self.dtype, casting="same_kind")
+    return out
+
+
+def scatter_add_forward(self: Array, axis: int, index: Array, source: Array) -> Array:
+    out = self.copy()
+    np.add.at(out, places_along_axis(index, axis, self.shape), source.astype(self.dtype, casting="same_kind"))
+    return out
+
+
+def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) -> Array:
+    out = np.zeros(shape, self.dtype)
+    if self.size:
+        np.add.at(out, index, self)
+        return out
+    with contextlib.suppress(IndexError):  # of nothing NumPy takes also from places that are not there
+        if out[index].shape != self.shape:
+            raise ValueError(f"values of shape {self.shape} for places of shape {out[index].shape}")
+    return out
+
+
+@formula_function
+def values_at(grad: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """What stands at the places of a gradient: nothing where they are of nothing, and may not be there."""
+    return grad.reshape(-1)[:0].reshape(shape) if 0 in shape else grad[index]
+
+
+row(
+    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward,
+    {"self": "sum_to(values_at(grad, index, self.shape), self.shape)"},
+    forward_derivative=LINEAR, method=False, dtype_kinds="fc",
+    doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
+)
+row(
+    "index_add(self, axis, index, source)", index_add_forward,
+    {"self": "grad", "index": NOT, "source": "take(grad, index, axis)"}, forward_derivative=LINEAR, dtype_kinds="fc",
+    doc="The tensor with the slices of `source` added to its slices at `index` along `axis`.",
+)
+row(
+    "scatter(self, axis, index, source)", scatter_forward,
+    {
+        "self": "scatter(grad, axis, index, 0)", "index": NOT,
+        "source": "take_along_axis(grad, index, axis) * scatter_winners(index, axis, self.shape)",
+    },
+    forward_derivative=LINEAR, dtype_kinds="fc",
+    doc="The tensor with `source` put at `index` along `axis`; of several values for one place the last stays.",
+)
+row(
+    "scatter_add(self, axis, index, source)", scatter_add_forward,
+    {"self": "grad", "index": NOT, "source": "take_along_axis(grad, index, axis)"},
+    forward_derivative=LINEAR, dtype_kinds="fc",
+    doc="The tensor with `source` added at `index` along `axis`.",
+)
+
+
+@composite()
+def index_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
+    """In place: add the slices of `source` to those at `index` along `axis`; costs what `source` costs."""
+    return self.index_accumulate_(places_of_slices(index, axis, self.ndim), source)
+
+
+@composite()
+def scatter_(self: Any, axis: int, index: Any, source: Any) -> Any:
+    """In place: put `source` at `index` along `axis`; costs what `source` costs."""
+    self[places_along_axis(plain(index), axis, self.shape)] = source
+    return self
+
+
+@composite()
+def scatter_add_(self: Any, axis: int, index: Any, source: Any) -> Any:
+    """In place: add `source` at `index` along `axis`; costs what `source` costs."""
+    return self.index_accumulate_(places_along_axis(plain(index), axis, self.shape), source)
+
+
+@composite(np.put_along_axis, method=False)
+def put_along_axis(self: Any, indices: Any, values: Any, axis: int = -1) -> None:
+    """In place: put `values` at `indices` along `axis`."""
+    scatter_(self, axis, as_operand(indices), values)
+
+
+# -- ordering ----------------------------------------------------------------------------------------------------------
+
+row(
+    "sort(self, axis=-1)", lambda self, axis=-1: np.sort(self, axis, stable=True),
+    {"self": "sort_gradient(grad, self, axis)"},
+    forward_derivative="take_along_axis(self_t, argsort(self_p, axis), axis)", dtype_kinds="fc", numpy=[np.sort],
+    doc="The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs.",
+)
+row(
+    "argsort(self, axis=-1)", lambda self, axis=-1: np.argsort(self, axis, stable=True), {"self": NOT},
+    numpy=[np.argsort],
+    doc="The indices that sort the elements along `axis`; of equal ones the first comes first.",
+)
+
+# -- what the formulas call --------------------------------------------------------------------------------------------
+
+
+@formula_function
+def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None, mode: str) -> Any:
+    """The gradient added to the places that were taken."""
+    lanes = (math.prod(shape),) if axis is None or not shape else shape
+    along = 0 if axis is None or not shape else axis % len(shape)
+    places = plain(indices).astype(np.intp)  # NumPy takes bools for 0 and 1 here
+    if mode == "wrap":
+        places = places % lanes[along]
+    elif mode == "clip":
+        places = np.clip(places, 0, lanes[along] - 1)
+    return call("scatter_into_zeros", grad, (slice(None),) * along + (places,), lanes).reshape(shape)
+
+
+@formula_function
+def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | None) -> Any:
+    """The gradient added to the places that were taken."""
+    lanes = (math.prod(shape),) if axis is None else shape
+    places = places_along_axis(plain(indices), 0 if axis is None else axis, lanes)
+    return call("scatter_into_zeros", grad, places, lanes).reshape(shape)
+
+
+def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index by which `numpy.take_along_axis` takes, and `numpy.put_along_axis` puts."""
+    if indices.dtype.kind not in "iu" or indices.ndim != len(shape):
+        raise IndexError(
+            f"along an axis of shape {shape} one indexes with integers in {len(shape)} dimensions, "
+            f"not with {indices.dtype} in {indices.ndim}"
+        )
+    places: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in shape)])
+    places[axis % len(shape)] = indices
+    return tuple(places)
+
+
+@formula_function
+def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """Which of the values that are put along an axis stay: the last of several for one place."""
+    indices = plain(indices)
+    places = places_along_axis(indices, axis, shape)
+    numbers = np.empty(shape, int)[places]
+    numbers = np.arange(numbers.size).reshape(numbers.shape)
+    last = np.empty(shape, int)
+    last[places] = numbers
+    return last[places] == numbers
+
+
+@formula_function
+def sort_gradient(grad: Any, value: Any, axis: int | None) -> Any:
+    """The gradient of each element from the place that sorting gave it."""
+    shape = value.shape
+    if axis is None:
+        value, axis = value.reshape(-1), -1
+    places = np.argsort(np.argsort(plain(value), axis, stable=True), axis)
+    return np.take_along_axis(grad, places, axis).reshape(shape)

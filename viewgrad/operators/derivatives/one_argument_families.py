@@ -1,0 +1,172 @@
+"""Special functions of one variable whose derivatives are others of their family: one row for all of them.
+
+Bessel functions of neighbouring orders, Airy's functions, hypergeometric functions, and functions that are defined as
+integrals. Parameters, such as orders, are plain numbers.
+
+Source: F. Olver et al., "NIST Handbook of Mathematical Functions" (2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.tensor import Tensor
+from ..codegen.generate import formula_function
+from ..define import OPERATORS, row
+from .scatter import in_precision_of
+from .stable_derivatives import special
+
+__all__ = ["FAMILIES"]
+
+HALF_PI: Final = math.pi / 2
+ROOT_PI: Final = math.sqrt(math.pi)
+Slope = Callable[..., Any]
+# By name: the derivative, of the place, the value there, and the parameters. What has several results has its number
+# for first parameter.
+FAMILIES: Final[dict[str, Slope]] = {}
+SEVERAL: Final = frozenset({"airy", "airye", "fresnel", "sici", "shichi", "itj0y0", "iti0k0"})
+
+
+def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
+    """A function of a family, of arrays."""
+    function = getattr(special, name)
+    if name in SEVERAL:
+        return function(x)[parameters[0]]
+    return function(x, *parameters) if name in ("lambertw",) else function(*parameters, x)
+
+
+def _of(name: str, x: Any, *parameters: Any) -> Any:
+    """A function of a family, of arrays or of tensors."""
+    if isinstance(x, Tensor):
+        return OPERATORS["special_family"].function(x, name, parameters)
+    return family_value(x, name, parameters)
+
+
+@formula_function
+def family_slope(x: Any, value: Any, name: str, parameters: tuple[Any, ...]) -> Any:
+    """The derivative of a function of a family."""
+    slope = FAMILIES[name](x, value, *parameters)
+    return slope if slope.dtype == value.dtype else slope.astype(value.dtype)
+
+
+row(
+    "special_family(self, name, parameters=())",
+    lambda x, name, parameters=(): in_precision_of(family_value(x, name, parameters), x),
+    {"self": "grad * conj(family_slope(self, result, name, parameters))"},
+    forward_derivative="flowing(self_t * family_slope(self_p, result, name, parameters), self_t)",
+    elementwise=True, mask_zero_grad=True, method=False, dtype_kinds="fc",
+    doc="A special function of one variable, by its name in `scipy.special`, with plain parameters.",
+)  # fmt: skip
+
+
+def _neighbours(name: str, of_lower: float, of_higher: float, of_itself: complex = 0) -> None:
+    """A Bessel function, whose derivative has the orders beside its own."""
+
+    def slope(x: Any, value: Any, v: Any) -> Any:
+        beside = of_lower * _of(name, x, v - 1) + of_higher * _of(name, x, v + 1)
+        return beside + of_itself * value if of_itself else beside
+
+    FAMILIES[name] = slope
+
+
+_neighbours("jv", 0.5, -0.5)
+_neighbours("yv", 0.5, -0.5)
+_neighbours("iv", 0.5, 0.5)
+_neighbours("kv", -0.5, -0.5)
+_neighbours("kve", -0.5, -0.5, 1.0)
+_neighbours("hankel1", 0.5, -0.5)
+_neighbours("hankel2", 0.5, -0.5)
+_neighbours("hankel1e", 0.5, -0.5, -1j)
+_neighbours("hankel2e", 0.5, -0.5, 1j)
+
+
+def _struve_rest(x: Any, v: Any) -> Any:
+    return (x / 2.0) ** v / (ROOT_PI * float(special.gamma(v + 1.5)))
+
+
+def _log_ratio(z: Any) -> Any:
+    """log(z) / (1 - z), and -1 at 1."""
+    u = z - 1.0
+    near = np.abs(u) < 0.05
+    small, large = np.where(near, u, 0.0), np.where(near, 1.0, u)
+    series: Any = 0.0
+    for power in range(14, -1, -1):
+        series = series * small + (-1.0) ** (power + 1) / (power + 1)
+    return np.where(near, series, -np.log(1.0 + large) / large)
+
+
+def _kummer(x: Any, value: Any, a: float, b: float) -> Any:
+    return a / b * _of("hyp1f1", x, a + 1, b + 1)
+
+
+def _airy(x: Any, value: Any, which: int) -> Any:
+    return _of("airy", x, which + 1) if which in (0, 2) else x * _of("airy", x, which - 1)
+
+
+def _scaled_airy(x: Any, value: Any, which: int) -> Any:
+    root = np.sqrt(x * (x > 0))
+    plain = _of("airye", x, which + 1) if which in (0, 2) else x * _of("airye", x, which - 1)
+    return plain + root * value if which < 2 else plain - root * value
+
+
+FAMILIES.update(
+    airy=_airy,
+    airye=_scaled_airy,
+    struve=lambda x, value, v: (_of("struve", x, v - 1) - _of("struve", x, v + 1) + _struve_rest(x, v)) / 2,
+    modstruve=lambda x, value, v: (_of("modstruve", x, v - 1) + _of("modstruve", x, v + 1) + _struve_rest(x, v)) / 2,
+    itstruve0=lambda x, value: _of("struve", x, 0),
+    itmodstruve0=lambda x, value: _of("modstruve", x, 0),
+    itj0y0=lambda x, value, which: _of("yv" if which else "jv", x, 0),
+    iti0k0=lambda x, value, which: _of("kv" if which else "iv", x, 0),
+    wofz=lambda z, value: -2.0 * z * value + 2j / ROOT_PI,
+    fresnel=lambda x, value, which: np.cos(HALF_PI * x * x) if which else np.sin(HALF_PI * x * x),
+    sici=lambda x, value, which: np.cos(x) / x if which else _sine_ratio(x),
+    shichi=lambda x, value, which: np.cosh(x) / x if which else _sine_ratio(1j * x) if _complex(x) else _sinhc(x),
+    expn=lambda x, value, n: -_of("expn", x, n - 1) if n > 1 else -np.exp(-x) / x,
+    lambertw=lambda z, value, k, tol: 1.0 / (z + np.exp(value)),
+    wrightomega=lambda z, value: value / (1.0 + value),
+    loggamma=lambda z, value: special.psi(z),
+    spence=lambda z, value: _log_ratio(z),
+    hyp0f1=lambda x, value, v: _of("hyp0f1", x, v + 1) / v,
+    hyp1f1=_kummer,
+    hyperu=lambda x, value, a, b: -a * _of("hyperu", x, a + 1, b + 1),
+    ber=lambda x, value: _of("berp", x),
+    bei=lambda x, value: _of("beip", x),
+    ker=lambda x, value: _of("kerp", x),
+    kei=lambda x, value: _of("keip", x),
+    berp=lambda x, value: -_of("bei", x) - value / x,
+    beip=lambda x, value: _of("ber", x) - value / x,
+    kerp=lambda x, value: -_of("kei", x) - value / x,
+    keip=lambda x, value: _of("ker", x) - value / x,
+    kolmogorov=lambda x, value: _kolmogorov_slope(x),
+)
+
+
+def _complex(x: Any) -> bool:
+    return bool(x.dtype.kind == "c")
+
+
+def _sine_ratio(x: Any) -> Any:
+    """sin(x) / x, and 1 at 0."""
+    return np.sinc(x / math.pi)
+
+
+def _sinhc(x: Any) -> Any:
+    """sinh(x) / x, and 1 at 0."""
+    near = np.abs(x) < 0.5
+    small, large = np.where(near, x, 0.0), np.where(near, 1.0, x)
+    series: Any = 1.0
+    for divisor in range(18, 0, -2):
+        series = 1.0 + small * small * series / (divisor * (divisor + 1))
+    return np.where(near, series, np.sinh(large) / large)
+
+
+def _kolmogorov_slope(x: Any) -> Any:
+    """The derivative of the limit distribution of Kolmogorov's statistic: a sum that converges fast above 1/2."""
+    orders = np.arange(1.0, 33.0)
+    terms = (-1.0) ** orders * orders**2
+    return (8.0 * x[..., None] * terms * np.exp(-2.0 * (orders * x[..., None]) ** 2)).sum(-1)

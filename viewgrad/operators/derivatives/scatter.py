@@ -1,0 +1,148 @@
+"""Rows that put values into zeros, which the formulas of rows that pick values out are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tensor.creation import as_operand, from_number
+from ...tensor.tensor import Tensor, has_tangent
+from ...tensor.trace_hooks import array_of
+from ...views.unbroadcast import Like
+from ..codegen.generate import formula_function
+from ..composites import composite
+from ..define import row
+from .helpers import call
+
+__all__ = ["diag", "is_known_zero", "materialized", "zeros_beside"]
+
+Array = np.ndarray[Any, Any]
+
+
+@formula_function
+def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bool) -> list[Any]:
+    """The gradients of the outputs of an operator, with zeros for those that are undefined.
+
+    Arguments:
+        grads: arrays, or tensors in a recorded run; None where no gradient arrived.
+        input_specs: the shape and dtype of each output.
+        recorded: whether the run is recorded.
+    """
+    zeros = [np.zeros(*like) if grad is None else grad for grad, like in zip(grads, input_specs)]
+    if not recorded:
+        return zeros
+    return [from_number(new) if old is None else old for new, old in zip(zeros, grads)]
+
+
+def is_known_zero(grad: Any) -> bool:
+    """Whether a gradient is zero whatever happens: all zeros, without a history and without a tangent.
+
+    What an undefined gradient was replaced by is; what depends on something and merely happens to be zero is not.
+    """
+    if isinstance(grad, Tensor):
+        if grad.requires_grad or has_tangent(grad):
+            return False
+        grad = array_of(grad, "the formula of a gradient")
+    return not np.any(grad)
+
+
+def zeros_beside(value: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape, an array or a tensor as `value` is, in its dtype."""
+    zeros = np.zeros(shape, value.dtype)
+    return from_number(zeros) if isinstance(value, Tensor) else zeros
+
+
+def in_precision_of(result: Any, a: Any) -> Array:
+    """A result in the dtype of the floating-point array that it was computed from."""
+    array = np.asarray(result)
+    return array.astype(a.dtype, copy=False) if a.dtype.kind in "fc" else array
+
+
+def values_of(a: Any) -> Array:
+    """The array of a tensor, or the array itself."""
+    return array_of(a, "an operator that computes with arrays") if isinstance(a, Tensor) else np.asarray(a)
+
+
+# -- along a dimension -------------------------------------------------------------------------------------------------
+
+
+def scatter_along_axis_forward(a: Any, indices: Any, axis: int, length: int) -> Array:
+    shape = list(a.shape)
+    if not shape:
+        return np.array(a)
+    shape[axis] = length
+    result = np.zeros(shape, a.dtype)
+    places = list(np.indices(a.shape, sparse=True))
+    places[axis] = indices
+    if np.broadcast_shapes(*(place.shape for place in places)) != a.shape:
+        raise ValueError(f"indices of shape {indices.shape} along axis {axis} for values of shape {a.shape}")
+    np.add.at(result, tuple(places), a)
+    return result
+
+
+@formula_function
+def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
+    """The values at `indices` along `axis`; of a value without dimensions the value itself."""
+    return np.take_along_axis(values, indices, axis) if values.ndim else values
+
+
+row(
+    "scatter_along_axis(self, indices, axis, length)",
+    scatter_along_axis_forward,
+    {"self": "gather_along_axis(grad, indices, axis)", "indices": "not_differentiable"},
+    forward_derivative="auto_linear",
+    method=False,
+    dtype_kinds="fc",
+    doc="Zeros with `length` elements along `axis`, to which the elements are added at `indices` along that axis.",
+)
+
+
+def scattered(values: Any, indices: Any, axis: int, length: int) -> Any:
+    """`scatter_along_axis` of an array or of a tensor."""
+    return call("scatter_along_axis", values, indices, axis, length)
+
+
+# -- on a diagonal -----------------------------------------------------------------------------------------------------
+
+
+def diag_embed_forward(a: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
+    n = a.shape[-1] + abs(offset)
+    result = np.zeros((*a.shape[:-1], n, n), a.dtype)
+    steps = np.arange(a.shape[-1])
+    result[..., steps + max(-offset, 0), steps + max(offset, 0)] = a
+    return np.moveaxis(result, (-2, -1), (dim1, dim2)).copy()
+
+
+row(
+    "diag_embed(self, offset=0, dim1=-2, dim2=-1)",
+    diag_embed_forward,
+    {"self": "grad.diagonal(offset, dim1, dim2)"},
+    forward_derivative="auto_linear",
+    dtype_kinds="fc",
+    doc="Zero matrices with the last dimension on a diagonal.",
+)
+
+
+@composite(np.diag, method=False)
+def diag(v: Any, k: int = 0) -> Any:
+    """The diagonal of a matrix as a view, or the matrix that has a vector on its diagonal.
+
+    Arguments:
+        v: a matrix or a vector.
+        k: which diagonal; those above the main one have positive numbers.
+
+    Raises:
+        ValueError: where `v` is neither.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> vg.diag(vg.Tensor([1.0, 2.0]))
+        Tensor([[1., 0.],
+                [0., 2.]])
+    """
+    v = as_operand(v)
+    if v.ndim not in (1, 2):
+        raise ValueError(f"diag takes a matrix or a vector, not {v.ndim} dimensions")
+    return v.diagonal(k) if v.ndim == 2 else v.diag_embed(k)

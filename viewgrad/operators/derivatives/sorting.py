@@ -1,0 +1,125 @@
+"""The derivatives of rows that choose values by their order, and say which they chose.
+
+The gradient goes to the value that was chosen. Among equal values that is the first, and for running extrema the last
+so far, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..codegen.generate import formula_function
+from ..define import row
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+
+@formula_function
+def reinserted(a: Any, dim: int, keepdim: bool) -> Any:
+    """What a reduction over `dim` gave, with that dimension put in where it was left out; of 0-d values the value."""
+    return a if keepdim else np.expand_dims(a, dim)
+
+
+@formula_function
+def length_along(shape: tuple[int, ...], dim: int) -> int:
+    """The length of a dimension; 1 for a value that has none."""
+    return shape[dim] if shape else 1
+
+
+def topk_forward(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
+    n = length_along(a.shape, dim)
+    if not 0 <= k <= n:
+        raise ValueError(f"topk takes between 0 and {n} values along dimension {dim} of shape {a.shape}, not {k}")
+    if not a.ndim:
+        return np.array(a), np.zeros((), np.intp)
+    if largest:  # of equal values the first comes first
+        order = n - 1 - np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)
+    else:
+        order = np.argsort(a, axis=dim, kind="stable")
+    indices = np.take(order, range(k), axis=dim)
+    return np.take_along_axis(a, indices, dim), indices
+
+
+row(
+    "topk(self, k, dim=-1, largest=True, sorted=True) -> (values, indices)",
+    topk_forward,
+    {"self": "scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
+    nondifferentiable_outputs=("indices",),
+    forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
+    dtype_kinds="fc",
+    doc="The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there.",
+)
+
+
+def kthvalue_forward(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+    n = length_along(a.shape, dim)
+    if not 1 <= k <= n:
+        raise ValueError(f"kthvalue takes a number between 1 and {n} for dimension {dim} of shape {a.shape}, not {k}")
+    if not a.ndim:
+        return np.array(a), np.zeros((), np.intp)
+    order = np.argsort(a, axis=dim, kind="stable")
+    indices = np.take(order, [k - 1], axis=dim)
+    values = np.take_along_axis(a, indices, dim)
+    return (values, indices) if keepdim else (np.squeeze(values, dim), np.squeeze(indices, dim))
+
+
+@formula_function
+def chosen_along(a: Any, indices: Any, dim: int, keepdim: bool) -> Any:
+    """The values that a reduction over `dim` chose."""
+    if not a.ndim:
+        return a
+    chosen = np.take_along_axis(a, reinserted(indices, dim, keepdim), dim)
+    return chosen if keepdim else np.squeeze(chosen, dim)
+
+
+row(
+    "kthvalue(self, k, dim=-1, keepdim=False) -> (values, indices)",
+    kthvalue_forward,
+    {
+        "self": "scatter_along_axis(reinserted(grad, dim, keepdim or not self.ndim), "
+        "reinserted(indices, dim, keepdim or not self.ndim), dim, length_along(self.shape, dim))"
+    },
+    nondifferentiable_outputs=("indices",),
+    forward_derivative={"values": "chosen_along(self_t, indices, dim, keepdim)"},
+    dtype_kinds="fc",
+    doc="The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes.",
+)
+
+
+def running_extremum(name: str, accumulate: Any, doc: str) -> None:
+    """A row for a running maximum or minimum."""
+
+    def forward(a: Any, dim: int) -> tuple[Array, Array]:
+        if not a.ndim:
+            return np.array(a), np.zeros((), np.intp)
+        values = accumulate(a, axis=dim)
+        shape = [1] * a.ndim
+        shape[dim] = a.shape[dim]
+        places = np.arange(a.shape[dim]).reshape(shape)
+        reached = np.where((a == values) | (a != a), places, 0)
+        return values, np.maximum.accumulate(reached, axis=dim)
+
+    row(
+        f"{name}(self, dim) -> (values, indices)",
+        forward,
+        {"self": "scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
+        nondifferentiable_outputs=("indices",),
+        forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
+        dtype_kinds="fc",
+        doc=doc,
+    )
+
+
+for _name, _accumulate, _which in (
+    ("cummax", np.maximum.accumulate, "greatest"),
+    ("cummin", np.minimum.accumulate, "least"),
+):
+    running_extremum(
+        _name,
+        _accumulate,
+        f"The {_which} of the values so far along a dimension and where it is; of equals the last has the gradient.",
+    )

@@ -1,0 +1,86 @@
+"""The derivatives of distinct values: each is picked out of the tensor, where it comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered
+from ..codegen.generate import formula_function
+from ..define import row
+from ..operands import as_operand
+from .helpers import call, plain
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+
+
+def unique_all_forward(a: Any) -> tuple[Array, Array, Array, Array]:
+    values, indices, inverse, counts = np.unique(
+        a, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    return values, indices, inverse.reshape(a.shape), counts
+
+
+@formula_function
+def first_places(a: Any, axis: int | None) -> Array:
+    """Where each of the distinct values, or slices along `axis`, comes first."""
+    return np.unique(plain(a), return_index=True, axis=axis)[1]
+
+
+row(
+    "unique(self, axis=None)",
+    lambda a, axis=None: np.unique(a, axis=axis),
+    {"self": "take_gradient(grad, first_places(self, axis), self.shape, axis, 'raise')"},
+    forward_derivative="take(self_t, first_places(self_p, axis), axis)",
+    dtype_kinds="fc",
+    doc="The distinct values, ascending; the gradient goes to where each comes first.",
+)
+unique_all = row(
+    "unique_all(self) -> (values, indices, inverse_indices, counts)",
+    unique_all_forward,
+    {"self": "take_gradient(grad, indices, self.shape, None, 'raise')"},
+    forward_derivative={"values": "take(self_t, indices)"},
+    nondifferentiable_outputs=("indices", "inverse_indices", "counts"),
+    dtype_kinds="fc",
+    numpy=[np.unique_all],
+    doc="The distinct values, ascending, where each comes first, which of them each value is, and how often each "
+    "occurs. What is not a number is equal to nothing.",
+)
+
+
+def _unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    *, equal_nan: bool = True, **order: Any,
+) -> Any:  # fmt: skip
+    """`numpy.unique`, whose values are picked out of the tensor."""
+    ar = as_operand(ar)
+    asked = (return_inverse, return_counts)
+    _, places, *others = np.unique(plain(ar), True, *asked, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+    values = call("take", ar, places, axis)
+    if not (return_index or return_inverse or return_counts):
+        return values if order.get("sorted", True) or axis is not None else _as_found(values, plain(ar), equal_nan)
+    return (values, *(Tensor(part) for part in ([places] if return_index else []) + others))
+
+
+def _as_found(values: Any, array: Any, equal_nan: bool) -> Any:
+    """Ascending values in the order in which NumPy has them where it does not sort them."""
+    if equal_nan:
+        found = np.unique(array, sorted=False)
+    else:
+        found = np.unique_values(array)
+    return values if found.shape != values.shape else call("take", values, np.argsort(np.argsort(found)), 0)
+
+
+def _with_places(parts: Any) -> tuple[Any, ...]:
+    """The parts of `unique_all`, of which the third is an array, also where it has no dimensions."""
+    return (*parts[:2], as_buffered(parts[2]), parts[3])
+
+
+FUNCTIONS[np.unique] = _unique
+FUNCTIONS[np.unique_values] = lambda x, /: _as_found(unique_all(x)[0], plain(x), False)
+FUNCTIONS[np.unique_counts] = lambda x, /: unique_all(x)[::3]
+FUNCTIONS[np.unique_inverse] = lambda x, /: _with_places(unique_all(x))[::2]
+FUNCTIONS[np.unique_all] = lambda x, /: _with_places(unique_all(x))

@@ -1,0 +1,224 @@
+"""Which kinds of numbers an operator is for, and what happens to others.
+
+A row says in `dtype_kinds` whether its formulas are right for complex numbers. Of an operator of a user's that says
+nothing, the formula is tried when the first complex number comes: see Note [Kinds] in docs/notes/declarations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import DeclarationError, UnsupportedDtypeError
+from ..tensor.async_safety import in_own_context
+from ..tensor.modes import enable_grad, no_grad
+from ..tensor.node import node_of
+from ..tensor.tensor import Tensor
+from .language.spec import Formula, Operator
+from .operands import as_operand
+
+__all__ = ["check_samples", "confirm_kinds", "is_wrong", "refuse_kinds"]
+
+Array = np.ndarray[Any, Any]
+POINTS: Final = 4
+STEP: Final = 1e-6
+WRONG: Final = 1e-3  # relative to the size of what is compared; a formula that is right is off by much less
+
+
+def refuse_kinds(operator: Operator, *arrays: Any) -> None:
+    """Refuse complex arguments of an operator that is for real numbers.
+
+    Raises:
+        UnsupportedDtypeError: where an argument is complex that may not be.
+    """
+    for argument, value in zip(operator.signature.tensors, arrays):
+        for array in value if isinstance(value, list) else (value,):
+            if array is not None and array.dtype.kind == "c" and not operator.accepts_complex(argument.name):
+                if argument.name in operator.differentiable:
+                    raise UnsupportedDtypeError(
+                        f"operator {operator.name!r} takes no {array.dtype} for {argument.name!r}: it is for real "
+                        "numbers (float16, float32, float64, longdouble, integers), and has no derivative for complex "
+                        "ones; call it on .real and .imag, or on abs()"
+                    )
+
+
+@in_own_context
+def confirm_kinds(operator: Operator, *arguments: Any) -> None:
+    """Find out whether a user's operator, which does not say so, is right for complex numbers: by these.
+
+    Arguments:
+        operator: whose `dtype_kinds` are undecided; they are decided afterwards.
+        arguments: what it was called with, in the order of the signature, with tensors in the place of arrays.
+
+    Raises:
+        UnsupportedDtypeError: where the formula gives another gradient than finite differences.
+    """
+    operator.dtype_kinds = "fc"
+    named = dict(zip((argument.name for argument in operator.signature.arguments), arguments, strict=True))
+    wrong = is_wrong(operator, {name: _arrays(value) for name, value in named.items()})
+    if wrong is not None:
+        operator.dtype_kinds = "f"
+        raise UnsupportedDtypeError(_message(operator, wrong, True))
+
+
+def check_samples(operator: Operator, samples: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a declaration whose formula is wrong on samples of the kinds that it claims.
+
+    Arguments:
+        operator: the declaration.
+        samples: its arguments by name, for some calls.
+
+    Raises:
+        DeclarationError: where a formula gives another gradient than finite differences.
+    """
+    for sample in samples:
+        wrong = is_wrong(operator, sample)
+        if wrong is not None:
+            is_complex = any(np.iscomplexobj(array) for value in sample.values() for array in _as_list(value))
+            raise DeclarationError(_message(operator, wrong, is_complex), operator.name, wrong.text)
+
+
+def _message(operator: Operator, formula: Formula, is_complex: bool) -> str:
+    text = f"the formula {formula.text!r} for {', '.join(formula.inputs)}"
+    message = f"operator {operator.name!r}: {text} gives another gradient than finite differences"
+    if not is_complex:
+        return message
+    return (
+        f"{message} for complex numbers; the gradient is grad times the conjugate of the derivative, so a factor may "
+        "have to be conjugated, as in 'grad * conj(result)'; kinds='f' says that the operator is for real numbers"
+    )
+
+
+def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None:
+    """A formula that gives another gradient than finite differences near these arguments, as far as can be told.
+
+    Arguments:
+        operator: the operator.
+        arguments: by name, with arrays for tensors. What is not finite, or raises, tells nothing.
+
+    Returns:
+        The formula that is wrong at most of the points that tell something, or None.
+    """
+    rng = np.random.default_rng(len(operator.name))
+    inputs = [name for name in operator.differentiable if _is_inexact(arguments.get(name))]
+    for name in inputs:
+        verdicts = [_verdict(operator, _moved(arguments, inputs, rng), name, rng) for _ in range(POINTS)]
+        told = [verdict for verdict in verdicts if verdict is not None]
+        if told and sum(told) * 2 > len(told):
+            return next(formula for formula in operator.formulas if name in formula.inputs)
+    return None
+
+
+def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.random.Generator) -> bool | None:
+    """Whether the gradient of one argument is wrong at a point; None where that cannot be told."""
+    direction = _mapped(lambda array: _drawn(rng, array), arguments[name])
+    with np.errstate(all="ignore"):
+        try:
+            above, below = (
+                _outputs(operator, arguments | {name: _sum(arguments[name], direction, step)}) for step in (STEP, -STEP)
+            )
+            leaves = {key: _mapped(_leaf, value) if key == name else value for key, value in arguments.items()}
+            with enable_grad():
+                results = operator.plain_functions[0](**leaves)
+            results = results if isinstance(results, tuple) else (results,)
+            node = next((node_of(result._edge) for result in results if result._edge is not None), None)
+            if node is None:
+                return None
+            weights = [
+                _drawn(rng, output) if result._edge is not None else None
+                for output, result in zip(above, results, strict=True)
+            ]
+            if any(weight is not None and weight.dtype.kind not in "fc" for weight in weights):
+                return None
+            grads = node.apply(weights if node.outputs > 1 else weights[_first(results)], node.edges)
+        except Exception:  # what raises here raises for the user too, where it matters
+            return None
+        place = [argument.name for argument in operator.signature.tensors].index(name)
+        found = grads if isinstance(arguments[name], list) else (grads[place] if isinstance(grads, tuple) else grads)
+        expected = sum(
+            _inner(weight, (high - low) / (2 * STEP))
+            for weight, high, low in zip(weights, above, below, strict=True)
+            if weight is not None
+        )
+        pairs = zip(found, direction) if isinstance(found, (list, tuple)) else [(found, direction)]
+        actual = sum(0.0 if grad is None else _inner(grad, along) for grad, along in pairs)
+        size = sum(
+            _size(weight, (high - low) / (2 * STEP))
+            for weight, high, low in zip(weights, above, below, strict=True)
+            if weight is not None
+        )
+    if not np.isfinite(actual) or not np.isfinite(expected):
+        return None
+    return bool(abs(actual - expected) > WRONG * max(size, abs(actual), 1e-6))
+
+
+def _first(results: Sequence[Any]) -> int:
+    return next(i for i, result in enumerate(results) if result._edge is not None)
+
+
+def _outputs(operator: Operator, arguments: Mapping[str, Any]) -> list[Array]:
+    tensors = {argument.name for argument in operator.signature.tensors}
+    given = {
+        name: value if value is None or name not in tensors else _mapped(as_operand, value)
+        for name, value in arguments.items()
+    }
+    with no_grad():
+        results = operator.plain_functions[0](**given)
+    return [result._array for result in (results if isinstance(results, tuple) else (results,))]
+
+
+def _moved(arguments: Mapping[str, Any], inputs: Sequence[str], rng: np.random.Generator) -> dict[str, Any]:
+    """The arguments with those that are differentiated moved a little, in double precision."""
+
+    def moved(array: Array) -> Array:
+        array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+        return np.asarray(array + 0.1 * _drawn(rng, array) * (1 + np.abs(array)))
+
+    return {name: _mapped(moved, value) if name in inputs else value for name, value in arguments.items()}
+
+
+def _drawn(rng: np.random.Generator, array: Array) -> Array:
+    drawn: Any = rng.standard_normal(array.shape)
+    if array.dtype.kind == "c":
+        drawn = drawn + 1j * rng.standard_normal(array.shape)
+    return np.asarray(drawn, array.dtype)
+
+
+def _inner(first: Any, second: Any) -> float:
+    return float(np.real(np.conj(np.asarray(first)) * second).sum())
+
+
+def _size(first: Any, second: Any) -> float:
+    return float(np.abs(np.asarray(first) * second).sum())
+
+
+def _sum(value: Any, direction: Any, step: float) -> Any:
+    if isinstance(value, list):
+        return [np.asarray(a + step * b) for a, b in zip(value, direction, strict=True)]
+    return np.asarray(value + step * direction)
+
+
+def _leaf(array: Array) -> Tensor:
+    return Tensor(array, requires_grad=True)
+
+
+def _mapped(function: Any, value: Any) -> Any:
+    return [function(item) for item in value] if isinstance(value, list) else function(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _is_inexact(value: Any) -> bool:
+    arrays = _as_list(value)
+    return bool(arrays) and all(isinstance(array, np.ndarray) and array.dtype.kind in "fc" for array in arrays)
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value._array
+    return [item._array for item in value] if isinstance(value, list) and value and type(value[0]) is Tensor else value
+

@@ -1,0 +1,76 @@
+"""A call of an operator while features are on that are off by default; see `tensor/interceptors.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..tensor.interceptors import Call, run_with_features
+from ..tensor.node import node_of
+from ..tensor.tensor import Tensor
+from ..views.copy_slices import CopySlices
+from ..views.rebase_history import refuse_written
+
+if TYPE_CHECKING:
+    from .language.spec import Operator
+
+__all__ = ["OperatorCall", "run_special", "run_special_inplace"]
+
+
+@attrs.define(eq=False)
+class OperatorCall(Call):
+    """One call of an operator.
+
+    Arguments:
+        operator: what is called.
+        args: its positional arguments; those that are tensors have been converted already.
+        kwargs: its keyword arguments.
+    """
+
+    operator: Operator
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def name(self) -> str:
+        """The operator's name, with an underscore where it writes in place."""
+        return f"{self.operator.name}_" if self.inplace else self.operator.name
+
+    def run(self) -> Any:
+        """Run the operator without any feature but grad mode."""
+        if not self.inplace:
+            result = self.operator.plain_functions[0](*self.args, **self.kwargs)
+            for output in result if type(result) is tuple else (result,):
+                if output._edge is not None:
+                    self.node = self.history = node_of(output._edge)
+                    break
+            return result
+        target: Tensor = self.args[0]
+        root = target if target._view is None else target._view.base
+        before = root._edge
+        inplace = self.operator.plain_functions[1]
+        assert inplace is not None
+        result = inplace(*self.args, **self.kwargs)
+        edge = root._edge
+        if edge is not before:
+            self.history = node_of(edge)
+            self.node = self.history.fn if type(self.history) is CopySlices else self.history
+        return result
+
+    def refuse(self) -> None:
+        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        refuse_written(self.args[0], f"{self.operator.name}_")
+
+    def named(self) -> dict[str, Any]:
+        """The arguments by name; the generated functions pass all of them on."""
+        return {**dict(zip(self.operator.signature.positional, self.args, strict=False)), **self.kwargs}
+
+
+def run_special(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], mode: int) -> Any:
+    """Run an operator with the features that the mode asks for."""
+    return run_with_features(OperatorCall(operator, args, kwargs, inplace=False), mode)
+
+
+def run_special_inplace(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], mode: int) -> Any:
+    """Run the in-place variant of an operator with the features that the mode asks for."""
+    return run_with_features(OperatorCall(operator, args, kwargs, inplace=True), mode)

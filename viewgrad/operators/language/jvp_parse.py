@@ -1,0 +1,234 @@
+"""Reading forward-mode formulas: how a declaration says that the tangent of an output is computed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from .jvp_compile import SYMBOLS, ForwardFormula, Tangents
+from .parsing import local_names, parse_expression, position_of
+from .rename import Renamed
+from .spec import NOT_DIFFERENTIABLE, NOT_IMPLEMENTED, DeclarationError, Formula, Signature, Use
+from .validate import Place, check_count, declaration_error, not_implemented_call
+
+__all__ = ["read_tangents"]
+
+AUTO_ELEMENTWISE: Final = "auto_element_wise"
+AUTO_LINEAR: Final = "auto_linear"
+KIND: Final = "forward-mode formula"
+
+
+def read_tangents(
+    signature: Signature,
+    differentiable: Sequence[str],
+    formulas: Sequence[Formula],
+    rule: str | Mapping[str, str] | None,
+    nondifferentiable: Sequence[str],
+    compile: Callable[[str, str], Any],
+    *,
+    inplace: bool = False,
+) -> Tangents | None:
+    """Read and check what a declaration says of forward mode.
+
+    Arguments:
+        signature: the operator's.
+        differentiable: the arguments that have a formula.
+        formulas: those formulas.
+        rule: what the declaration says.
+        nondifferentiable: the outputs through which no gradient flows.
+        compile: compiles a source and returns the function of the name given.
+        inplace: whether this is an in-place variant's own declaration.
+    """
+    if rule is None:
+        return None
+    differentiable_outputs = tuple(output for output in signature.outputs if output not in nondifferentiable)
+    name = signature.name
+    if isinstance(rule, str):
+        text = rule.strip()
+        place = Place(name, rule, differentiable_outputs, KIND)
+        if text == AUTO_ELEMENTWISE:
+            if len(differentiable) != 1 or len(differentiable_outputs) != 1:
+                raise _too_many(text, differentiable, differentiable_outputs, place)
+            read = [ForwardFormula(differentiable_outputs, *_elementwise(signature, formulas[0]), place)]
+        elif text == AUTO_LINEAR:
+            if len(differentiable_outputs) != 1:
+                raise _too_many(text, differentiable, differentiable_outputs, place)
+            read = [ForwardFormula(differentiable_outputs, _linear(signature, differentiable), (), place)]
+        else:
+            read = [_explicit(signature, differentiable, rule, differentiable_outputs, inplace)]
+        return Tangents(signature, differentiable, read, compile, text)
+    read = []
+    found: dict[str, str] = {}
+    for key, text in rule.items():
+        outputs = tuple(part.strip() for part in key.split(","))
+        for output in outputs:
+            if output not in differentiable_outputs:
+                what = "is not differentiable" if output in signature.outputs else "is no output"
+                raise declaration_error(
+                    name,
+                    f"there is a {KIND} for {output!r}, which {what}; those are {', '.join(differentiable_outputs)}",
+                )
+            if output in found:
+                raise declaration_error(name, f"there are two {KIND}s for {output!r}: {found[output]!r} and {text!r}")
+            found[output] = text
+        if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR) and len(differentiable_outputs) > 1:
+            raise _too_many(text.strip(), differentiable, differentiable_outputs, Place(name, text, outputs, KIND))
+        if text.strip() in (AUTO_ELEMENTWISE, AUTO_LINEAR):
+            return read_tangents(signature, differentiable, formulas, text, nondifferentiable, compile, inplace=inplace)
+        read.append(_explicit(signature, differentiable, text, outputs, inplace))
+    for output in differentiable_outputs:
+        if output not in found:
+            raise declaration_error(name, f"the output {output!r} has no {KIND}; the others have")
+    return Tangents(signature, differentiable, read, compile, "; ".join(f"{key}: {text}" for key, text in rule.items()))
+
+
+def _too_many(
+    rule: str, differentiable: Sequence[str], differentiable_outputs: Sequence[str], place: Place
+) -> DeclarationError:
+    """The error of a rule for operators with less inputs or outputs."""
+    if rule == AUTO_LINEAR:
+        return place.error(1, f"{rule} needs one differentiable output, not {len(differentiable_outputs)}")
+    counts = f"{len(differentiable)} and {len(differentiable_outputs)}"
+    return place.error(1, f"{rule} needs one differentiable input and one differentiable output, not {counts}")
+
+
+def _elementwise(signature: Signature, formula: Formula) -> tuple[ast.expr, tuple[Use, ...]]:
+    """The forward-mode formula of an elementwise operator, whose derivative is a diagonal matrix.
+
+    The backward formula multiplies by the conjugate of the derivative; conjugating before and after multiplies by the
+    derivative itself.
+    """
+    (name,) = formula.inputs
+    tangent = ast.Call(ast.Name("conj", ast.Load()), [ast.Name(f"{name}_t", ast.Load())], [])
+    names: dict[str, ast.expr] = {
+        argument.name: ast.Name(f"{argument.name}_p", ast.Load()) for argument in signature.tensors
+    }
+    names |= {"grad": tangent, f"grad_{signature.outputs[0]}": tangent}
+    tree = Renamed(names).visit(parse_expression(formula.text))
+    if formula.is_implemented:
+        tree = ast.Call(ast.Name("conj", ast.Load()), [tree], [])
+    return tree, ()
+
+
+def _linear(signature: Signature, differentiable: Sequence[str]) -> ast.expr:
+    """The forward-mode formula of an operator that is linear in all its inputs together."""
+    tensors = {argument.name for argument in signature.tensors}
+
+    def passed(name: str) -> ast.expr:
+        suffix = "_t" if name in differentiable else "_p" if name in tensors else ""
+        return ast.Name(name + suffix, ast.Load())
+
+    if signature.name in ("add", "sub") and len(signature.arguments) == 2:
+        first, second = (passed(argument.name) for argument in signature.arguments)
+        return ast.BinOp(first, SYMBOLS[signature.name](), second)
+    positional = [passed(argument.name) for argument in signature.arguments if not argument.keyword_only]
+    keywords = [ast.keyword(a.name, passed(a.name)) for a in signature.arguments if a.keyword_only]
+    return ast.Call(ast.Name(signature.name, ast.Load()), positional, keywords)
+
+
+def _explicit(
+    signature: Signature, differentiable: Sequence[str], text: str, outputs: tuple[str, ...], inplace: bool
+) -> ForwardFormula:
+    place = Place(signature.name, text, outputs, KIND)
+    if text.strip() == NOT_DIFFERENTIABLE:
+        raise place.error(1, "put the output into nondifferentiable_outputs instead")
+    try:
+        tree = parse_expression(text)
+    except SyntaxError as error:
+        raise place.error(error.offset or 1, f"syntax error: {error.msg}") from None
+    reader = _ForwardReader(signature, differentiable, text, place, local_names(tree), inplace)
+    tree = reader.visit(tree)
+    check_count(tree, outputs, "tangent", place)
+    if any(use.name == NOT_IMPLEMENTED for use in reader.uses):
+        tree = not_implemented_call(tree, f"the tangent of {' and '.join(outputs)} of operator {signature.name!r}")
+    return ForwardFormula(outputs, tree, tuple(reader.uses), place)
+
+
+class _ForwardReader(ast.NodeTransformer):
+    """Checks the names in a forward-mode formula, and makes those of tensors and outputs uniform."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        differentiable: Sequence[str],
+        text: str,
+        place: Place,
+        local: set[str],
+        inplace: bool,
+    ) -> None:
+        self.signature = signature
+        self.differentiable = differentiable
+        self.tensors = {argument.name for argument in signature.tensors}
+        self.plain = {argument.name for argument in signature.plain}
+        self.outputs = {output: output for output in signature.outputs}
+        if len(signature.outputs) > 1:
+            self.outputs |= {f"result{i}": output for i, output in enumerate(signature.outputs)}
+        self.text = text
+        self.place = place
+        self.local = local
+        self.inplace = inplace
+        self.uses: list[Use] = []
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id not in self.local and node.func.id not in self.plain:
+            if node.func.id in self.outputs:
+                raise self._error(node, f"{node.func.id!r} is an output here, so it cannot be called")
+            if node.func.id == NOT_IMPLEMENTED and not re.fullmatch(
+                rf"\s*{NOT_IMPLEMENTED}\((\"[^\"]*\"|'[^']*')\)\s*", self.text
+            ):
+                raise self._error(node, f'{NOT_IMPLEMENTED} stands alone, with the reason: {NOT_IMPLEMENTED}("reason")')
+            self.uses.append(Use("function", node.func.id, position_of(node.func, self.text)))
+        else:
+            node.func = self.visit(node.func)
+        node.args = [self.visit(argument) for argument in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        name = node.id
+        if name in self.local or name in self.plain:
+            return node
+        if name in self.outputs:
+            return ast.Name(self.outputs[name], ast.Load())
+        if name in self.tensors:
+            if name in self.differentiable:
+                raise self._error(
+                    node, f"{name!r} is ambiguous here; write {name}_p for its value, and {name}_t for its tangent"
+                )
+            return ast.Name(f"{name}_p", ast.Load())
+        stem, suffix = name[:-2], name[-2:]
+        if suffix == "_p" and stem in self.tensors:
+            if self.inplace and stem == self.signature.arguments[0].name:
+                raise self._error(
+                    node,
+                    f"{name!r} is the value before the write, which is gone when an in-place variant's tangent is "
+                    "computed; read result",
+                )
+            return node
+        if suffix == "_t" and stem in self.tensors:
+            if stem not in self.differentiable:
+                raise self._error(node, f"{stem!r} is not differentiable, so it has no tangent")
+            return node
+        if suffix in ("_p", "_t") and stem in self.plain:
+            raise self._error(
+                node, f"the input {stem!r} has no formula, so it is no tensor; give it one, or read {stem!r} itself"
+            )
+        if re.fullmatch(r"result\d*", name):
+            outputs = ", ".join(self.signature.outputs)
+            raise self._error(node, f"no output is called {name!r}; the outputs are {outputs}")
+        if name in ("grad", "grads") or name.startswith("grad_"):
+            raise self._error(node, f"{name!r} is the incoming gradient, of which forward mode knows nothing")
+        tensors = ", ".join(f"{argument.name}_p" for argument in self.signature.tensors)
+        tangents = ", ".join(f"{argument}_t" for argument in self.differentiable)
+        plain = ", ".join(argument.name for argument in self.signature.plain) or "none"
+        raise self._error(
+            node,
+            f"unknown name {name!r}; a {KIND} reads the inputs ({tensors}), their tangents ({tangents}), the "
+            f"outputs ({', '.join(self.signature.outputs)}) and the other arguments ({plain})",
+        )
+
+    def _error(self, node: ast.AST, message: str) -> DeclarationError:
+        return self.place.error(position_of(node, self.text), message)

@@ -1,0 +1,449 @@
+"""A derivative declaration: one row of the table of operators, as data."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import re
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from ...errors import DeclarationError
+from ..lazy_imports import LateFunction
+
+if TYPE_CHECKING:
+    from ...tensor.node import Node
+    from .jvp_compile import Tangents
+
+__all__ = [
+    "Argument",
+    "Code",
+    "DeclarationError",
+    "Formula",
+    "InPlace",
+    "Operator",
+    "Reading",
+    "Signature",
+    "Use",
+]
+
+NOT_DIFFERENTIABLE: Final = "not_differentiable"
+NOT_IMPLEMENTED: Final = "not_implemented"
+UNDECIDED: Final = "?"
+
+
+@attrs.frozen
+class Argument:
+    """One argument of an operator.
+
+    Arguments:
+        name: its name.
+        kind: "tensor", "tensors" (a list of tensors) or "plain".
+        default: the source text of its default, or None where it has none.
+        keyword_only: whether it comes after a `*`.
+        annotation: the source text of its annotation, or None.
+    """
+
+    name: str
+    kind: str
+    default: str | None = None
+    keyword_only: bool = False
+    annotation: str | None = None
+
+    @property
+    def optional(self) -> bool:
+        """Whether a tensor argument may be None."""
+        return self.default == "None"
+
+
+@attrs.frozen(slots=False)
+class Signature:
+    """Name, arguments and outputs of an operator."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    outputs: tuple[str, ...]
+
+    @functools.cached_property
+    def tensors(self) -> tuple[Argument, ...]:
+        """The arguments that are a tensor, or a list of them."""
+        return tuple(argument for argument in self.arguments if argument.kind != "plain")
+
+    @functools.cached_property
+    def takes_tensors_alone(self) -> bool:
+        """Whether all arguments are tensors, which have to be given, by position."""
+        return all(each.kind == "tensor" and each.default is None and not each.keyword_only for each in self.arguments)
+
+    @functools.cached_property
+    def positional(self) -> tuple[str, ...]:
+        """The names of the arguments that need not be given by keyword."""
+        return tuple(argument.name for argument in self.arguments if not argument.keyword_only)
+
+    @functools.cached_property
+    def plain(self) -> tuple[Argument, ...]:
+        """The arguments that are neither."""
+        return tuple(argument for argument in self.arguments if argument.kind == "plain")
+
+    def argument(self, name: str) -> Argument:
+        """The argument of that name."""
+        return next(argument for argument in self.arguments if argument.name == name)
+
+    def parameters(self) -> str:
+        """The text between the parentheses of a function with these arguments."""
+        parts = []
+        starred = False
+        for argument in self.arguments:
+            if argument.keyword_only and not starred:
+                parts.append("*")
+                starred = True
+            parts.append(argument.name if argument.default is None else f"{argument.name}={argument.default}")
+        return ", ".join(parts)
+
+    def call(self, rename: Callable[[str], str] = str) -> str:
+        """The text between the parentheses of a call that passes these arguments on."""
+        pairs = [(rename(argument.name), argument) for argument in self.arguments]
+        return ", ".join(f"{argument.name}={name}" if argument.keyword_only else name for name, argument in pairs)
+
+    def __str__(self) -> str:
+        arrow = f" -> ({', '.join(self.outputs)})" if len(self.outputs) > 1 else ""
+        return f"{self.name}({self.parameters()}){arrow}"
+
+
+# -- formulas ----------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Use:
+    """One use of a name in a formula.
+
+    Arguments:
+        kind: "argument", "metadata", "result", "grad", "grads", "grads[i]", "grad_NAME", "function" or "unknown".
+        name: the name; of metadata, that of the argument or output.
+        position: where it stands in the formula, counted from 1.
+        detail: the output's number of a gradient, the attribute of metadata.
+    """
+
+    kind: str
+    name: str
+    position: int
+    detail: Any = None
+
+
+@attrs.frozen
+class Formula:
+    """A formula, taken apart.
+
+    Arguments:
+        text: as it was written.
+        inputs: the arguments that it gives gradients for; several where it returns a tuple.
+        tree: the expression, in which metadata are plain names (`self.shape` is `self_shape`).
+        reads: the tensor arguments whose value it reads.
+        results: the outputs whose value it reads.
+        metadata: what it reads of tensor arguments that can be known without keeping them: name, argument, attribute.
+        plain: the other arguments that it reads.
+        grads: the outputs whose gradient it reads.
+        functions: the names that it calls.
+        uses: all names in it, with their positions.
+    """
+
+    text: str
+    inputs: tuple[str, ...]
+    tree: ast.expr
+    reads: tuple[str, ...]
+    results: tuple[str, ...]
+    metadata: tuple[tuple[str, str, str], ...]
+    plain: tuple[str, ...]
+    grads: tuple[int, ...]
+    functions: tuple[str, ...]
+    uses: tuple[Use, ...]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What it reads of the node, apart from saved values: metadata and plain arguments."""
+        return (*(entry[0] for entry in self.metadata), *self.plain)
+
+    @property
+    def is_implemented(self) -> bool:
+        """Whether it is a formula, and no error that is raised in its place."""
+        return NOT_IMPLEMENTED not in self.functions
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class InPlace:
+    """What a row says of its in-place variant itself, where that is not to be derived from the row.
+
+    Arguments:
+        forward: computes the new value from arrays; as that of the row where left out.
+        derivatives: the formulas, in which `self` is the value before the write, and `result` the one after; those of
+            the row where left out.
+        forward_derivative: the tangent of the new value, from `result` and `self_t`. The value before the write is
+            gone. It is that of the row where left out.
+    """
+
+    forward: Callable[..., Any] | None = None
+    derivatives: Mapping[str, str] | None = None
+    forward_derivative: str | None = None
+
+
+@attrs.frozen
+class Reading:
+    """What follows from the formulas of a declaration.
+
+    Arguments:
+        formulas: how gradients are computed.
+        differentiable: the arguments that have a formula.
+        tangents: how tangents are computed: made of `forward_derivative`.
+        inplace_declaration: the operator that the in-place variant is made of, where the row states it itself.
+    """
+
+    formulas: tuple[Formula, ...]
+    differentiable: tuple[str, ...]
+    tangents: Tangents | None
+    inplace_declaration: Operator | None = None
+
+
+@attrs.frozen
+class Code:
+    """What was generated from a declaration.
+
+    Arguments:
+        node_class: the class of the backward steps; None where nothing is differentiable.
+        source: the Python source.
+        plain_functions: compiles the function and its in-place variant, blind to every mode but grad mode.
+        inplace_node_class: the class of the steps of the in-place variant, before it is told apart.
+    """
+
+    node_class: type[Node] | None
+    source: str = ""
+    plain_functions: Callable[[], tuple[Callable[..., Any], Callable[..., Any] | None]] | None = None
+    inplace_node_class: type[Node] | None = None
+
+
+@attrs.frozen
+class Trial:
+    """What an operator is tested on.
+
+    Arguments:
+        domain: of an elementwise operator, the interval from which the tests draw its arguments.
+        samples: draws arguments for the tests: `samples(rng)` is a list of `(args, kwargs)` with arrays for tensors.
+        reference: computes the same from arrays in another way; the tests compare with it.
+    """
+
+    domain: tuple[float, float] = (-2.0, 2.0)
+    samples: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+
+
+# Two threads may need what follows from a declaration at once; it is made once.
+_making: Final = threading.RLock()
+
+
+@attrs.define(eq=False)
+class Operator:
+    """One operator: its declaration, and what was generated from it.
+
+    The library's own formulas are read, and code is generated from them, when the operator is first used. There are
+    hundreds of operators, and a program uses a few.
+
+    Arguments:
+        signature: name, arguments and outputs.
+        forward: computes the outputs from arrays.
+        read: reads the formulas.
+        generate: writes and compiles the code.
+        nondifferentiable_outputs: the outputs through which no gradient flows.
+        elementwise: whether the tensor arguments are broadcast against each other, and the output is shaped like them.
+        forward_derivative: the forward-mode formula or rule.
+        has_inplace: whether there is an in-place variant.
+        doc: what the operator computes, in a sentence.
+        user_defined: whether it is none of the library's; then what its formulas give is checked in every backward
+            pass.
+        dtype_kinds: the dtype kinds that its formulas are right for: "f", or "fc" for complex numbers too; by argument
+            where they differ. "?" of a user's operator that does not say so, until a complex number comes.
+        find_trial: finds what the operator is tested on.
+        places: the lines of the files that declare it, the innermost call first.
+        returns_0d_arrays: whether the outputs are arrays, and no scalars, where they have no dimensions.
+        recipe: a function, and its arguments, that give the operator again in another process.
+    """
+
+    signature: Signature
+    declared_forward: Callable[..., Any] = attrs.field(alias="forward")
+    read: Callable[[Operator], Reading]
+    generate: Callable[[Operator], Code]
+    nondifferentiable_outputs: tuple[str, ...] = ()
+    elementwise: bool = False
+    forward_derivative: str | Mapping[str, str] | None = None
+    has_inplace: bool = False
+    doc: str = ""
+    user_defined: bool = False
+    dtype_kinds: str | Mapping[str, str] = "f"
+    find_trial: Callable[[], Trial] = Trial
+    returns_0d_arrays: bool = False
+    places: tuple[tuple[str, int], ...] = ()
+    recipe: tuple[Callable[..., Operator], tuple[Any, ...]] | None = None
+    function: Callable[..., Any] = attrs.field(default=None)
+    inplace_function: Callable[..., Any] = attrs.field(default=None)
+    _reading: Reading | None = attrs.field(default=None, init=False)
+    _code: Code | None = attrs.field(default=None, init=False)
+
+    @property
+    def forward(self) -> Callable[..., Any]:
+        """Computes the outputs from arrays; imported when it is first asked for, where it is one of SciPy's."""
+        if type(self.declared_forward) is LateFunction:
+            self.declared_forward = self.declared_forward.found()
+        return self.declared_forward
+
+    @property
+    def reading(self) -> Reading:
+        """What follows from the formulas, read when it is first asked for."""
+        if self._reading is None:
+            with _making:
+                if self._reading is None:
+                    self._reading = self.read(self)
+        return self._reading
+
+    @property
+    def code(self) -> Code:
+        """What was generated, when it was first asked for."""
+        if self._code is None:
+            with _making:
+                if self._code is None:
+                    self._code = self.generate(self)
+        return self._code
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """How gradients are computed."""
+        return self.reading.formulas
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The arguments that have a formula."""
+        return self.reading.differentiable
+
+    @property
+    def tangents(self) -> Tangents | None:
+        """How tangents are computed: made of `forward_derivative`."""
+        return self.reading.tangents
+
+    @property
+    def inplace_declaration(self) -> Operator | None:
+        """The operator that the in-place variant is made of, where the row states it itself."""
+        return self.reading.inplace_declaration
+
+    @functools.cached_property
+    def row(self) -> str:
+        """The name, and where it is declared, as generated code says it: at a call that mentions the name."""
+        if not self.places:
+            return self.name
+        file, number = self.places[-1]
+        for path, first in self.places:
+            lines = linecache.getlines(path)[first - 1 : first + 2]
+            if any(re.search(rf"[\"']{self.name}\b", line) for line in lines):
+                file, number = path, first
+                break
+        return f"{self.name}, {file if file.startswith('<') else Path(file).name}:{number}"
+
+    @functools.cached_property
+    def trial(self) -> Trial:
+        """What the operator is tested on, looked up when it is first asked for."""
+        return self.find_trial()
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The interval from which the tests draw the arguments of an elementwise operator."""
+        return self.trial.domain
+
+    @property
+    def samples(self) -> Callable[..., Any] | None:
+        """Draws arguments for the tests."""
+        return self.trial.samples
+
+    @property
+    def reference(self) -> Callable[..., Any] | None:
+        """Computes the same from arrays in another way; the tests compare with it."""
+        return self.trial.reference
+
+    @property
+    def node_class(self) -> type[Node] | None:
+        """The class of the backward steps; None where nothing is differentiable."""
+        return self.code.node_class
+
+    @functools.cached_property
+    def plain_functions(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        """The function and its in-place variant, blind to every mode but grad mode."""
+        compile_plain = self.code.plain_functions
+        assert compile_plain is not None
+        return compile_plain()
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self.signature.name
+
+    def accepts_complex(self, argument: str) -> bool:
+        """Whether a tensor argument may be complex; what is not differentiated may always be."""
+        if argument not in self.differentiable:
+            return True
+        dtype_kinds = self.dtype_kinds if isinstance(self.dtype_kinds, str) else self.dtype_kinds.get(argument, "f")
+        return "c" in dtype_kinds or dtype_kinds == UNDECIDED
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Callable[..., Operator], tuple[Any, ...]]:
+        if self.recipe is None:
+            raise TypeError(f"the in-place variant of {self.name!r} has no name by which it could be pickled")
+        return self.recipe
+
+    def inplace(self, *args: Any, **kwargs: Any) -> Any:
+        """Write the result over the first argument, and return that.
+
+        Raises:
+            DeclarationError: where the operator has no in-place variant.
+        """
+        if self.inplace_function is None:
+            raise DeclarationError(f"operator {self.name!r} has no in-place variant; define it with inplace=True")
+        return self.inplace_function(*args, **kwargs)
+
+    def source(self) -> str:
+        """The Python source that was generated from the declaration."""
+        parts = [self.code.source]
+        for declared in (self, self.inplace_declaration):
+            if declared is not None and declared.tangents is not None:
+                parts.append(declared.tangents.source())
+        return "\n\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+    def saved(self, name: str) -> tuple[str, ...]:
+        """What is kept for backward when the argument `name` needs a gradient.
+
+        Arguments:
+            name: a differentiable argument.
+
+        Returns:
+            Names of arguments and outputs whose values are saved, of metadata (`self_shape`) and of plain arguments.
+
+        Raises:
+            DeclarationError: for an argument that has no gradient.
+        """
+        if name not in self.differentiable:
+            raise DeclarationError(
+                f"operator {self.name!r} has no gradient for {name!r}, only for "
+                f"{', '.join(self.differentiable) or 'nothing'}"
+            )
+        kept: dict[str, None] = {}
+        for formula in self.formulas:
+            if name in formula.inputs:
+                for read in (*formula.reads, *formula.results, *formula.kept):
+                    kept[read] = None
+        return tuple(kept)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.signature}>"

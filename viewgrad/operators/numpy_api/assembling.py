@@ -1,0 +1,339 @@
+"""What NumPy's functions mean on tensors that put arrays together, take them apart, and apply functions to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tensor.creation import as_operand
+from ...tensor.tensor import FUNCTIONS, Tensor, from_array
+from .. import OPERATORS
+from ..composites import composite
+from ..derivatives.helpers import plain
+
+__all__ = ["block", "delete", "diagflat", "insert", "piecewise"]
+
+concatenate = OPERATORS["concatenate"].function
+where = OPERATORS["where"].function
+
+
+# -- joining -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.block, method=False)
+def block(arrays: Any) -> Any:
+    """Tensors in nested lists, put together as the blocks of a matrix; the innermost lists go along the last axis."""
+    depth = _depth(arrays)
+    ndim = max(depth, *(part.ndim for part in _parts(arrays)))
+    return _assembled(arrays, ndim, depth).clone()
+
+
+def _depth(nested: Any) -> int:
+    return 1 + max(map(_depth, nested)) if isinstance(nested, list) else 0
+
+
+def _parts(nested: Any) -> list[Any]:
+    return [part for item in nested for part in _parts(item)] if isinstance(nested, list) else [as_operand(nested)]
+
+
+def _assembled(nested: Any, ndim: int, depth: int) -> Any:
+    if not isinstance(nested, list):
+        part = as_operand(nested)
+        return part.reshape((1,) * (ndim - part.ndim) + part.shape)
+    if not nested:
+        raise ValueError("block got an empty list")
+    return concatenate([_assembled(item, ndim, depth - 1) for item in nested], -depth)
+
+
+@composite(np.insert, method=False)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """A copy with values put in before given places along an axis, or in the flattened tensor."""
+    arr, values = as_operand(arr), as_operand(values)
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    axis %= arr.ndim
+    extent = arr.shape[axis]
+    values = values.astype(arr.dtype)
+    single = np.ndim(plain(obj)) == 0 and not isinstance(obj, slice)
+    # For each new place: a place in what stands before (the values come after the elements of `arr`).
+    if single:
+        place = int(plain(obj))
+        if not -extent <= place <= extent:
+            raise IndexError(f"index {place} is out of bounds for axis {axis} with size {extent}")
+        values = values.reshape((1,) * (arr.ndim - values.ndim) + values.shape)
+        values = values.moveaxis(0, axis)  # the values' first dimension is the new one, as NumPy has it
+        count = values.shape[axis]
+        order = np.insert(np.arange(extent), place, np.arange(extent, extent + count))
+    else:
+        places = np.arange(extent)[obj] if isinstance(obj, slice) else np.asarray(plain(obj))
+        if places.dtype == bool:
+            places = np.flatnonzero(places)
+        count = places.size
+        order = np.insert(np.arange(extent), places.astype(np.intp), np.arange(extent, extent + count))
+    shape = tuple(count if dim == axis else n for dim, n in enumerate(arr.shape))
+    while values.ndim > arr.ndim and values.shape[0] == 1:
+        values = values[0]
+    result = concatenate([arr, values.broadcast_to(shape)], axis).take(order, axis)
+    return result.copy("F") if arr._array.flags.fnc else result
+
+
+@composite(np.delete, method=False)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """A copy without the slices at given places along an axis, or without elements of the flattened tensor."""
+    arr = as_operand(arr)
+    if axis is None:
+        arr, axis = arr.reshape(-1), 0
+    if arr._array.flags.fnc:
+        return delete(arr.transpose(), obj, -1 - axis if axis < 0 else arr.ndim - 1 - axis).transpose()
+    return arr.take(np.delete(np.arange(arr.shape[axis]), obj if isinstance(obj, slice) else plain(obj)), axis)
+
+
+@composite(np.resize, method=False)
+def resized(a: Any, new_shape: Any) -> Any:
+    """A copy in another shape, repeated as often as that takes."""
+    a = as_operand(a).reshape(-1)
+    shape = tuple(new_shape) if np.iterable(new_shape) else (new_shape,)
+    size = int(np.prod(shape))
+    return a.take(np.arange(size) % max(a.size, 1)).reshape(shape) if a.size else from_array(np.zeros(shape, a.dtype))
+
+
+@composite(np.diagflat, method=False)
+def diagflat(v: Any, k: int = 0) -> Any:
+    """A matrix with the elements of a tensor on a diagonal."""
+    return np.diag(as_operand(v).reshape(-1), k)
+
+
+@composite(np.trim_zeros, method=False)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """A window without the zeros at the front (f) and at the back (b), along all dimensions or those of `axis`."""
+    filt = as_operand(filt)
+    chosen = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
+    places = np.argwhere(plain(filt))
+    window = [slice(None)] * filt.ndim
+    for dim in chosen:
+        along = places[:, dim] if len(places) else np.array([0])
+        start = int(along.min()) if "f" in trim.lower() or not len(places) else None
+        stop = int(along.max()) + bool(len(places)) if "b" in trim.lower() or not len(places) else None
+        window[dim] = slice(start, stop)
+    return filt[(*window, ...)]
+
+
+@composite(np.vander, method=False)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The matrix of the powers of a vector, one row for each element."""
+    x = as_operand(x)
+    x = x.astype(np.result_type(x.dtype, int), copy=False)
+    count = x.size if N is None else int(N)
+    powers = concatenate([np.ones_like(x)[:, None], x[:, None].broadcast_to((x.size, max(count - 1, 0)))], 1).cumprod(1)
+    powers = powers[:, :count]
+    return (powers if increasing else powers[:, ::-1]).contiguous()  # laid out as NumPy's, of which ravel() is a view
+
+
+# -- choosing ----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.choose, method=False)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """For each place the element of the choice that the integers `a` name."""
+    indices = plain(a)
+    tensors = [as_operand(choice) for choice in choices]
+    shape = np.broadcast_shapes(indices.shape, *(tensor.shape for tensor in tensors))
+    count = len(tensors)
+    if mode == "wrap":
+        indices = indices % count
+    elif mode == "clip":
+        indices = np.clip(indices, 0, count - 1)
+    elif ((indices < 0) | (indices >= count)).any():
+        raise ValueError("invalid entry in choice array")
+    stacked = np.stack([tensor.broadcast_to(shape) for tensor in tensors])
+    chosen = np.take_along_axis(stacked, np.broadcast_to(indices, shape)[None], 0)[0]
+    return chosen if out is None else out.copy_(chosen)
+
+
+setattr(Tensor, "choose", choose)  # noqa: B010
+
+
+@composite(np.piecewise, method=False)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    """For each element what the function (or the number) of the last true condition makes of it; 0 elsewhere."""
+    x = as_operand(x)
+    first = condlist[0] if isinstance(condlist, (list, tuple)) and condlist else condlist
+    alone = np.isscalar(first) or (isinstance(first, (Tensor, np.ndarray)) and not first.ndim)
+    if np.isscalar(condlist) or (alone and x.ndim):
+        condlist = [condlist]
+    conditions = [np.broadcast_to(np.asarray(plain(condition), bool), x.shape) for condition in condlist]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(~np.any(conditions, axis=0))
+    elif len(funclist) != len(conditions):
+        raise ValueError(f"piecewise got {len(conditions)} conditions for {len(funclist)} functions")
+    result = as_operand(np.zeros(x.shape, x.dtype))
+    for condition, function in zip(conditions, funclist):
+        if not callable(function):
+            result = where(condition, function, result).astype(x.dtype)
+        elif condition.any():
+            result[condition] = function(x[condition], *args, **kwargs)
+    return result
+
+
+# -- functions applied -------------------------------------------------------------------------------------------------
+
+
+@composite(np.apply_along_axis, method=False)
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a function of vectors makes of each vector along an axis."""
+    arr = as_operand(arr)
+    rows = arr.moveaxis(axis, -1)
+    outer = rows.shape[:-1]
+    results = [as_operand(func1d(rows[place], *args, **kwargs)) for place in np.ndindex(outer)]
+    if not results:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    stacked = np.stack(results).reshape(outer + results[0].shape)
+    place = axis % arr.ndim
+    inner = tuple(range(len(outer), stacked.ndim))
+    return np.moveaxis(stacked, inner, tuple(range(place, place + len(inner)))) if inner else stacked
+
+
+@composite(np.apply_over_axes, method=False)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """A function of a tensor and an axis, applied over several axes one after the other."""
+    value = as_operand(a)
+    ndim = value.ndim
+    for axis in (axes,) if np.ndim(axes) == 0 else axes:
+        result = as_operand(func(value, axis))
+        value = result if result.ndim == ndim else result.unsqueeze(axis % ndim)
+    return value
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.put)
+def put(self: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """In place: write values at places counted in row order."""
+    places = np.asarray(plain(ind)).reshape(-1)
+    if mode != "raise":
+        places = places % self.size if mode == "wrap" else np.clip(places, 0, self.size - 1)
+    values = as_operand(v).reshape(-1)
+    if values.size and places.size:
+        self = self if self.ndim else self.reshape(1)
+        self[np.unravel_index(np.where(places < 0, places + self.size, places), self.shape)] = values.take(
+            np.arange(places.size) % values.size
+        )
+
+
+@composite(np.place, method=False)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """In place: write values, one after the other, where a mask is true."""
+    put(arr, np.flatnonzero(plain(mask)), vals)
+
+
+# -- systems of equations ----------------------------------------------------------------------------------------------
+
+
+@composite(np.linalg.tensorsolve, method=False)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """The tensor `x` with `tensordot(a, x, x.ndim)` equal to `b`."""
+    a, b = as_operand(a), as_operand(b)
+    if axes is not None:
+        dims = [dim for dim in range(a.ndim) if dim not in axes] + list(axes)
+        a = a.transpose(dims)
+    shape = a.shape[b.ndim :]
+    size = int(np.prod(shape))
+    return np.linalg.solve(a.reshape(-1, size), b.reshape(-1)).reshape(shape)
+
+
+@composite(np.linalg.tensorinv, method=False)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of the linear map that `tensordot(a, b, ind)` is of `b`."""
+    a = as_operand(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    size = int(np.prod(a.shape[ind:]))
+    return np.linalg.inv(a.reshape(size, -1)).reshape(a.shape[ind:] + a.shape[:ind])
+
+
+# -- dimensions --------------------------------------------------------------------------------------------------------
+
+
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    axis %= a.ndim
+    start = start + a.ndim if start < 0 else start
+    return a.moveaxis(axis, start - (axis < start))
+
+
+def _cumulative(name: str) -> Callable[..., Any]:
+    start = {"cumsum": 0, "cumprod": 1}[name]
+
+    def cumulative(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        x = as_operand(x)
+        axis = axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+            axis = 0
+        x = x if dtype is None else x.astype(dtype)
+        if include_initial:
+            x = x if x.ndim else x.reshape((1,))
+            shape = tuple(1 if dim == axis % x.ndim else extent for dim, extent in enumerate(x.shape))
+            x = concatenate([from_array(np.full(shape, start, x.dtype)), x], axis)
+        result = getattr(x, name)(axis, dtype)
+        return result if out is None else out.copy_(result)
+
+    return cumulative
+
+
+def _isreal(x: Any) -> Any:
+    return from_array(np.isreal(plain(x)))
+
+
+def _open_mesh(*args: Any) -> Any:
+    vectors = [as_operand(np.flatnonzero(plain(arg)) if plain(arg).dtype == bool else arg) for arg in args]
+    count = len(vectors)
+    return tuple(v.reshape(tuple(-1 if dim == place else 1 for dim in range(count))) for place, v in enumerate(vectors))
+
+
+def _real_if_close(a: Any, tol: float = 100) -> Any:
+    return a.real if a.is_complex() and not np.iscomplexobj(np.real_if_close(plain(a), tol)) else a
+
+
+FUNCTIONS.update(
+    {
+        np.rollaxis: _rollaxis,
+        np.isreal: _isreal,
+        np.iscomplex: lambda x: from_array(np.iscomplex(plain(x))),
+        np.array_equiv: lambda a1, a2: np.array_equiv(plain(a1), plain(a2)),
+        np.real_if_close: _real_if_close,
+        np.fix: lambda x, out=None: np.trunc(as_operand(x)) if out is None else out.copy_(np.trunc(as_operand(x))),
+        np.ix_: _open_mesh,
+        np.unravel_index: lambda indices, shape, order="C": np.unravel_index(plain(indices), shape, order),
+        np.ravel_multi_index: lambda multi_index, dims, mode="raise", order="C": np.ravel_multi_index(
+            tuple(plain(index) for index in multi_index), dims, mode, order),
+        np.lexsort: lambda keys, axis=-1: np.lexsort(
+            plain(keys) if isinstance(keys, Tensor) else [plain(key) for key in keys], axis
+        ),
+        np.sort_complex: lambda a: np.sort(as_operand(a)).astype(np.sort_complex(np.empty(0, a.dtype)).dtype),
+    }
+)  # fmt: skip
+for _name, _numpy in (("cumsum", "cumulative_sum"), ("cumprod", "cumulative_prod")):
+    if hasattr(np, _numpy):  # NumPy 2.1
+        FUNCTIONS[getattr(np, _numpy)] = _cumulative(_name)
+
+
+def _sliding_window_view(
+    x: Tensor, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    sizes = tuple(window_shape) if np.iterable(window_shape) else (window_shape,)
+    axes = tuple(range(x.ndim)) if axis is None else tuple(axis) if np.iterable(axis) else (axis,)
+    if len(sizes) != len(axes):
+        raise ValueError(f"sliding_window_view got {len(sizes)} lengths of windows for {len(axes)} axes")
+    ndim = x.ndim
+    for size, dim in zip(sizes, axes):
+        x = x.unfold(dim % ndim, int(size))
+    return x
+
+
+FUNCTIONS[np.lib.stride_tricks.sliding_window_view] = _sliding_window_view

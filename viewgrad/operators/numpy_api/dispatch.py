@@ -1,0 +1,216 @@
+"""How NumPy's ufuncs and functions reach an operator: `np.add(x, y, out=z, where=m)`, `np.sum(x, axis=0, out=y)`.
+
+The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is
+translated here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.creation import zeros
+from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ...tensor.trace_hooks import array_of
+from ..operands import as_operand
+
+__all__ = ["of_dtype", "register", "require_tensor", "write_out"]
+
+# NumPy's names for options that have another one here.
+RENAMED: Final = {"a_min": "min", "a_max": "max"}
+# Options without influence on the values that an operator gives.
+IDLE: Final = frozenset({"kind", "stable", "casting", "optimize", "subok", "overwrite_input"})
+
+
+# The parameters of compiled functions that have more of them than the operators that they mean.
+COMPILED: Final[dict[str, Callable[..., Any]]] = {
+    "concatenate": lambda arrays, axis=0, out=None, *, dtype=None, casting="same_kind": None,
+    "dot": lambda a, b, out=None: None,
+}
+
+
+def register(numpy: Any, function: Callable[..., Any]) -> None:
+    """Let a NumPy function, a ufunc, or a ufunc's method given as `(ufunc, "reduce")`, mean `function` on tensors."""
+    if isinstance(numpy, tuple):
+        UFUNCS[numpy] = ufunc_method(function, *numpy)
+    elif isinstance(numpy, np.ufunc):
+        UFUNCS[numpy, "__call__"] = ufunc_call(function, numpy)
+        if numpy.nin == 2 and numpy.signature is None:
+            UFUNCS[numpy, "outer"] = ufunc_outer(UFUNCS[numpy, "__call__"])
+    else:
+        FUNCTIONS[numpy] = array_function(function, numpy)
+
+
+def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -> Tensor:
+    """Write `result` to what was given as `out=`, with the conditions that NumPy makes."""
+    check_out(result.dtype, out, name, casting)
+    if result.shape != out.shape:
+        raise ValueError(f"{name}: out= has shape {out.shape}, but the result has shape {result.shape}")
+    written: Tensor = out.copy_(result)
+    return written
+
+
+def require_tensor(out: Any, name: str) -> None:
+    """Refuse to write what tensors gave to what is none."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name} of tensors cannot write to a plain array, which has no history; out= takes a Tensor")
+
+
+def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> None:
+    require_tensor(out, name)
+    if not np.can_cast(dtype, out.dtype, casting):
+        raise TypeError(f"{name}: a result of {dtype} cannot be written to out= of {out.dtype}")
+
+
+def of_dtype(result: Any, dtype: Any) -> Any:
+    """The result in the dtype that was asked for, if any: of small integers the operator may have made wider ones."""
+    return result if dtype is None or result.dtype == np.dtype(dtype) else result.astype(dtype)
+
+
+# -- ufuncs ------------------------------------------------------------------------------------------------------------
+
+
+def ufunc_call(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., Any]:
+    """An operator with a ufunc's `out=`, `where=` and `dtype=`."""
+    name = ufunc.__name__
+
+    def call(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Any:
+        if len(inputs) > ufunc.nin:
+            *inputs, out = inputs  # type: ignore[assignment]
+        casting = options.get("casting", "same_kind") if options else "same_kind"
+        if options:
+            inputs = converted(ufunc, inputs, **options)  # type: ignore[assignment]
+        if out is None:
+            if where is True:
+                return function(*inputs)
+            out = unwritten(ufunc, inputs, where)
+        if where is True:
+            result = function(*inputs)
+            if isinstance(out, Tensor) and result.shape != out.shape:
+                result = result.broadcast_to(out.shape)
+            return write_out(result, out, f"np.{name}", casting)
+        check_out(out.dtype, out, f"np.{name}")
+        # Only what is chosen is computed: elsewhere the operator, or its gradient, may be undefined.
+        chosen_by = array_of(where, "where=") if isinstance(where, Tensor) else where
+        mask = np.array(np.broadcast_to(chosen_by, out.shape), bool)
+        result = function(*(chosen(value, mask) for value in inputs))
+        check_out(result.dtype, out, f"np.{name}", casting)
+        out[mask] = result
+        return out
+
+    return call
+
+
+def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "same_kind", **others: Any) -> list[Any]:
+    """The inputs in the dtypes in which a ufunc computes, where it is asked for a dtype.
+
+    Raises:
+        TypeError: for an option that has no meaning for tensors, or a dtype that the inputs cannot be cast to.
+    """
+    unknown = others.keys() - {"order", "subok"}
+    if unknown:
+        options = ", ".join(sorted(unknown))
+        raise TypeError(f"np.{ufunc.__name__} of tensors takes out=, where= and dtype=, not {options}")
+    if dtype is None:
+        return list(inputs)
+    tensors = [as_operand(value) for value in inputs]
+    wanted = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout
+    computed = ufunc.resolve_dtypes(given, signature=wanted, casting=casting)  # type: ignore[arg-type]
+    return [tensor if tensor.dtype == kind else tensor.astype(kind) for tensor, kind in zip(tensors, computed)]
+
+
+def unwritten(ufunc: np.ufunc, inputs: Any, where: Any) -> Tensor:
+    """What a ufunc writes to where it is not told: zeros, since NumPy leaves open what is there."""
+    tensors = [as_operand(value) for value in inputs]
+    shape = np.broadcast_shapes(np.shape(where), *(tensor.shape for tensor in tensors))
+    given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout
+    return zeros(shape, dtype=ufunc.resolve_dtypes(given)[-1])
+
+
+def chosen(value: Any, mask: np.ndarray[Any, Any]) -> Any:
+    """The elements of an operand where `mask` is true."""
+    if type(value) in (bool, int, float, complex):
+        return value
+    value = as_operand(value)
+    return value.broadcast_to(mask.shape)[mask] if value.ndim else value
+
+
+def ufunc_outer(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator on every pair of elements of two tensors."""
+
+    def outer(first: Any, second: Any, **options: Any) -> Any:
+        first, second = as_operand(first), as_operand(second)
+        return function(first.reshape(first.shape + (1,) * second.ndim), second, **options)
+
+    return outer
+
+
+def ufunc_method(function: Callable[..., Any], ufunc: np.ufunc, kind: str) -> Callable[..., Any]:
+    """A reduction or running reduction with the defaults that it has as a method of a ufunc."""
+
+    def method(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        array = as_operand(array)
+        if kind == "accumulate" and not array.ndim:
+            raise TypeError("cannot accumulate on a scalar")
+        if kind == "accumulate" and axis is None:
+            if array.ndim != 1:
+                raise TypeError(f"np.{ufunc.__name__}.accumulate takes one axis")
+            axis = 0
+        result = of_dtype(function(array if dtype is None else array.astype(dtype), axis=axis, **options), dtype)
+        return result if out is None else write_out(result, out, f"np.{ufunc.__name__}.{kind}")
+
+    return method
+
+
+# -- functions ---------------------------------------------------------------------------------------------------------
+
+
+def array_function(function: Callable[..., Any], numpy: Any) -> Callable[..., Any]:
+    """An operator with the parameter names of a NumPy function, and with `out=` and `dtype=` where that has them."""
+    name = f"np.{numpy.__name__}"
+    try:
+        theirs = list(inspect.signature(numpy).parameters.values())
+    except ValueError:  # NumPy tells of its compiled functions only since 2.4
+        if numpy.__name__ not in COMPILED:
+            return function
+        theirs = list(inspect.signature(COMPILED[numpy.__name__]).parameters.values())
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters.values()):
+        return function
+    ours = list(parameters)
+    defaults = {parameter.name: parameter.default for parameter in theirs}
+    arrays = [parameter.name for parameter in theirs if parameter.default is inspect.Parameter.empty]
+    renamed = {given: own for given, own in zip(arrays, ours) if given not in ours} | RENAMED
+    names = [renamed.get(parameter.name, parameter.name) for parameter in theirs]
+    alike = next((i for i, (a, b) in enumerate(zip(names, ours)) if a != b), min(len(names), len(ours)))
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) <= alike:
+            return function(*args)
+        if len(args) > len(names):
+            raise TypeError(f"{name} takes at most {len(names)} positional arguments")
+        given = dict(zip(names, args))
+        for key, value in kwargs.items():
+            given[renamed.get(key, key)] = value
+        out, dtype = (None if key in ours else given.pop(key, None) for key in ("out", "dtype"))
+        unknown = [key for key in given if key not in ours]
+        for key in unknown:
+            if key not in IDLE and given[key] is not defaults.get(key, given):
+                takes = ", ".join(own for own in names if own in ours or own in ("out", "dtype"))
+                raise TypeError(f"{name} of tensors takes {takes}; not {key}")
+            del given[key]
+        first = ours[0]
+        if dtype is not None and first in given:
+            given[first] = (
+                [as_operand(item).astype(dtype) for item in given[first]]
+                if isinstance(given[first], (list, tuple))
+                else as_operand(given[first]).astype(dtype)
+            )
+        result = of_dtype(function(**given), dtype)
+        return result if out is None else write_out(result, out, name)
+
+    return call

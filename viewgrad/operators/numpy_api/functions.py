@@ -1,0 +1,353 @@
+"""What those NumPy functions mean on tensors that are no operators: creation, comparison of whole tensors, norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...tensor import creation
+from ...tensor.async_safety import in_own_context
+from ...tensor.modes import GRAD, ModeSwitch
+from ...tensor.repr import tensor_repr
+from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
+from ...tensor.trace_hooks import array_of
+from .. import OPERATORS
+from ..composites import composite
+from ..derivatives.helpers import pattern_of, plain
+from ..operands import as_operand
+from .dispatch import require_tensor, ufunc_call
+
+__all__ = ["allclose", "array_equal", "isclose", "meshgrid", "norm", "nonzero"]
+
+where = OPERATORS["where"].function
+clip_ufunc: Any = np._core.umath.clip  # type: ignore[attr-defined]  # what the method clip of arrays calls
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+
+@composite(np.linalg.norm)
+def norm(self: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of a vector or of a matrix, as `numpy.linalg.norm`; its gradient is 0 where it is 0.
+
+    Arguments:
+        ord: the order; by default the root of the sum of squares.
+        axis: one dimension for norms of vectors, two for norms of matrices, or None for the whole tensor.
+        keepdims: whether the dimensions that are reduced stay, with length 1.
+    """
+    self = as_operand(self)
+    self = self if self.dtype.kind in "fc" else self.astype(float)
+    if axis is None and ord is not None:
+        if self.ndim not in (1, 2):
+            raise ValueError(f"norm of order {ord} takes a vector or a matrix, not {self.ndim} dimensions; give axis=")
+        axis = (0, 1) if self.ndim == 2 else 0
+    dims = axis if isinstance(axis, tuple) else None if axis is None else (axis,)
+    if dims is not None and len(dims) not in (1, 2):
+        raise ValueError(f"norm takes one dimension or two, not {dims}")
+    if dims is None or len(dims) == 1 or ord in (None, "fro"):
+        if isinstance(ord, str) and (dims is None or len(dims) == 1):
+            raise ValueError(f"norm of order {ord!r} is for matrices")
+        return self.vector_norm(2 if ord in (None, "fro") else ord, axis, keepdims)
+    return _matrix_norm(self, ord, dims, keepdims)
+
+
+def _matrix_norm(self: Any, ord: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    rows, columns = np.lib.array_utils.normalize_axis_tuple(axis, self.ndim)
+    if ord in (1, -1, math.inf, -math.inf):
+        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = self.abs().sum(inner, True)
+        extreme = _greatest(sums, outer, True) if ord > 0 else sums.min(outer, True)
+    elif ord in (2, -2, "nuc"):
+        values = np.linalg.svd(self.moveaxis((rows, columns), (-2, -1)), compute_uv=False)
+        extreme = values.sum(-1) if ord == "nuc" else _greatest(values, -1) if ord > 0 else values.min(-1)
+        extreme = np.expand_dims(np.expand_dims(extreme, min(rows, columns)), max(rows, columns))
+    else:
+        raise ValueError(f"there is no norm of order {ord!r} of matrices")
+    return extreme if keepdims else extreme.squeeze((rows, columns))[() if extreme.ndim == 2 else ...]
+
+
+def _greatest(values: Any, axis: int, keepdims: bool = False) -> Any:
+    """The greatest along a dimension, of values that are not negative; 0 where there are none."""
+    return values.max(axis, None, keepdims, **({} if values.shape[axis] else {"initial": 0}))
+
+
+def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    return OPERATORS["vector_norm"].function(x, 2 if ord is None else ord, axis, keepdims)
+
+
+FUNCTIONS[np.linalg.vector_norm] = _vector_norm
+
+
+@composite(np.linalg.matrix_norm, method=False)
+def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norms of the matrices in the last two dimensions."""
+    return norm(self, ord, (-2, -1), keepdims)
+
+
+# -- whole tensors compared --------------------------------------------------------------------------------------------
+
+
+@composite(np.array_equal, method=False)
+@in_own_context
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    a, b = as_operand(a1), as_operand(a2)
+    if a.shape != b.shape:
+        return False
+    with ModeSwitch(off=GRAD):
+        return bool(_equal(a, b, equal_nan).all())
+
+
+@composite(np.allclose)
+def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are nearly equal."""
+    return bool(isclose(self, other, rtol, atol, equal_nan).all())
+
+
+@composite(np.isclose)
+@in_own_context
+def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether elements are nearly equal."""
+    a, b = as_operand(self), as_operand(other)
+    b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # of integers the difference might wrap
+    with ModeSwitch(off=GRAD), np.errstate(invalid="ignore"):
+        close: Any = abs(a - b) <= atol + rtol * abs(b)
+        return (close & b.isfinite()) | _equal(a, b, equal_nan)  # type: ignore[no-any-return]
+
+
+def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
+    """Which elements are equal; NaN is equal to itself where that is asked for."""
+    same = a == b
+    return same | (a.isnan() & b.isnan()) if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc" else same
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+@composite(np.nonzero)
+def nonzero(self: Any) -> tuple[Tensor, ...]:
+    """For each dimension the indices of the elements that are not 0."""
+    return tuple(Tensor(places) for places in np.nonzero(plain(self)))
+
+
+@composite(np.argwhere)
+def argwhere(self: Any) -> Tensor:
+    """The indices of the elements that are not 0, one row for each."""
+    return Tensor(np.argwhere(plain(self)))
+
+
+@composite(np.flatnonzero)
+def flatnonzero(self: Any) -> Tensor:
+    """The indices, in row order, of the elements that are not 0."""
+    return Tensor(np.flatnonzero(plain(self)))
+
+
+@composite(np.meshgrid, method=False)
+def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid, from those along each axis.
+
+    Arguments:
+        tensors: the coordinates along each axis.
+        copy: whether the results have memory of their own; else they are views.
+        sparse: whether the results keep length 1 in the dimensions along which they do not vary.
+        indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    vectors = [as_operand(tensor).reshape(-1) for tensor in tensors]
+    shape = tuple(vector.size for vector in vectors)
+    swapped = indexing == "xy" and len(shape) > 1
+    if swapped:
+        shape = (shape[1], shape[0], *shape[2:])
+    grids = []
+    for i, vector in enumerate(vectors):
+        place = 1 - i if swapped and i < 2 else i
+        extents = tuple(-1 if dim == place else 1 for dim in range(len(shape)))
+        grid = vector.reshape(extents) if sparse else vector.reshape(extents).broadcast_to(shape)
+        grids.append(grid.copy() if copy else grid)
+    return tuple(grids)
+
+
+# -- choosing and evaluating -------------------------------------------------------------------------------------------
+
+
+@composite(np.select, method=False)
+def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """For each element the choice of the first condition that is true, or `default`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"select got {len(condlist)} conditions for {len(choicelist)} choices")
+    weak = (int, float, complex)
+    given = [each if type(each) in weak else as_operand(each) for each in (*choicelist, default)]
+    dtype = np.result_type(*(each.dtype if isinstance(each, Tensor) else each for each in given))
+    result = as_operand(given.pop()).astype(dtype, copy=False)
+    for condition, choice in zip(reversed(condlist), reversed(given)):
+        result = where(condition, choice if isinstance(choice, Tensor) else as_operand(choice), result)
+    return result.astype(dtype, copy=False).contiguous()
+
+
+@composite(np.extract, method=False)
+def extract(condition: Any, self: Any) -> Any:
+    """The elements, in row order, where the condition is true."""
+    return as_operand(self).ravel()[np.flatnonzero(plain(condition))]
+
+
+@composite(np.compress)
+def compress(condition: Any, self: Any, axis: int | None = None) -> Any:
+    """The slices along `axis` where the condition, which has one dimension, is true."""
+    places = np.flatnonzero(plain(condition))
+    return as_operand(self).take(places, axis)
+
+
+@composite(np.polyval, method=False)
+def polyval(p: Any, x: Any) -> Any:
+    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    p, x = as_operand(p), as_operand(x)
+    value = creation.zeros_like(x)
+    for coefficient in p:
+        value = value * x + coefficient
+    return value
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@composite(np.fill_diagonal)
+def fill_diagonal(self: Any, val: Any) -> None:
+    """In place: write `val` over the main diagonal of a matrix."""
+    if self.ndim != 2:
+        raise ValueError(f"fill_diagonal takes a matrix, not {self.ndim} dimensions")
+    self.diagonal().copy_(val)
+
+
+@composite(np.putmask, method=False)
+def putmask(self: Any, mask: Any, values: Any) -> None:
+    """In place: write `values`, repeated as often as that takes, where the mask is true."""
+    values, chosen = as_operand(values), np.asarray(plain(mask), bool)
+    if chosen.size != self.size:
+        raise ValueError(f"putmask of a tensor of shape {self.shape} takes a mask of that size, not {chosen.shape}")
+    if not (values.size and self.size):
+        return
+    if values.size > 1 and values.shape != self.shape:
+        values = values.reshape(-1).take(np.arange(self.size) % values.size).reshape(self.shape)
+    self.copy_where_(values if values.size > 1 else values.reshape(()), chosen.reshape(self.shape))
+
+
+# -- what NumPy's functions mean ---------------------------------------------------------------------------------------
+
+
+def _where(condition: Any, *values: Any) -> Any:
+    return where(condition, *values) if values else nonzero(condition)
+
+
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if not isinstance(dst, Tensor):
+        raise TypeError(
+            "a tensor cannot be written to a plain array, which has no history (by np.copyto, np.full or "
+            "np.full_like): make that a tensor first"
+        )
+    src = as_operand(src)
+    if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"np.copyto cannot cast {src.dtype} to {dst.dtype} by the rule {casting!r}")
+    if where is True:
+        dst.copy_(src)
+    else:
+        dst.copy_where_(src, where)
+
+
+def _like(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def like(
+        a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Tensor:
+        return create(np.empty_like(pattern_of(a), dtype, order, subok, shape, device=device))
+
+    return like
+
+
+def _add_at(self: Any, indices: Any, values: Any) -> None:
+    require_tensor(self, "np.add.at")
+    self.index_accumulate_(indices, values)
+
+
+def _subtract_at(self: Any, indices: Any, values: Any) -> None:
+    require_tensor(self, "np.subtract.at")
+    values = as_operand(values)
+    self.index_accumulate_(indices, -(values.astype(self.dtype) if values.dtype.kind == "b" else values))
+
+
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Tensor, ...]:
+    tensors = [as_operand(array) for array in arrays]
+    shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
+    return tuple(tensor.broadcast_to(shape) for tensor in tensors)
+
+
+def _at_least(ndim: int) -> Callable[..., Any]:
+    shaped = np.atleast_2d if ndim == 2 else np.atleast_3d
+
+    def at_least(*tensors: Any) -> Any:
+        results = tuple(tensor.reshape(shaped(tensor._array).shape) for tensor in map(as_operand, tensors))
+        return results[0] if len(results) == 1 else results
+
+    return at_least
+
+
+def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A NumPy function whose answer is no array."""
+
+    def on_arrays(*args: Any, **kwargs: Any) -> Any:
+        how = f"np.{function.__name__}"
+        return function(*(array_of(arg, how) if isinstance(arg, Tensor) else arg for arg in args), **kwargs)
+
+    return on_arrays
+
+
+def _pieces_along(dim: int) -> Callable[..., Any]:
+    def pieces(ary: Any, indices_or_sections: Any) -> Any:
+        along = 0 if dim == 1 and ary.ndim == 1 else dim
+        return np.split(ary, indices_or_sections, along)
+
+    return pieces
+
+
+FUNCTIONS.update(
+    {
+        np.around: FUNCTIONS[np.round],
+        np.hsplit: _pieces_along(1),
+        np.vsplit: _pieces_along(0),
+        np.dsplit: _pieces_along(2),
+        np.tril_indices_from: lambda arr, k=0: np.tril_indices(arr.shape[-2], k, arr.shape[-1]),
+        np.triu_indices_from: lambda arr, k=0: np.triu_indices(arr.shape[-2], k, arr.shape[-1]),
+        np.diag_indices_from: lambda arr: np.diag_indices(arr.shape[0], arr.ndim),
+        np.where: _where,
+        np.copyto: _copyto,
+        np.zeros_like: _like(creation.zeros_like),
+        np.ones_like: _like(creation.ones_like),
+        np.empty_like: _like(creation.empty_like),
+        np.broadcast_arrays: _broadcast_arrays,
+        np.atleast_2d: _at_least(2),
+        np.atleast_3d: _at_least(3),
+        np.array_repr: tensor_repr,
+        np.array_str: _on_arrays(np.array_str),
+        np.array2string: _on_arrays(np.array2string),
+    }
+)
+for _function in (np.result_type, np.can_cast, np.min_scalar_type, np.common_type, np.iscomplexobj, np.isrealobj,
+                  np.may_share_memory, np.shares_memory):  # fmt: skip
+    FUNCTIONS[_function] = _on_arrays(_function)
+UFUNCS[clip_ufunc, "__call__"] = ufunc_call(OPERATORS["clip"].function, clip_ufunc)
+if hasattr(np, "astype"):  # NumPy 2.1
+    FUNCTIONS[np.astype] = lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype, copy)
+UFUNCS[np.add, "at"] = _add_at
+UFUNCS[np.subtract, "at"] = _subtract_at
+
+
+def _convolve(a: Any, v: Any, *args: Any, **options: Any) -> Any:
+    """The convolution of two vectors, of which a number is one of a single element."""
+    a, v = as_operand(a), as_operand(v)
+    return convolution(a if a.ndim else a.reshape(1), v if v.ndim else v.reshape(1), *args, **options)
+
+
+convolution = FUNCTIONS[np.convolve]
+FUNCTIONS[np.convolve] = _convolve

@@ -1,0 +1,450 @@
+"""The methods and attributes of NumPy's arrays on tensors, with NumPy's order of arguments, `out=` and `order=`."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import AutogradError, UnsupportedFunctionError
+from ...tensor.creation import as_operand
+from ...tensor.modes import GRAD, current_mode
+from ...tensor.node import AccumulateGrad
+from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
+from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent, is_scalar
+from ...tensor.trace_hooks import array_of
+from ...views import view_ops as views
+from .. import OPERATORS
+from ..composites import COMPOSITES
+from ..derivatives.helpers import memory_order, plain
+from .dispatch import of_dtype, write_out
+
+__all__ = ["FlatElements"]
+
+
+# -- memory layout -----------------------------------------------------------------------------------------------------
+
+
+def _reversed(self: Tensor) -> Any:
+    return self.transpose() if self.ndim > 1 else self
+
+
+def _in_columns(self: Tensor, order: Any) -> bool:
+    """Whether elements are to be counted in column order."""
+    if order in (None, "C"):
+        return False
+    if order not in ("F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return order == "F" or bool(self._array.flags.fnc)
+
+
+def _in_order(self: Tensor, order: Any) -> Any:
+    """The tensor with its dimensions in such an order that counting in rows counts its elements in `order`."""
+    if _in_columns(self, order):
+        return _reversed(self)
+    return self.transpose(memory_order(self._array)) if order == "K" and self.ndim > 1 else self
+
+
+def _reshape(self: Tensor, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
+    """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
+    if order == "C" and copy is None:
+        return views.reshape(self, *shape)
+    sizes = views.flat_sizes(shape)
+    if _in_columns(self, order):
+        reshaped = _reversed(views.reshape(_reversed(self), tuple(reversed(sizes))))
+    else:
+        reshaped = views.reshape(self, sizes)
+    if copy is False and not np.may_share_memory(reshaped._array, self._array):
+        raise ValueError("the elements have no view in this shape, and copy=False takes no copy")
+    return reshaped.clone() if copy else reshaped
+
+
+def _ravel(self: Tensor, order: Any = "C") -> Any:
+    """The elements in one dimension: a view where NumPy's is one, a copy otherwise."""
+    return ravel(_in_order(self, order))
+
+
+def _flatten(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The elements in one dimension, or the dimensions from `start_dim` to `end_dim` made one."""
+    order = kwargs.pop("order", None) if not (args and isinstance(args[0], str)) else args[0]
+    if order is None:
+        return flatten(self, *args, **kwargs)
+    return flatten(_in_order(self, order))
+
+
+def _copy(self: Any, order: Any = "C") -> Any:
+    """A copy with the same history, laid out in row order unless said otherwise."""
+    flags = self._array.flags
+    if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
+        return copied(self) if flags.f_contiguous else contiguous_copy(self.transpose()).transpose()
+    return copied(self) if order == "K" or flags.c_contiguous else contiguous_copy(self)
+
+
+def _conj(self: Any) -> Any:
+    """The complex conjugates; of a real tensor the tensor itself, as in NumPy."""
+    return conj(self) if self.dtype.kind == "c" else self
+
+
+conj, contiguous_copy = OPERATORS["conj"].function, OPERATORS["contiguous_copy"].function
+ravel, flatten, copied = Tensor.ravel, Tensor.flatten, Tensor.copy
+astyped: Any = Tensor.astype
+viewed = Tensor.view
+
+
+def _astype(
+    self: Any, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    """The values in another dtype."""
+    if isinstance(order, bool):
+        order, copy = "K", order
+    if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {self.dtype!r} to {np.dtype(dtype)!r} according to {casting!r}")
+    return astyped(self, dtype, copy)
+
+
+def _view(self: Tensor, *shape: Any, dtype: Any = None, type: Any = None) -> Any:
+    """A view: in another shape, or of the same memory with another dtype of real or complex numbers."""
+    if not shape and dtype is None:
+        return self[...]
+    first = dtype if dtype is not None else shape[0]
+    if len(shape) > 1 or isinstance(first, (int, np.integer, tuple, list)):
+        return viewed(self, *shape)
+    if getattr(first, "__name__", "") == "ndarray" or first is Tensor:
+        return self[...]
+    if isinstance(first, builtins.type) and issubclass(first, np.ndarray):  # a class that somebody derived
+        if _carries_history(self):
+            raise TypeError(
+                f"{first.__name__} holds plain numbers, and a tensor would lose its history; use the tensor itself"
+            )
+        return np.array(self._array).view(first)
+    wanted = np.dtype(first)
+    if wanted == self.dtype:
+        return self if is_scalar(self) else self[...]
+    if wanted.kind == "c" and self.dtype.kind == "f" and wanted.itemsize == 2 * self.itemsize:
+        return views.view_as_complex(self.reshape((*self.shape[:-1], self.shape[-1] // 2, 2)))
+    if wanted.kind == "f" and self.dtype.kind == "c" and 2 * wanted.itemsize == self.itemsize:
+        return views.view_as_real(self).reshape((*self.shape[:-1], 2 * self.shape[-1]))
+    if _carries_history(self):
+        raise TypeError(f"a tensor of {self.dtype} that has a history cannot be looked at as {wanted}")
+    looked_at = np.array(self._array).view(wanted)
+    looked_at.flags.writeable = False  # it is a copy, in which what is written would be lost
+    return as_operand(looked_at) if wanted.kind in "biufc" else looked_at
+
+
+# -- in place ----------------------------------------------------------------------------------------------------------
+
+
+def _sort(self: Tensor, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """In place: put the elements along `axis` in order."""
+    self.copy_(sorted_copy(self, axis))
+
+
+def _partition(self: Tensor, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+    """In place: put the `kth` element in order at its own place, and lesser ones before it."""
+    self.copy_(COMPOSITES["partition"](self, kth, axis))
+
+
+def _fill(self: Tensor, value: Any) -> None:
+    """In place: write `value` to every element."""
+    self.fill_(value)
+
+
+def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
+    """Give a tensor another shape in place, where nobody else sees its memory: no view, no other name for it."""
+    alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
+    if self._view is not None or not alone or type(self._edge) is AccumulateGrad or current_mode() > GRAD:
+        raise AutogradError(
+            f"{what} in place needs a tensor that is no leaf and no view, and that has no views; {way_out}"
+        )
+    made = make(self.clone()).clone()
+    self._array, self._edge, self._storage = np.asarray(made._array), made._edge, None
+    self._saved = None  # whoever saved the value keeps the memory that it had
+
+
+def _resize(self: Tensor, *shape: Any, refcheck: bool = True) -> None:
+    """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""
+    sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    count = math.prod(sizes)
+
+    def resized(tensor: Any) -> Any:
+        flat = tensor.reshape(-1)[:count]
+        missing = count - flat.size
+        return (np.concatenate([flat, np.zeros(missing, tensor.dtype)]) if missing else flat).reshape(sizes)
+
+    _become(self, resized, "resize()", "use np.resize(x, shape), or reshape()")
+
+
+def _set_shape(self: Tensor, shape: Any) -> None:
+    if not self._array.flags.contiguous:
+        raise AttributeError("incompatible shape for in-place modification; use reshape(), which may copy")
+    if not self.size and not _carries_history(self) and current_mode() <= GRAD:  # without memory that others could see
+        self._array, self._storage, self._view = self._array.reshape(shape), None, None
+    elif self._array.reshape(shape).shape != self.shape:
+        _become(self, lambda tensor: tensor.reshape(shape), "a new shape", "write x = x.reshape(shape)")
+
+
+sorted_copy = OPERATORS["sort"].function
+
+
+# -- with out= ---------------------------------------------------------------------------------------------------------
+
+
+def _with_out(function: Callable[..., Any], name: str, place: int) -> Callable[..., Any]:
+    """A method that takes `out=` as well, also by its place among the arguments."""
+
+    @functools.wraps(function)
+    def method(self: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if len(args) > place and (args[place] is None or isinstance(args[place], Tensor)):
+            args, out = args[:place] + args[place + 1 :], args[place]
+        result = function(self, *args, **kwargs)
+        return result if out is None else write_out(result, out, f"Tensor.{name}")
+
+    return method
+
+
+def _take(self: Tensor, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """The elements, or slices along `axis`, at the places given."""
+    if isinstance(out, str):
+        out, mode = None, out
+    result = OPERATORS["take"].function(self, indices, axis, mode)
+    return result if out is None else write_out(result, out, "Tensor.take")
+
+
+def _trace(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    """The sum along a diagonal."""
+    summed = self if dtype is None else self.astype(dtype)
+    result = of_dtype(OPERATORS["trace"].function(summed, offset, axis1, axis2), dtype)
+    return result if out is None else write_out(result, out, "Tensor.trace")
+
+
+def _compress(self: Tensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """The slices along `axis` where the condition, which has one dimension, is true."""
+    result = COMPOSITES["compress"](condition, self, axis)
+    return result if out is None else write_out(result, out, "Tensor.compress")
+
+
+def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The places of the elements in order."""
+    return (
+        OPERATORS["argsort"].function(self, axis)
+        if axis is not None
+        else OPERATORS["argsort"].function(self.reshape(-1), 0)
+    )
+
+
+def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where values would have to be inserted to keep a vector sorted."""
+    return OPERATORS["searchsorted"].function(self if sorter is None else as_operand(self)[sorter], v, side)
+
+
+def _round(self: Tensor, ndigits: int | None = None) -> Any:
+    return int(np.round(plain(self))) if ndigits is None else self.round(ndigits)
+
+
+# -- elements in row order ---------------------------------------------------------------------------------------------
+
+
+class FlatElements:
+    """The elements of a tensor in row order, to be read and written by one index; NumPy's `flat`."""
+
+    def __init__(self, base: Tensor) -> None:
+        self.base: Final = base if base.ndim else base.reshape(1)
+        self._next = 0
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.base.reshape(-1)[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        shape = self.base.shape
+        places = np.arange(self.base.size)[plain(key) if isinstance(key, Tensor) else key]
+        values = as_operand(value).reshape(-1)
+        if places.ndim and values.size not in (1, places.size):
+            values = values.take(np.arange(places.size) % values.size)
+        self.base[np.unravel_index(places, shape)] = (
+            values.reshape(places.shape) if values.size == places.size else values
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.base[place] for place in np.ndindex(self.base.shape))
+
+    def __next__(self) -> Any:
+        if self._next == self.base.size:
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
+
+    def copy(self) -> Any:
+        """The elements as a tensor of one dimension."""
+        return self.base.reshape(-1).clone()
+
+    def __eq__(self, other: Any) -> Any:
+        return self.copy() == _as_vector(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self.copy() != _as_vector(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.copy() < _as_vector(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.copy() <= _as_vector(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.copy() > _as_vector(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.copy() >= _as_vector(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.base.reshape(-1).__array__(dtype, copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*map(_as_vector, args), **kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*map(_as_vector, args), **kwargs)
+
+
+def _as_vector(value: Any) -> Any:
+    """The elements of a flat iterator as a tensor, also within a list of arrays."""
+    if isinstance(value, FlatElements):
+        return value.base.reshape(-1)
+    return type(value)(map(_as_vector, value)) if type(value) in (list, tuple) else value
+
+
+def _set_flat(self: Tensor, value: Any) -> None:
+    FlatElements(self)[:] = value
+
+
+# -- memory for others -------------------------------------------------------------------------------------------------
+
+
+def _carries_history(self: Tensor) -> bool:
+    return current_edge(self) is not None or has_tangent(self)
+
+
+def _bytes(self: Tensor, order: Any = "C") -> bytes:
+    """The elements as bytes, of which programs make keys; warns where a history is lost."""
+    self._warn_of_lost_history("tobytes()")
+    return np.asarray(array_of(self, "tobytes()")).tobytes(order)
+
+
+def _handing_out(name: str, result: str) -> Callable[..., Any]:
+    """A method of NumPy's arrays that hands the values to somebody else, for tensors without history."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if _carries_history(self):
+            raise UnsupportedFunctionError(
+                f"{name}() hands out the values of a tensor without their history; call it on detach() of the tensor"
+            )
+        array = np.asarray(self._array).view()
+        array.flags.writeable = False
+        result = getattr(array, name)(*args, **kwargs)
+        return as_operand(np.array(result)) if isinstance(result, np.ndarray) else result
+
+    method.__name__ = name
+    method.__doc__ = f"`numpy.ndarray.{name}` of a tensor without history."
+    method.__annotations__["return"] = result
+    return method
+
+
+def _saving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that writes arrays to a file, for tensors without history."""
+
+    def values_of(given: Any) -> Any:
+        if not isinstance(given, Tensor):
+            return given
+        if _carries_history(given):
+            raise UnsupportedFunctionError(
+                f"np.{function.__name__} keeps no history of a tensor: save detach() of it; viewgrad.save keeps which "
+                "leaves require grad"
+            )
+        return np.asarray(given._array)
+
+    def save(*args: Any, **options: Any) -> Any:
+        return function(*map(values_of, args), **{name: values_of(given) for name, given in options.items()})
+
+    return save
+
+
+for _function in (np.save, np.savetxt, np.savez, np.savez_compressed):
+    FUNCTIONS[_function] = _saving(_function)
+
+
+def _no_flags(self: Tensor, *args: Any, **kwargs: Any) -> None:
+    """Refused: the memory is not handed out."""
+    raise TypeError(
+        "the memory of a tensor belongs to the library; use detach().numpy().copy() for an array of your own"
+    )
+
+
+def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    """Without influence: a tensor can be written to, and knows of what is written."""
+
+
+def _flags(self: Tensor) -> Any:
+    """How the elements lie in memory."""
+    return np.asarray(self._array).flags
+
+
+def _base_of(self: Tensor) -> Tensor | None:
+    """The tensor whose memory a view looks at, or None."""
+    return self._base
+
+
+def _install() -> None:
+    methods: dict[str, Callable[..., Any]] = {
+        "reshape": _reshape,
+        "ravel": _ravel,
+        "flatten": _flatten,
+        "copy": _copy,
+        "astype": _astype,
+        "view": _view,
+        "sort": _sort,
+        "partition": _partition,
+        "fill": _fill,
+        "resize": _resize,
+        "take": _take,
+        "trace": _trace,
+        "compress": _compress,
+        "argsort": _argsort,
+        "searchsorted": _searchsorted,
+        "__round__": _round,
+        "conj": _conj,
+        "conjugate": _conj,
+        "tobytes": _bytes,
+        "__bytes__": _bytes,
+        "setflags": _setflags,
+        "setfield": _no_flags,
+    }
+    for name, place in (("clip", 2), ("dot", 1), ("round", 1), ("ptp", 1)):
+        methods[name] = _with_out(getattr(Tensor, name), name, place)
+    results = {"byteswap": "Tensor", "dump": "None", "dumps": "bytes", "getfield": "Tensor"}
+    for name, result in (results | {"tofile": "None"}).items():
+        methods[name] = _handing_out(name, result)
+    for name, method in methods.items():
+        setattr(Tensor, name, method)
+    properties: dict[str, property] = {
+        "flat": property(FlatElements, _set_flat, doc="The elements in row order, to be read and written."),
+        "flags": property(_flags),
+        "base": property(_base_of),
+        "shape": property(Tensor.__dict__["shape"].fget, _set_shape, doc="The lengths of the dimensions."),
+        "ctypes": property(_no_flags, doc="Refused: the memory is not handed to C."),
+    }
+    for name, made in properties.items():
+        setattr(Tensor, name, made)
+    FUNCTIONS[np.reshape] = lambda a, shape, order="C", *, copy=None: _reshape(a, shape, order=order, copy=copy)
+    FUNCTIONS[np.ravel], FUNCTIONS[np.searchsorted] = _ravel, _searchsorted
+    FUNCTIONS[np.copy] = lambda a, order="K", subok=False: as_buffered(_copy(a, order))
+
+
+_install()

@@ -1,0 +1,70 @@
+"""The attributes of NumPy's numbers that its arrays do not have, on tensors without dimensions.
+
+A program that finds `isinstance(x, float)` to be true asks `x.is_integer()` next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import AutogradError
+from ...tensor.tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _is_integer(self: Tensor) -> bool:
+    """Whether the value is a whole number."""
+    return bool(np.isfinite(self) & (np.floor(self) == self))
+
+
+def _plain(name: str) -> Callable[[Tensor], Any]:
+    """A method of Python's numbers that gives something of which there is no derivative."""
+
+    def method(self: Tensor) -> Any:
+        if self.requires_grad:
+            raise AutogradError(
+                f"{name}() of a tensor that requires grad gives numbers or text, through which no gradient flows; "
+                "statistics.mean() and fractions.Fraction() call it: use np.mean(), or detach() first"
+            )
+        return getattr(self.item(), name)()
+
+    return method
+
+
+# By name: what kinds of numbers have it, what its type is, and what it is.
+METHODS: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
+    "is_integer": ("biuf", "bool", _is_integer),
+    "as_integer_ratio": ("f", "tuple[int, int]", _plain("as_integer_ratio")),
+    "hex": ("f", "str", _plain("hex")),
+    "bit_count": ("iu", "int", lambda self: abs(self.item()).bit_count()),
+}
+ATTRIBUTES: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
+    "numerator": ("iu", "Tensor", lambda self: self),
+    "denominator": ("iu", "Tensor", lambda self: Tensor(1, dtype=self.dtype)),
+}
+
+
+def _attribute(name: str, kinds: str, result: str, get: Callable[[Tensor], Any]) -> property:
+    def found(self: Tensor) -> Any:
+        if self.ndim or self.dtype.kind not in kinds or not hasattr(self.dtype.type, name):
+            raise AttributeError(f"a tensor of {self.ndim} dimensions and {self.dtype} has no attribute {name!r}")
+        return get(self)
+
+    found.__annotations__ = {"return": result}
+    found.__doc__ = f"`{name}` of NumPy's numbers, for a tensor without dimensions."
+    return property(found)
+
+
+def _install() -> None:
+    for name, (kinds, result, method) in METHODS.items():
+        setattr(Tensor, name, _attribute(name, kinds, f"Callable[[], {result}]", partial(partial, method)))
+    for name, (kinds, result, get) in ATTRIBUTES.items():
+        setattr(Tensor, name, _attribute(name, kinds, result, get))
+
+
+_install()

@@ -1,0 +1,60 @@
+"""Evenly spaced numbers between tensors: `numpy.linspace`, `logspace` and `geomspace`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...tensor.creation import as_operand
+from ...tensor.tensor import FUNCTIONS
+from ..operands import operands
+
+__all__ = ["geomspace", "linspace", "logspace"]
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """`num` evenly spaced numbers between tensors; gradients flow to both."""
+    num = int(num)
+    first, last = operands(start, stop)
+    kind = np.result_type(first.dtype, last.dtype, 1.0)
+    first, last = first.astype(kind), last.astype(kind)
+    width = last - first
+    shares = np.linspace(0.0, 1.0, num, endpoint, dtype=kind)
+    points = first + width * as_operand(shares.reshape((-1,) + (1,) * width.ndim))
+    if endpoint and num > 1:
+        points[-1] = last  # exactly
+    if axis:
+        points = points.moveaxis(0, axis)
+    if dtype is not None:
+        points = (points.floor() if np.dtype(dtype).kind in "iu" else points).astype(dtype)
+    if not retstep:
+        return points
+    steps = num - 1 if endpoint else num
+    return points, width / steps if steps else width * np.nan
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Numbers evenly spaced on a logarithmic scale; gradients flow to the exponents and the base."""
+    first, second = operands(base, linspace(start, stop, num, endpoint, axis=axis))
+    powers = first**second
+    return powers if dtype is None else powers.astype(dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Numbers each of which is the one before times the same; gradients flow to both ends."""
+    first, last = as_operand(start) * 1.0, as_operand(stop) * 1.0
+    shares = np.linspace(0.0, 1.0, int(num), endpoint).reshape((-1,) + (1,) * (first - last).ndim)
+    points = first * (last / first) ** shares
+    if endpoint and num > 1:
+        points[-1] = last
+    points = points.moveaxis(0, axis) if axis else points
+    return points if dtype is None else points.astype(dtype)
+
+
+FUNCTIONS.update({np.linspace: linspace, np.logspace: logspace, np.geomspace: geomspace})

@@ -1,0 +1,77 @@
+"""NumPy's functions that reach an operator by another name, or by other arguments."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...tensor import creation
+from ...tensor.creation import as_operand
+from ...tensor.tensor import FUNCTIONS
+from ..derivatives.helpers import pattern_of, plain
+
+__all__ = ["with_new_axes"]
+
+
+def _extended(numpy: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `numpy.emath`, which goes on to complex numbers where its values are."""
+
+    def extended(*args: Any) -> Any:
+        tensors = [as_operand(arg) for arg in args]
+        dtype = np.asarray(numpy(*(plain(tensor) for tensor in tensors))).dtype
+        if dtype.kind != "c":
+            dtype = np.result_type(*(tensor.dtype for tensor in tensors))
+        return function(*(tensor.astype(dtype, copy=False) for tensor in tensors))
+
+    return extended
+
+
+def _logn(n: Any, x: Any) -> Any:
+    return np.log(x) / np.log(n)
+
+
+def _full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **others: Any
+) -> Any:
+    """A tensor with the shape of another, full of a value, from which the gradient of all its elements flows back."""
+    pattern = np.empty_like(pattern_of(a), dtype, order, subok, shape)  # type: ignore[call-overload]
+    return creation.full_like(pattern, fill_value)
+
+
+def with_new_axes(a: Any, axis: int | Sequence[int]) -> Any:
+    """A view with dimensions of length 1 put in, at these places of the result."""
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = a.ndim + len(axes)
+    places = [operator.index(place) for place in axes]
+    if any(not -ndim <= place < ndim for place in places):
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for an array of dimension {ndim}")
+    places = [place % ndim for place in places]
+    if len(set(places)) < len(places):
+        raise ValueError(f"repeated axis in expand_dims: {axis}")
+    return a[tuple(None if i in places else slice(None) for i in range(ndim)) or ...]
+
+
+def _atleast_1d(*tensors: Any) -> Any:
+    results = tuple(tensor if tensor.ndim else tensor.reshape(1) for tensor in map(as_operand, tensors))
+    return results[0] if len(results) == 1 else results
+
+
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """As `array_split`, into sections of one length only."""
+    if isinstance(indices_or_sections, (int, np.integer)) and ary.shape[axis] % indices_or_sections:
+        raise ValueError(
+            f"split does not result in an equal division: {ary.shape[axis]} elements in {indices_or_sections} sections"
+        )
+    return FUNCTIONS[np.array_split](ary, indices_or_sections, axis)
+
+
+for _name in ("sqrt", "log", "log2", "log10", "power", "arccos", "arcsin", "arctanh"):
+    FUNCTIONS[getattr(np.emath, _name)] = _extended(getattr(np.emath, _name), getattr(np, _name))
+FUNCTIONS[np.emath.logn] = _extended(np.emath.logn, _logn)
+FUNCTIONS[np.full_like] = _full_like
+FUNCTIONS[np.expand_dims] = with_new_axes
+FUNCTIONS[np.atleast_1d] = _atleast_1d
+FUNCTIONS[np.split] = _split

@@ -1,0 +1,228 @@
+"""What those ufuncs, and those methods of ufuncs, mean on tensors that are no operators of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.creation import as_operand
+from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, as_scalar, is_scalar
+from .. import OPERATORS
+from ..composites import composite
+from ..derivatives.helpers import memory_order, plain
+from .dispatch import converted, register, require_tensor, write_out
+
+__all__ = ["as_floating", "float_power", "i0_vector", "ldexp", "matvec", "modf", "partition", "vecmat"]
+
+concatenate = OPERATORS["concatenate"].function
+
+
+@composite(np.float_power, method=False)
+def float_power(self: Any, other: Any) -> Any:
+    """The power, computed in double precision."""
+    base, exponent = as_operand(self), as_operand(other)
+    dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
+    return base.astype(dtype) ** exponent.astype(dtype)
+
+
+def as_floating(value: Any) -> Any:
+    """A tensor of floating-point or complex numbers, as NumPy makes one of whole numbers for functions of such."""
+    tensor = as_operand(value)
+    return tensor if tensor.dtype.kind in "fc" else tensor.astype(np.result_type(tensor.dtype, np.float16))
+
+
+@composite(np.ldexp, method=False)
+def ldexp(self: Any, other: Any) -> Any:
+    """The first times two to the power of the second."""
+    base, exponent = as_operand(self), as_operand(other)
+    if exponent.dtype.kind in "fc":  # which NumPy refuses
+        return base * np.exp2(exponent)
+    base = as_floating(base)
+    # By powers none of which overflows: 0.5 times two to the power of 1024 is a number.
+    limit = 3 * (np.finfo(base.dtype).maxexp - 1)
+    whole = np.clip(plain(exponent), -limit, limit)
+    for part in (whole // 3, (whole + 1) // 3, (whole + 2) // 3):
+        base = base * as_operand(np.asarray(np.exp2(part, dtype=float))).astype(base.dtype)
+    return base
+
+
+def modf(x: Any, *, out: Any = None, **options: Any) -> tuple[Any, Any]:
+    """The fractional and the integer part; the gradient goes to the fractional one."""
+    (x,) = converted(np.modf, (as_floating(x),), **options)
+    whole = np.trunc(x)
+    fraction = np.where(np.isinf(x), np.copysign(0.0, x.detach()), x - whole).astype(x.dtype, copy=False)
+    if out is not None:
+        return out[0].copy_(fraction), out[1].copy_(whole)
+    return (fraction if fraction.ndim else as_scalar(fraction)), whole
+
+
+UFUNCS[np.modf, "__call__"] = modf
+
+
+def matvec(x1: Any, x2: Any) -> Any:
+    """The products of matrices and vectors."""
+    return (as_operand(x1) @ as_operand(x2)[..., None])[..., 0]
+
+
+def vecmat(x1: Any, x2: Any) -> Any:
+    """The products of conjugated vectors and matrices."""
+    return (as_operand(x1).conj()[..., None, :] @ as_operand(x2))[..., 0, :]
+
+
+for _name, _function in (("matvec", matvec), ("vecmat", vecmat)):
+    if hasattr(np, _name):  # NumPy 2.2
+        register(getattr(np, _name), _function)
+
+
+@composite(np.partition, method=False)
+def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
+    """A copy with the `kth` value in order at its own place, and lesser ones before it."""
+    a = as_operand(a)
+    if axis is None:
+        a, axis = a.reshape(-1), -1
+    order = memory_order(a._array)
+    if order != sorted(order):  # so that the result is laid out as NumPy's
+        found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
+        return found.transpose([order.index(dim) for dim in range(a.ndim)])
+    return np.take_along_axis(a, OPERATORS["partition_places"].function(a, kth, axis), axis)
+
+
+def i0_vector(x: Any) -> Any:
+    """The modified Bessel function of order 0."""
+    x = as_operand(x)
+    known = x.astype(float) if x.dtype == np.longdouble or x.dtype.kind in "biu" else x
+    return as_buffered(OPERATORS["i0"].function(known).astype(np.result_type(x.dtype, known.dtype), copy=False))
+
+
+if "i0" in OPERATORS:  # with SciPy
+    FUNCTIONS[np.i0] = i0_vector
+
+
+# -- methods of ufuncs -------------------------------------------------------------------------------------------------
+
+
+def _folded(ufunc: np.ufunc) -> dict[str, Callable[..., Any]]:
+    """Methods of a ufunc of two arguments, by calling it on one slice after the other."""
+
+    def reduce(
+        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
+        initial: Any = np._NoValue, where: Any = True,
+    ) -> Any:  # fmt: skip
+        array = _computed_in(ufunc, array, dtype)
+        axes = _reduced(axis, array.ndim)
+        if len(axes) > 1:  # which NumPy refuses where the order matters
+            ufunc.reduce(np.ones((1,) * array.ndim, array.dtype), axes)
+        kept = tuple(dim for dim in range(array.ndim) if dim not in axes)
+        shape = tuple(array.shape[dim] for dim in kept)
+        count = math.prod(array.shape[dim] for dim in axes)
+        parts = list(array.transpose(axes + kept).reshape((count, *shape)))
+        mask = None if where is True else np.broadcast_to(np.asarray(plain(where), bool), array.shape)
+        chosen = None if mask is None else mask.transpose(axes + kept).reshape((count, *shape))
+        start = ufunc.identity if initial is np._NoValue else initial
+        if start is None and (not parts or chosen is not None):
+            what = "zero-size array to " if chosen is None else ""
+            raise ValueError(f"{what}reduction operation {ufunc.__name__} which has no identity")
+        if start is None:
+            value = parts.pop(0)
+        else:
+            value = as_operand(start).astype(array.dtype).broadcast_to(shape)
+        for place, part in enumerate(parts):
+            value = _step(ufunc, value, part, None if chosen is None else chosen[place])
+        value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
+        if keepdims:
+            value = as_buffered(value).reshape(tuple(1 if dim in axes else n for dim, n in enumerate(array.shape)))
+        if not value.ndim and not is_scalar(value):
+            value = as_scalar(value.clone())
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduce")
+
+    def accumulate(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        array = _computed_in(ufunc, array, dtype)
+        axis = 0 if axis is None and array.ndim == 1 else axis
+        parts = list(array.unbind(axis))
+        for place in range(1, len(parts)):
+            parts[place] = ufunc(parts[place - 1], parts[place])
+        value: Any = np.stack(parts, axis) if parts else array.clone()
+        value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.accumulate")
+
+    return {"reduce": reduce, "accumulate": accumulate}
+
+
+def _computed_in(ufunc: np.ufunc, array: Any, dtype: Any) -> Tensor:
+    """The array in the dtype in which it is folded: whole numbers in that of the results, as of `hypot`."""
+    operand: Tensor = as_operand(array)
+    operand = operand if dtype is None else operand.astype(dtype, copy=False)
+    one, _, result = ufunc.resolve_dtypes((operand.dtype, operand.dtype, None))
+    return operand.astype(one, copy=False) if one == result else operand
+
+
+def _result_dtype(ufunc: np.ufunc, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return ufunc.resolve_dtypes((dtype, dtype, None))[-1]
+
+
+def _reduced(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions that are reduced; NumPy lets 0 and -1 pass for an array that has none."""
+    if axis is None or (not ndim and axis in (0, -1)):
+        return tuple(range(ndim))
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
+
+
+def _step(ufunc: np.ufunc, value: Any, part: Any, chosen: Any) -> Any:
+    """One step of a reduction, only where the mask is true, if there is one."""
+    if chosen is None:
+        return ufunc(value, part)
+    return np.where(chosen, ufunc(value, np.where(chosen, part, value)), value)
+
+
+def _single(out: Any) -> Any:
+    return out[0] if isinstance(out, tuple) else out
+
+
+def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
+    def reduceat(array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        array = _computed_in(ufunc, array, dtype)
+        if dtype is None and ufunc in (np.add, np.multiply):  # which add up small whole numbers in large ones
+            array = array.astype(ufunc.reduce(np.zeros(1, array.dtype)).dtype, copy=False)
+        axis = 0 if axis is None and array.ndim == 1 else axis
+        rows = array.moveaxis(axis, 0)
+        starts = np.asarray(plain(indices)).tolist()
+        ends = [*starts[1:], rows.shape[0]]
+        parts = [
+            ufunc.reduce(rows[start:end], axis=0) if start + 1 < end else rows[start]
+            for start, end in zip(starts, ends)
+        ]
+        value = np.stack(parts, 0).moveaxis(0, axis)  # type: ignore[attr-defined]
+        value = value.astype(_result_dtype(ufunc, array.dtype), copy=False)
+        return value if out is None else write_out(value, _single(out), f"np.{ufunc.__name__}.reduceat")
+
+    return reduceat
+
+
+def _at(ufunc: np.ufunc) -> Callable[..., Any]:
+    def at(self: Any, indices: Any, values: Any = None) -> None:
+        """In place, one place after the other, so that a place that is named twice is written to twice."""
+        require_tensor(self, f"np.{ufunc.__name__}.at")
+        plain_indices = plain(indices) if isinstance(indices, Tensor) else indices
+        places = np.asarray(np.arange(self.size).reshape(self.shape)[plain_indices])
+        given = None if values is None else as_operand(values).broadcast_to(places.shape)
+        for position, place in np.ndenumerate(places):
+            index = tuple(int(part) for part in np.unravel_index(int(place), self.shape))
+            self[index] = ufunc(self[index]) if given is None else ufunc(self[index], given[position])
+
+    return at
+
+
+BINARY: Final = tuple(
+    value for value in vars(np).values() if isinstance(value, np.ufunc) and value.nin == 2 and value.signature is None
+)
+for _ufunc in dict.fromkeys((*BINARY, *(v for v in vars(np).values() if isinstance(v, np.ufunc) and v.nin == 1))):
+    if (_ufunc, "__call__") not in UFUNCS or _ufunc.nout != 1:
+        continue
+    UFUNCS.setdefault((_ufunc, "at"), _at(_ufunc))
+    if _ufunc.nin == 2:
+        for _kind, _method in _folded(_ufunc).items():
+            UFUNCS.setdefault((_ufunc, _kind), _method)
+        UFUNCS.setdefault((_ufunc, "reduceat"), _reduceat(_ufunc))

@@ -1,0 +1,53 @@
+"""What an exception leaves behind: nothing of the modes, and of a write in place whether it has begun.
+
+See Note [Writes that are interrupted] in docs/notes/interruption.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import ParamSpec, TypeVar
+
+from ..errors import AutogradError
+from .creation_sites import is_ours
+
+__all__ = ["in_own_context", "is_refusal", "isolated"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def isolated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function in a copy of the context, so that whatever it does to the modes ends with it.
+
+    That is not undone by code of ours, which a signal could interrupt: the caller's context is never touched.
+    """
+    return copy_context().run(function, *args, **kwargs)
+
+
+def in_own_context(function: Callable[P, T]) -> Callable[P, T]:
+    """Let every call of a function be `isolated`."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return copy_context().run(function, *args, **kwargs)
+
+    return call
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether an exception from a write in place comes of a check that is made before anything is written.
+
+    Such are our own errors, and NumPy's, which are raised where our code calls it. What a handler of signals raises
+    comes from the user's code.
+    """
+    if isinstance(error, AutogradError):
+        return True
+    at = error.__traceback__
+    if at is None or not isinstance(error, (ValueError, TypeError, IndexError)):
+        return False
+    while at.tb_next is not None:
+        at = at.tb_next
+    return is_ours(at.tb_frame.f_code.co_filename)

@@ -1,0 +1,101 @@
+"""What runs around a call while features are on that are off by default; see `tensor/modes.py`.
+
+A feature is one bit of the mode and a function. That runs around a call of an operator, or around a read or write by
+index. Each lives in a file of its own and makes itself known by `@feature(BIT, KIND)`. This file only says in which
+order they lie around each other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from .async_safety import is_refusal, isolated
+from .modes import ANOMALY, FORWARD, FUNCTIONAL, INFERENCE, PACK, PROFILE, STRICT, TRACE
+from .node import Node
+
+__all__ = ["Call", "feature", "run_with_features"]
+
+# The outermost first. What is not in this list (view replay) is looked at where it matters.
+ORDER: Final = (PROFILE, FUNCTIONAL, FORWARD, TRACE, STRICT, ANOMALY, PACK, INFERENCE)
+SWITCHING: Final = TRACE | FUNCTIONAL | FORWARD | PACK  # what changes modes, or writes to more than one thing
+
+
+@attrs.define(eq=False, kw_only=True)
+class Call:
+    """A call that features may run around; its subclasses say of what.
+
+    Arguments:
+        inplace: whether it writes to a tensor and makes none.
+        node: once it has run: its own node, or None where nothing was recorded.
+        history: once it has run: the node at the end of that history, which for a write through a view is a
+            `CopySlices` around `node`.
+    """
+
+    inplace: bool
+    node: Node | None = None
+    history: Node | None = None
+
+    def name(self) -> str:
+        """What is called, as a table names it."""
+        raise NotImplementedError
+
+    def run(self) -> Any:
+        """Do what is called for, without any feature but grad mode."""
+        raise NotImplementedError
+
+    def refuse(self) -> None:
+        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        raise NotImplementedError
+
+
+C = TypeVar("C", bound=Call)
+Feature = Callable[[Any, Callable[[], Any]], Any]
+
+_features: Final[dict[tuple[int, type[Call]], Feature]] = {}
+_found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by class and mode, as they are asked for
+
+
+def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:
+    """Let a function `(call, run) -> result` run around every call of a kind while `bit` is set in the mode.
+
+    `run` takes no arguments and does the rest; what it returns is what the caller gets: a tensor or a tuple of tensors.
+    """
+
+    def register(function: Callable[[C, Callable[[], Any]], Any]) -> Any:
+        _features[bit, kind] = function
+        _found.clear()
+        return function
+
+    return register
+
+
+def run_with_features(call: Call, mode: int) -> Any:
+    """Run a call with the features that the mode asks for."""
+    run = call.run
+    kind = type(call)
+    found = _found.get((kind, mode))
+    if found is None:
+        found = _found[kind, mode] = features_of(kind, mode)
+    for function in found:
+        run = functools.partial(function, call, run)
+    if not mode & SWITCHING:
+        return run()
+    try:
+        return isolated(run)
+    except BaseException as error:
+        if call.inplace and not is_refusal(error):
+            call.refuse()
+        raise
+
+
+def features_of(kind: type[Call], mode: int) -> tuple[Feature, ...]:
+    """What a mode lets run around calls of a class, the innermost first."""
+    found = []
+    for bit in reversed(ORDER):
+        if mode & bit:
+            found += [_features[bit, each] for each in kind.__mro__ if (bit, each) in _features][:1]
+    return tuple(found)

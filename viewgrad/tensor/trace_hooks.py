@@ -1,0 +1,144 @@
+"""What a tracer, and a profile, are told besides the calls that features run around; see `trace/trace.py`.
+
+Where the mode has the bit TRACE, there is an observer. It is told of tensors that are made of numbers and arrays, of
+tensors that come to share memory, and of values that leave the library: all that no operator, read or write shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from .modes import TRACE, current_mode
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "copied_index",
+    "keeps_indices", "observed",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+
+class Observer(Protocol):
+    """What is told of things.
+
+    Attributes:
+        keeps_indices: whether single integers that are indices stay arrays, which are inputs of what is recorded.
+    """
+
+    keeps_indices: bool
+
+    def made(self, tensor: Tensor, data: Tensor | None = None, garbage: bool = False) -> None:
+        """`tensor` was made of numbers or arrays, or of the tensor `data`, without its history.
+
+        Arguments:
+            tensor: it.
+            data: what it was made of, where that is a tensor.
+            garbage: whether its elements are whatever the memory held.
+        """
+
+    def number(self, tensor: Tensor) -> None:
+        """`tensor` was made of a number, or of something else of the library's own, which nobody changes."""
+
+    def detached(self, tensor: Tensor, other: Tensor) -> None:
+        """`other` looks at the memory of `tensor` now, with another history."""
+
+    def moved(self, tensor: Tensor, before: Tensor) -> None:
+        """`tensor` has another array of the same elements now than it had when it was `before`."""
+
+    def left(self, tensor: Tensor, how: str, value: Any) -> None:
+        """The elements of `tensor` have left the library as `value`, by way of `how`."""
+
+    def indexed(self, tensor: Tensor, array: Array) -> None:
+        """`array`, a copy of the elements of `tensor`, is used for an index."""
+
+    def copied(self, index: Array, array: Array) -> None:
+        """`array` is a copy of one that may be such a copy itself, and takes its place in an index."""
+
+    def kept(self, option: Any) -> None:
+        """An array, or something that may hold arrays, is an option of an operator, which a graph holds fixed."""
+
+    def asked(self, tensor: Tensor, what: str) -> None:
+        """The program asks `tensor` for something that it may be told besides its elements: its text, its gradient."""
+
+    def preserved(self, window: Array, copy: Array) -> None:
+        """`copy` was made of a window of memory that is about to be written to, or that others may write to unseen."""
+
+    def cut(self, tensor: Tensor) -> None:
+        """The history of `tensor` is about to end, in place."""
+
+    def refuse(self, what: str) -> None:
+        """Something is about to be done that cannot be recorded."""
+
+    def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function that is composed of operators, and may look at values of its arguments in between."""
+
+
+OBSERVER: Final[ContextVar[Observer]] = ContextVar("viewgrad_observer")
+
+
+class Profiler(Protocol):
+    """What counts and times calls, where the mode has the bit PROFILE; see `autograd/modes/profile.py`."""
+
+    def copied(self, nbytes: int, writer: str) -> None:
+        """So many bytes that were saved for backward have been copied, since `writer` is about to write over them."""
+
+    def step(self, name: str, line: tuple[str, int] | None, run: Callable[[], Any]) -> None:
+        """Run a step of a backward pass, which belongs to an operator and to a line."""
+
+    def alone(self, name: str, run: Callable[[], Any]) -> Any:
+        """Run something that is one call, whatever it consists of, and return what it returns."""
+
+
+PROFILER: Final[ContextVar[Profiler]] = ContextVar("viewgrad_profiler")
+
+
+def observed() -> Observer | None:
+    """The observer here and now, if there is any."""
+    return OBSERVER.get() if current_mode() & TRACE else None
+
+
+def keeps_indices() -> bool:
+    """Whether single integers that are indices stay arrays."""
+    observer = observed()
+    return observer is not None and observer.keeps_indices
+
+
+def array_of(tensor: Tensor, how: str) -> Array:
+    """The elements of a tensor, for a use that no operator shows: the observer is told."""
+    array: Array = tensor._array
+    observer = observed()
+    if observer is not None:
+        observer.left(tensor, how, array)
+    return array
+
+
+def array_of_index(tensor: Tensor) -> Array:
+    """The elements of a tensor that is used as an index, as an array of our own."""
+    array: Array = np.array(tensor._array)
+    observer = observed()
+    if observer is not None:
+        observer.indexed(tensor, array)
+    return array
+
+
+def copied_index(index: Array, array: Array) -> None:
+    """Tell the observer that an array of an index was copied."""
+    observer = observed()
+    if observer is not None:
+        observer.copied(index, array)
+
+
+def composed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function of tensors alone, which is composed of operators.
+
+    Where it looks at values to choose, or to find a start by SciPy, a record has it as one step, which is run again.
+    """
+    observer = observed()
+    return function(*args, **kwargs) if observer is None else observer.composed(name, function, args, kwargs)

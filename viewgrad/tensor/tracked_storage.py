@@ -1,0 +1,109 @@
+"""Storages of which all tensors are known, so that another storage can take their place.
+
+That happens under `func.functionalize`. What would be written to a storage is written to a copy of it. That is then the
+storage of all tensors that looked at the old one. See `autograd/out_of_place.py`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from .saved_windows import address_of, reach_of
+from .storage import Storage
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["SESSION", "KnownStorage", "Session", "copy_of_layout", "move", "share"]
+
+Array = np.ndarray[Any, Any]
+FIRST_PRUNE: Final = 64  # how many tensors a storage knows before it forgets those that are gone
+
+
+class Session:
+    """One outermost call of a functionalized function: for so long no tensor on a known storage is missed."""
+
+    __slots__ = ()
+
+
+SESSION: Final[ContextVar[Session | None]] = ContextVar("viewgrad_session", default=None)
+
+
+class KnownStorage(Storage):
+    """A storage that knows the tensors over it.
+
+    Attributes:
+        session: for how long it knows them.
+        tensors: these tensors.
+        writes: how many writes there have been to the storages in whose place it is.
+    """
+
+    __slots__ = ("session", "tensors", "writes")
+
+    session: Session | None
+    tensors: list[weakref.ref[Tensor]]
+    writes: int  # type: ignore[misc]
+
+    def __init__(self, root: Array, before: Storage | None, tensors: list[Tensor]) -> None:
+        super().__init__(root)
+        self.session = SESSION.get()
+        self.tensors = [weakref.ref(tensor) for tensor in tensors]
+        self.writes = 0
+        if before is not None:
+            self.shared, self.cuts = before.shared, before.cuts
+            self.writes = before.writes
+            if before.inference:
+                self.inference = True
+
+
+def share(tensor: Tensor, other: Tensor, alone: bool) -> None:
+    """Note that `other` looks at the memory of `tensor`, and that nobody else did before if that was `alone`."""
+    storage = tensor._storage
+    assert storage is not None
+    if alone:
+        known = KnownStorage(storage.root, storage, [tensor, other])
+        known.whole = storage.whole
+        tensor._storage = other._storage = known
+    elif type(storage) is KnownStorage and storage.session is SESSION.get():
+        tensors = storage.tensors
+        tensors.append(weakref.ref(other))
+        count = len(tensors)
+        if count > FIRST_PRUNE and count & (count - 1) == 0:
+            storage.tensors = [ref for ref in tensors if ref() is not None]
+
+
+def move(array: Array, root: Array, moved: Array) -> Array:
+    """The window on `moved` that `array` is on `root`, of which `moved` has the memory layout."""
+    if array is root:
+        return moved
+    if not array.size:
+        return array
+    address = address_of(array) + address_of(moved) - address_of(root)
+    interface = {"data": (address, False), "shape": array.shape, "strides": array.strides, "typestr": array.dtype.str}
+    return np.asarray(Window(interface | {"version": 3}, moved))
+
+
+def copy_of_layout(array: Array) -> Array:
+    """A copy with the same strides, whatever gaps these leave."""
+    copied = array.copy(order="K")
+    if copied.strides == array.strides or not array.size:
+        return copied
+    before, behind, _ = reach_of(array)
+    memory = np.empty(before + behind, np.uint8)
+    placed: Array = np.ndarray(array.shape, array.dtype, memory, before, array.strides)
+    placed[...] = array
+    return placed
+
+
+class Window:
+    """What `numpy.asarray` makes a window of memory of."""
+
+    __slots__ = ("__array_interface__", "memory")
+
+    def __init__(self, interface: dict[str, Any], memory: Array) -> None:
+        self.__array_interface__ = interface
+        self.memory = memory

@@ -1,0 +1,114 @@
+"""The attributes of nodes: the options that are known before a graph runs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from .types import Window
+
+__all__ = ["Frozen", "Given", "interned", "thawed", "typed"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Given:
+    """The place, in an index, of the array that a node takes as an input."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Given and other.number == self.number
+
+    def __hash__(self) -> int:
+        return hash((Given, self.number))
+
+    def __repr__(self) -> str:
+        return f"input({self.number})"
+
+
+class Frozen:
+    """An array that never changes: equal to another that has the same elements.
+
+    Attributes:
+        array: the array.
+    """
+
+    __slots__ = ("_hash", "array")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self._hash = hash((array.dtype, array.shape, array.tobytes()))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is Frozen
+            and self._hash == other._hash
+            and self.array.dtype == other.array.dtype
+            and self.array.shape == other.array.shape
+            and self.array.tobytes() == other.array.tobytes()
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        array = self.array
+        return f"array({array.tolist()!r}, {array.dtype.name!r}" + (f", {array.shape})" if 0 in array.shape else ")")
+
+
+def thawed(option: Any) -> Any:
+    """An attribute as an operator takes it: with arrays in the place of frozen ones."""
+    kind = type(option)
+    if kind is Frozen:
+        return option.array
+    if kind is tuple:
+        for item in option:
+            if type(item) in HOLDERS:
+                return tuple([thawed(item) for item in option])
+        return option
+    if kind is list:
+        return [thawed(item) for item in option]
+    return option
+
+
+HOLDERS: Final = frozenset({Frozen, tuple, list})
+PLAIN: Final = frozenset({int, bool, str, type(None)})
+
+
+def interned(known: dict[Any, Any], attributes: Any) -> Any:
+    """One object for attributes that are the same, where that can be told quickly."""
+    if type(attributes) is Window:
+        return known.setdefault(attributes, attributes)
+    if type(attributes) is tuple and attributes:
+        kinds = tuple(map(type, attributes))
+        if PLAIN.issuperset(kinds):
+            return known.setdefault((attributes, kinds), attributes)
+    return attributes
+
+
+def typed(attributes: Any) -> Any:
+    """Attributes of which two are equal only where they are the same: 1 is not 1.0, and 0.0 is not -0.0."""
+    if type(attributes) is tuple:
+        return tuple([typed(option) for option in attributes])
+    if type(attributes) is list:
+        return (list, *[typed(option) for option in attributes])
+    if type(attributes) is float or type(attributes) is complex:
+        return (type(attributes), repr(attributes))
+    return (type(attributes), attributes)
+
+
+def indexed_shape(shape: tuple[int, ...], pattern: tuple[Any, ...], given: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape of `array[pattern]` for an array of `shape` and index arrays of the shapes `given`."""
+    probe = np.broadcast_to(np.empty((), bool), shape)
+    items = []
+    for item in pattern:
+        if type(item) is Given:
+            items.append(np.zeros(given[item.number], int))
+        else:
+            items.append(thawed(item))
+    return probe[tuple(items)].shape

@@ -1,0 +1,84 @@
+"""The interpreter: a graph run node by node. It is the specification of what a graph computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError
+from .evaluate import run_node
+from .graph import Block, Graph, Node, Value
+from .opaque_ops import VjpStep
+from .types import TensorType
+
+__all__ = ["run"]
+
+
+def run(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Run a graph.
+
+    Arguments:
+        graph: the graph.
+        inputs: an array for each input; None for a gradient that is undefined. They are not written to.
+
+    Returns:
+        The outputs: arrays, which may share memory with inputs and with each other; None for undefined gradients.
+
+    Raises:
+        GuardError: where a value that steered the program is another than when it was traced.
+        GraphError: for inputs of other shapes or dtypes.
+
+    Example:
+        >>> import numpy as np, viewgrad as vg
+        >>> g = vg.symbolic.trace(lambda x: x * x, vg.ones(2))
+        >>> vg.symbolic.run(g, [np.array([2.0, 3.0])])
+        (array([4., 9.]),)
+    """
+    if len(inputs) != len(graph.inputs):
+        raise GraphError(f"the graph has {len(graph.inputs)} inputs, and was given {len(inputs)}")
+    values: dict[Value, Any] = {}
+    for number, (value, given) in enumerate(zip(graph.inputs, inputs, strict=True)):
+        values[value] = checked(given, value.type, f"input {number}")
+    return run_block(graph.block, values, graph)
+
+
+def checked(given: Any, kind: Any, what: str) -> Any:
+    """An input, as an array of the type expected."""
+    if type(kind) is not TensorType or given is None:
+        return given
+    array = np.asarray(given)
+    if array.shape != kind.shape or array.dtype != kind.dtype:
+        raise GraphError(f"{what} is {array.dtype.name}{list(array.shape)}, where the graph has {kind}")
+    return array
+
+
+def run_block(
+    block: Block, values: dict[Value, Any], graph: Graph, undefined: AbstractSet[Any] = frozenset()
+) -> tuple[Any, ...]:
+    """Run the nodes of a block; `values` are those known so far, and get those inside added.
+
+    Arguments:
+        undefined: gradients that the values have zeros for. The gradients of a step are made of the others alone.
+    """
+    for node in block:
+        absent = undefined if node.kind == "call" and isinstance(node.attributes[0], VjpStep) else ()
+        inputs = [None if value is None or value in absent else values[value] for value in node.inputs]
+        outputs = run_grad_of(node, inputs, values, graph) if node.blocks else run_node(node, inputs, graph.where)
+        values.update(zip(node.outputs, outputs, strict=True))
+    return tuple([None if value is None else values[value] for value in block.outputs])
+
+
+def run_grad_of(node: Node, inputs: list[Any], values: dict[Value, Any], graph: Graph) -> tuple[Any, ...]:
+    """Run a linear block: of undefined gradients alone it gives undefined ones; others among them are zeros."""
+    if all(value is None for value in inputs):
+        return (None,) * len(node.outputs)
+    inner = dict(values)
+    undefined: set[Any] = set()
+    for value, given in zip(node.inputs, inputs, strict=True):
+        if given is None and value is not None and type(value.type) is TensorType:
+            inner[value] = np.zeros(value.type.shape, value.type.dtype)
+            undefined.add(value)
+    return run_block(node.blocks[0], inner, graph, undefined)

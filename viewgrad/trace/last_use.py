@@ -1,0 +1,163 @@
+"""Last uses: which writes may happen in place, and which windows are to be copied before they are overwritten.
+
+A value that is a window of another lies in its buffer. A write may happen in place where nobody takes the old version
+any more. Windows of it that are taken later are copied when they are read. That is what copy-on-write does when a
+program runs eagerly, decided beforehand. See Note [Writes in place, decided beforehand] in docs/notes/symbolic.md.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from .graph import Block, Node, Value
+from .types import TensorType, Window
+
+__all__ = ["LastUse", "last_uses"]
+
+# The kinds that give a new version of their first input.
+WRITES: Final = frozenset(
+    {"write", "overwrite", "accumulate", "put_at", "put_at_unrecorded", "add_at", "add_at_unrecorded"}
+)
+ALIASES: Final = frozenset({"read", "detach", "sum_to_size"})  # what may lie in the buffer of the first input
+SHARED: Final = frozenset({"param", "constant"})  # what lies in memory that is not ours
+COMPARED: Final = 16  # writes that a window is held against; one that outlives more is copied
+
+
+@attrs.define(eq=False)
+class LastUse:
+    """The result of the analysis.
+
+    Attributes: last: of each value, the number of the node that takes it last. It is the length of the block for its
+        outputs, and -1 for one that nobody takes.
+        in_place: the writes that may happen in place.
+        copied: the reads whose window is copied, since it is overwritten before it is used last.
+    """
+
+    last: dict[Value, int]
+    in_place: set[Node]
+    copied: set[Node]
+
+
+def last_uses(block: Block) -> LastUse:
+    """Analyse a block without blocks inside.
+
+    Arguments:
+        block: the block.
+    """
+    nodes = list(block)
+    times = {node: number for number, node in enumerate(nodes)}
+    times[block.returns] = len(nodes)
+    last = {value: last_use(value, times) for node in (block.params, *nodes) for value in node.outputs}
+    in_place, writes, buffers = _writes_in_place(nodes, times, last)
+    copied = set(_copied_reads(nodes, times, last, writes, buffers))
+    return LastUse(last, in_place, copied)
+
+
+def last_use(value: Value, times: dict[Node, int]) -> int:
+    """The number of the node that takes a value last."""
+    return max([times[user] for user in value.users], default=-1)
+
+
+def _writes_in_place(
+    nodes: list[Node], times: dict[Node, int], last: dict[Value, int]
+) -> tuple[set[Node], dict[Value, list[int]], dict[Value, Value]]:
+    """The writes in place; for each buffer, which goes by its first value, their times; and the buffers of values."""
+    in_place: set[Node] = set()
+    writes: dict[Value, list[int]] = {}
+    buffers: dict[Value, Value] = {}  # of values that are the whole of a buffer of ours
+    for node in nodes:
+        if node.kind in WRITES:
+            base = node.inputs[0]
+            assert base is not None
+            buffer = buffers.get(base)
+            output = node.output
+            if buffer is not None and last[base] == times[node] and node.inputs.count(base) == 1:
+                in_place.add(node)
+                buffers[output] = buffer
+                writes.setdefault(buffer, []).append(times[node])
+            else:
+                buffers[output] = output
+        elif node.kind not in ALIASES and node.kind not in SHARED:
+            for value in node.outputs:
+                buffers[value] = value
+    return in_place, writes, buffers
+
+
+def _copied_reads(
+    nodes: list[Node],
+    times: dict[Node, int],
+    last: dict[Value, int],
+    writes: dict[Value, list[int]],
+    buffers: dict[Value, Value],
+) -> Iterable[Node]:
+    """The nodes that give a window, or the value itself, of a buffer that is written to before they are used last."""
+    inside: dict[Value, tuple[Value, Window | None]] = {}  # the buffer of a value, and the window where it is one
+    for node in nodes:
+        if node.kind not in ALIASES:
+            continue
+        base = node.inputs[0]
+        assert base is not None
+        if base in inside:
+            buffer, window = inside[base]
+            # A window of a window: where that lies is not worked out.
+            window = None if node.kind == "read" or window is None else window
+        elif base in buffers:
+            buffer, window = buffers[base], node.attributes if node.kind == "read" else None
+        else:
+            continue
+        output = node.output
+        overwriting = writes.get(buffer, [])
+        first = bisect_right(overwriting, times[node])
+        later = [time for time in overwriting[first : first + COMPARED + 1] if time < last[output]]
+        if later and (
+            window is None or len(later) > COMPARED or any(meet(window, nodes[time]) for time in later)
+        ):
+            yield node
+        else:
+            inside[output] = (buffer, window)
+
+
+def meet(window: Window, write: Node) -> bool:
+    """Whether a write may touch a window of the same base; never no where it does."""
+    other = write.attributes if type(write.attributes) is Window else write.attributes[0]
+    base = write.output.type
+    assert type(base) is TensorType
+    if window.dtype is not None or other.dtype is not None:
+        return True
+    low, high = extent(window)
+    other_low, other_high = extent(other)
+    if high < other_low or other_high < low:
+        return False
+    if math.prod(window.sizes) <= 1 and math.prod(other.sizes) <= 1:
+        return low == other_low
+    return shares(window, other, base)
+
+
+def shares(window: Window, other: Window, base: TensorType) -> bool:
+    """Whether two windows of a base have a place in common."""
+    if 0 in window.sizes or 0 in other.sizes:
+        return False
+    memory: np.ndarray[Any, Any] = as_strided(np.empty(1, np.int8), (base.size,), (1,))  # nobody looks inside
+    one, two = (as_strided(memory[each.offset :], each.sizes, each.strides) for each in (window, other))
+    try:
+        return np.shares_memory(one, two, max_work=100_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def extent(window: Window) -> tuple[int, int]:
+    """The smallest and the greatest element number of a window."""
+    low = high = window.offset
+    for size, stride in zip(window.sizes, window.strides, strict=True):
+        if stride < 0:
+            low += stride * (size - 1)
+        else:
+            high += stride * (size - 1)
+    return low, high

@@ -1,0 +1,214 @@
+"""Opaque steps: what cannot be written as operators of the table, kept as functions of arrays and of tensors.
+
+A step computes on arrays when a graph runs, and on tensors when it is differentiated. The derivative of a step is a
+step again, which differentiates the other eagerly. So a graph with opaque steps has derivatives of any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..autograd.api import grad as eager_grad
+from ..operators.codegen.generate import compile_source, environment_of
+from ..operators.language.parsing import local_names
+from ..operators.language.rename import formula_text
+from ..operators.language.spec import Formula, Operator
+from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
+from ..tensor.tensor import Tensor, from_array
+from ..views.unbroadcast import match_spec
+from .attributes import thawed
+
+__all__ = ["FormulaStep", "FunctionStep", "Step", "VjpStep", "formula_function_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Step:
+    """An opaque step."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the text of a graph."""
+        raise NotImplementedError
+
+    def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
+        """The outputs from tensors; recorded in grad mode."""
+        raise NotImplementedError
+
+    def on_arrays(self, *inputs: Any) -> tuple[Any, ...]:
+        """The outputs from arrays."""
+        with ModeSwitch(off=GRAD | TRACE | FORWARD):
+            outputs = self.on_tensors(*[None if each is None else from_array(np.array(each)) for each in inputs])
+        return tuple([None if output is None else np.asarray(output._array) for output in outputs])
+
+
+@attrs.frozen
+class FormulaStep(Step):
+    """A formula of an operator.
+
+    Arguments:
+        operator: the operator.
+        formula: the formula.
+        names: what its inputs are: "grad" or "grads[i]", names of arguments and of outputs.
+        options: by name, all else that it reads.
+        specs: of the inputs that it gives gradients for, shape and dtype.
+        grads: for an operator of several outputs, shape and dtype of each, of which gradients that are no inputs are
+            zeros; None otherwise.
+    """
+
+    operator: Operator = attrs.field(eq=id)
+    formula: Formula = attrs.field(eq=id)
+    names: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...]
+    specs: tuple[Any, ...]
+    grads: tuple[Any, ...] | None
+
+    @property
+    def name(self) -> str:
+        """What it is called in the text of a graph."""
+        return f"{self.operator.name}: {self.formula.text}"
+
+    def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
+        """The gradients, from tensors."""
+        return self._run(inputs, recorded=True)
+
+    def on_arrays(self, *inputs: Any) -> tuple[Any, ...]:
+        """The gradients, from arrays."""
+        return tuple([None if g is None else np.asarray(g) for g in self._run(inputs, recorded=False)])
+
+    def _run(self, inputs: tuple[Any, ...], recorded: bool) -> tuple[Any, ...]:
+        given = dict(zip(self.names, inputs, strict=True)) | {name: thawed(value) for name, value in self.options}
+        return run_formula(self.operator, self.formula, given, self.specs, self.grads, recorded)
+
+
+def run_formula(
+    operator: Operator,
+    formula: Formula,
+    given: dict[str, Any],
+    specs: Sequence[Any],
+    grads: Sequence[Any] | None,
+    recorded: bool,
+) -> tuple[Any, ...]:
+    """The gradients that a formula gives, in the shapes and dtypes of their inputs.
+
+    Arguments:
+        operator, formula: which.
+        given: by name, what it reads; "grad" or "grads[i]" are gradients.
+        specs: shape and dtype of the inputs that it is for; for a list of tensors one entry, a list.
+        grads: shapes and dtypes of the outputs, where there are several.
+        recorded: whether from tensors.
+    """
+    values = {name: value for name, value in given.items() if not name.startswith("grads[")}
+    if grads is not None:
+        arrived = [given.get(f"grads[{i}]") for i in range(len(grads))]
+        zeros = [np.zeros(*spec) if old is None else old for old, spec in zip(arrived, grads, strict=True)]
+        values["grads"] = [Tensor(new) if type(new) is np.ndarray else new for new in zeros] if recorded else zeros
+    result = formula_function_of(operator, formula, recorded, tuple(values))(**values)
+    results: Any = result if len(formula.inputs) > 1 else (result,)
+    if operator.signature.argument(formula.inputs[0]).kind == "tensors":
+        results = tuple(results[0])
+        specs = specs[0]
+    return tuple([fitted(g, spec) for g, spec in zip(results, specs, strict=True)])
+
+
+def fitted(grad: Any, spec: Any) -> Any:
+    """A gradient as a formula gave it, a tensor or an array in the shape and dtype of what it is for."""
+    if grad is None or spec is None:
+        return None
+    if not isinstance(grad, (Tensor, np.ndarray)):
+        grad = np.asarray(grad)
+    return match_spec(grad, spec)
+
+
+_functions: dict[Any, Any] = {}
+
+
+def formula_function_of(operator: Operator, formula: Formula, recorded: bool, names: tuple[str, ...]) -> Any:
+    """A formula as a function of what it reads, for arrays or, `recorded`, for tensors."""
+    key = (id(operator), id(formula), recorded, names)
+    found = _functions.get(key)
+    if found is None:
+        local = {argument.name for argument in operator.signature.arguments} | local_names(formula.tree)
+        text = formula_text(formula.tree, recorded, local)
+        source = f"def formula({', '.join(names)}):\n    return {text}\n"
+        what = f"{operator.name}, formula for {', '.join(formula.inputs)}{' of tensors' if recorded else ''}"
+        found = compile_source(source, what, environment_of(operator))["formula"], operator, formula
+        _functions[key] = found
+    return found[0]
+
+
+@attrs.frozen
+class FunctionStep(Step):
+    """A differentiable function of tensors: a custom `Function`, for instance.
+
+    Arguments:
+        function: takes tensors, and returns a tensor or a tuple of them.
+        label: what it is called.
+    """
+
+    function: Callable[..., Any]
+    label: str
+
+    @property
+    def name(self) -> str:
+        """What it is called in the text of a graph."""
+        return self.label
+
+    def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
+        """The outputs from tensors."""
+        result = self.function(*inputs)
+        return result if isinstance(result, tuple) else (result,)
+
+
+@attrs.frozen
+class VjpStep(Step):
+    """The gradients of another step.
+
+    Its inputs are those of that step, and after them the gradients of some of its outputs: None for an undefined one.
+
+    Arguments:
+        step: that step.
+        count: how many inputs it has.
+        arriving: the numbers of the outputs of which gradients are given.
+        wanted: the numbers of the inputs whose gradients are computed.
+    """
+
+    step: Step
+    count: int
+    arriving: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """What it is called in the text of a graph."""
+        return f"gradient of {self.step.name}"
+
+    def on_tensors(self, *inputs: Any) -> tuple[Any, ...]:
+        """The gradients from tensors; recorded in grad mode."""
+        recorded = bool(current_mode() & GRAD)
+        given, grads = list(inputs[: self.count]), inputs[self.count :]
+        with ModeSwitch(on=GRAD):
+            for i in self.wanted:
+                # What leads to the inputs from outside is not gone through: each is a value of its own here.
+                if recorded and given[i].requires_grad:
+                    given[i] = given[i].clone()
+                else:
+                    given[i] = given[i].detach().requires_grad_()
+            outputs = self.step.on_tensors(*given)
+            pairs = [
+                (outputs[number], g)
+                for number, g in zip(self.arriving, grads, strict=True)
+                if g is not None and outputs[number].requires_grad
+            ]
+            wanted = [given[i] for i in self.wanted]
+            if not pairs:
+                return tuple([from_array(np.zeros_like(each._array)) for each in wanted])
+            found = eager_grad(
+                [output for output, _ in pairs], wanted, [g for _, g in pairs], create_graph=recorded,
+                allow_unused=True, materialize_grads=True,
+            )  # fmt: skip
+        return tuple(found)

@@ -1,0 +1,141 @@
+"""The kinds of nodes, the operators that some of them are, and which outputs of each a gradient can flow to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..operators.define import OPERATORS
+from ..operators.language.spec import Operator
+from .types import TensorType
+
+if TYPE_CHECKING:
+    from .graph import Node, Value
+
+__all__ = [
+    "ATTRIBUTES",
+    "attribute_names",
+    "input_places",
+    "is_shaped_by_values",
+    "kind_of",
+    "operator_of",
+    "types_with_grad",
+]
+
+# The kinds that are no operators, each with the names of its attributes.
+ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
+    "AutogradAdd": (),
+    "AutogradZero": (),
+    "GradOf": ("name",),
+    "ListConstruct": (),
+    "ListUnpack": (),
+    "TupleConstruct": (),
+    "TupleUnpack": (),
+    "accumulate": ("window",),
+    "add_at": ("window", "pattern"),
+    "add_at_unrecorded": ("window", "pattern"),
+    "call": ("step",),
+    "constant": ("value",),
+    "detach": (),
+    "full": ("shape", "value", "dtype"),
+    "gather_at": ("pattern",),
+    "guard": ("how", "expected"),
+    "overwrite": ("window",),
+    "param": (),
+    "put_at": ("window", "pattern"),
+    "put_at_unrecorded": ("window", "pattern"),
+    "read": ("window",),
+    "return": (),
+    "sum_to_size": ("shape",),
+    "winners_at": ("shape", "pattern"),
+    "write": ("window",),
+}
+OURS: Final = "op:"  # stands before the name of an operator that is called like one of these
+
+
+@functools.cache
+def kind_of(name: str) -> str:
+    """The kind of the nodes of an operator."""
+    return f"{OURS}{name}" if name in ATTRIBUTES or name.removesuffix("_") in ATTRIBUTES else name
+
+
+def attribute_names(kind: str) -> tuple[str, ...]:
+    """The names of the attributes of a kind of nodes."""
+    found = ATTRIBUTES.get(kind)
+    if found is not None:
+        return found
+    operator = operator_of(kind)
+    return () if operator is None else tuple([argument.name for argument in operator.signature.plain])
+
+
+def operator_of(kind: str) -> Operator | None:
+    """The operator of a kind of nodes: of `name`, or of an in-place variant that its row states itself, `name_`."""
+    if kind in ATTRIBUTES:
+        return None
+    kind = kind.removeprefix(OURS)
+    found = OPERATORS.get(kind)
+    if found is None and kind.endswith("_"):
+        found = OPERATORS.get(kind[:-1])
+        return None if found is None else found.inplace_declaration
+    return found
+
+
+# The operators that choose the shapes of their outputs by values: each with the number of the input that has them.
+SHAPED_BY_VALUES: Final = {"bincount": 0, "one_hot": 0, "repeat": 1, "unique": 0, "unique_all": 0}
+
+
+def is_shaped_by_values(operator: Operator, node: Node) -> bool:
+    """Whether values that may be others in another run decide which shapes a node's outputs have."""
+    if operator.user_defined:
+        return not operator.elementwise and any(each is not None and not is_constant(each) for each in node.inputs)
+    number = SHAPED_BY_VALUES.get(operator.name)
+    if number is None or number >= len(node.inputs):
+        return False
+    value = node.inputs[number]
+    return value is not None and not is_constant(value)
+
+
+def is_constant(value: Value) -> bool:
+    """Whether a value is the same in each run."""
+    return value.node.kind in ("constant", "full")
+
+
+def input_places(operator: Operator, count: int) -> dict[str, list[int]]:
+    """The numbers of the inputs that each tensor argument of an operator is; a list of tensors is several."""
+    tensors = operator.signature.tensors
+    places: dict[str, list[int]] = {}
+    start = 0
+    for argument in tensors:
+        length = count - len(tensors) + 1 if argument.kind == "tensors" else 1
+        places[argument.name] = list(range(start, start + length))
+        start += length
+    return places
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+NEVER: Final = frozenset({"detach", "winners_at", "guard", "constant", "full"})
+OF_BASE: Final = frozenset({"read", "overwrite", "gather_at", "put_at_unrecorded", "add_at_unrecorded"})
+
+
+def types_with_grad(kind: str, inputs: Sequence[Value | None], types: Sequence[Any]) -> list[Any]:
+    """The types of a node's outputs, with and without gradients as follows from its inputs."""
+    required = [value is not None and value.type.requires_grad for value in inputs]
+    if kind in NEVER:
+        required = [False]
+    elif kind in OF_BASE:
+        required = required[:1]
+    nondifferentiable: tuple[int, ...] = ()
+    operator = operator_of(kind)
+    if operator is not None and any(required):
+        places = input_places(operator, len(inputs))
+        required = [required[number] for name in operator.differentiable for number in places[name]]
+        outputs = operator.signature.outputs
+        nondifferentiable = tuple([outputs.index(name) for name in operator.nondifferentiable_outputs])
+    some = any(required)
+    some_required = [some and number not in nondifferentiable for number in range(len(types))]
+    return [
+        each.with_grad(flows and each.dtype.kind in "fc") if type(each) is TensorType else each
+        for each, flows in zip(types, some_required, strict=True)
+    ]

@@ -1,0 +1,355 @@
+"""`trace`: a program of the library, run once, as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..errors import TraceError
+from ..func.containers import Containers
+from ..func.tree import Structure, flatten, paths
+from ..tensor.async_safety import in_own_context
+from ..tensor.creation import from_numpy
+from ..tensor.modes import TRACE, ModeSwitch
+from ..tensor.saved_windows import address_of
+from ..tensor.tensor import Tensor, is_scalar
+from ..tensor.trace_hooks import OBSERVER
+from ..views.geometry import overlaps_itself
+from .graph import Graph, Value
+from .scalar_inputs import WEAK, check_numbers, number_traced
+from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
+from .tracing.alias_histories import remember
+from .tracing.memory import Memory, identified, owner_of
+from .tracing.rng_guard import Generators, seeds_refused
+from .tracing.tracer import Tracer
+from .types import TensorType
+
+__all__ = ["Record", "record", "trace"]
+
+
+@attrs.frozen(eq=False)
+class Record:
+    """A run that was recorded.
+
+    Arguments:
+        graph: what was done.
+        result: what the function has returned, with its history, as ever.
+    """
+
+    graph: Graph
+    result: Any
+
+
+def trace(
+    f: Callable[..., Any], *example_inputs: Any, escapes: str = "error", numbers: str = "fixed", **keywords: Any
+) -> Graph:
+    """The graph of a function, from one run of it.
+
+    The function runs as ever: what it writes to is written to. The graph is that of this run. It holds for arguments of
+    the same shapes and dtypes, of which the same require grad and share memory. Python's control flow is unrolled; the
+    values that steered it are guards, which each run of the graph checks. Tensors that the function finds elsewhere are
+    inputs, after those for its arguments. NumPy arrays and numbers found elsewhere are constants, as they were. What
+    the function does besides, such as to print or to append to a list that it finds, is done in this run alone.
+
+    Arguments:
+        f: any function of tensors, in trees of any nesting.
+        example_inputs: its arguments. NumPy arrays among them are given to it as tensors over their memory.
+        escapes: what becomes of a value that leaves the library, by `item()`, `float()` or `numpy()`: "error", or
+            "guard", which checks in each run that it is the same.
+        numbers: what floats and complex numbers among the arguments are: "fixed" for a part of the program, whose
+            function takes no others, or "inputs", to which gradients flow. The function is given scalars for them, as
+            of `np.float64`. Integers, bools and strings are always a part of it.
+        keywords: further arguments.
+
+    Returns:
+        The graph. Its inputs are the tensors among the arguments, in the order of `func.tree`, then those found
+        elsewhere. Its outputs are the tensors among the results, then the values of the inputs that were written to.
+
+    Raises:
+        ConcretizationError: for a value that leaves the library, with the file and line.
+        TraceError: for what no graph can hold. With `numbers="inputs"` that is also a number that meets a narrower
+            dtype, such as float32: it would take that dtype, and an input has its own.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> def f(x):
+        ...     y = x * x
+        ...     y[1:] += y[:-1]
+        ...     return y
+        >>> print(vg.symbolic.trace(f, vg.ones(3)).text(locations=False))
+        graph(%x : float64[3]):
+          %1 : float64[3] = mul(%x, %x)
+          %2 : float64[2] = read(%1; window([2], [1], 1))
+          %3 : float64[2] = read(%1; window([2], [1], 0))
+          %4 : float64[2] = add(%2, %3)
+          %5 : float64[3] = write(%1, %4; window([2], [1], 1))
+          return (%5)
+    """
+    return record(f, example_inputs, keywords, escapes=escapes, numbers=numbers).graph
+
+
+@in_own_context
+def record(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    keywords: Mapping[str, Any] | None = None,
+    *,
+    escapes: str = "error",
+    numbers: str = "fixed",
+    limit: int | None = None,
+) -> Record:
+    """Run a function as ever, and record what it does; see `trace`.
+
+    Arguments:
+        f: the function.
+        args, keywords: its arguments.
+        escapes: "error" or "guard".
+        numbers: "fixed" or "inputs".
+        limit: how many nodes there may be.
+    """
+    leaves, structure = flatten((tuple(args), dict(keywords or {})))
+    tracer = Tracer(escapes, limit=limit)
+    given = [from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+    if numbers == "inputs":
+        given = [number_traced(leaf) for leaf in given]
+    elif numbers != "fixed":
+        raise ValueError(f"numbers is 'fixed' or 'inputs', not {numbers!r}")
+    binder = Binder(tracer, given, structure, argument_names(f))
+    containers = Containers((tuple(args), dict(keywords or {})), structure, given)
+    bound_args, bound_keywords = containers.given
+    generators = Generators(tracer.existing.generators if tracer.existing is not None else [])
+    with observing(tracer):
+        result = f(*bound_args, **bound_keywords)
+        drawn = generators.drawn_from(options_of(tracer.graph))
+        if drawn is not None:
+            raise TraceError(
+                f"the function has drawn random numbers from {drawn}, which its graph would hold fixed; draw them "
+                "before, and pass them as tensors"
+            )
+        check_containers(containers)
+        signature = binder.signature(structure, given, result)
+    tracer.graph.signature = signature
+    check_numbers(tracer.graph, [value for leaf, _, value in binder.tensors if type(leaves[leaf]) in WEAK])
+    return Record(tracer.graph, result)
+
+
+def options_of(graph: Graph) -> list[Any]:
+    """All options of the nodes of a graph."""
+    return [option for node in graph.nodes() if type(node.attributes) is tuple for option in node.attributes]
+
+
+def check_containers(containers: Containers) -> None:
+    """Refuse a function that has put other things into the lists and dicts among its arguments."""
+    changed = containers.changed()
+    if changed is not None:
+        containers.give_back()
+        raise TraceError(
+            f"the function puts other things into its argument {changed}, a container, which its graph would not do; "
+            "return them instead"
+        )
+
+
+@contextmanager
+def observing(tracer: Tracer) -> Any:
+    """A block in which a tracer watches."""
+    token = OBSERVER.set(tracer)
+    try:
+        with ModeSwitch(on=TRACE), seeds_refused():
+            yield
+    finally:
+        OBSERVER.reset(token)
+
+
+def argument_names(f: Callable[..., Any]) -> list[str]:
+    """The names of a function's positional arguments, as far as they are known."""
+    code = getattr(f, "__code__", None)
+    return [] if code is None else list(code.co_varnames[: code.co_argcount])
+
+
+class Binder:
+    """Makes inputs of arguments, and outputs of results.
+
+    Arguments:
+        tracer: what watches.
+        leaves: the leaves of the arguments, tensors and others.
+        structure: of `(args, keywords)`.
+        names: of the positional arguments.
+    """
+
+    def __init__(self, tracer: Tracer, leaves: list[Any], structure: Structure, names: list[str]) -> None:
+        self.tracer = tracer
+        self.tensors: list[tuple[int, Tensor, Value]] = []
+        self.paths = paths(structure)
+        self.histories: dict[int, int] = {}
+        self.memories: dict[int, int] = {}
+        self.outputs: dict[int, int] = {}
+        self.owners: dict[int, Any] = {}  # of each output: what holds the memory of the tensor that it is the value of
+        self.layouts: dict[int, tuple[int, ...]] = {}
+        for number, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                kind = TensorType.of(leaf.dtype, leaf.shape, leaf.requires_grad)
+                value = tracer.graph.add_input(kind, input_name(self.paths[number], names))
+                self.tensors.append((number, leaf, value))
+        groups: dict[int, list[tuple[Tensor, Value]]] = {}
+        for _, tensor, value in self.tensors:
+            groups.setdefault(id(owner_of(identified(tensor))), []).append((tensor, value))
+        for group in groups.values():
+            self._place(group)
+
+    def _place(self, group: list[tuple[Tensor, Value]]) -> None:
+        """Let the memory that some arguments lie in hold their values."""
+        tracer = self.tracer
+        roots: dict[int, list[tuple[Tensor, Value]]] = {}
+        for tensor, value in group:
+            roots.setdefault(id(root_of(tensor)), []).append((tensor, value))
+        memory: Memory | None = None
+        for parts in roots.values():
+            tensor, value = parts[0]
+            if memory is None:
+                memory = tracer.input_memory(tensor, value)
+                remember(memory, root_of(tensor))
+                if len(group) > 1:
+                    tracer.memories.make_base(memory)
+                    memory.value = tracer.memories.filled(memory, distinct(parts))
+            else:
+                tracer.branch(memory, root_of(tensor), distinct(parts))
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def signature(self, structure: Structure, leaves: list[Any], result: Any) -> Signature:
+        """The signature, once the function has returned `result`; adds the outputs to the graph."""
+        tracer = self.tracer
+        result_leaves, result_structure = flatten(result)
+        inputs = [(tensor, value) for _, tensor, value in self.tensors] + tracer.closures
+        results = self._results(result_leaves)
+        mutations = []
+        for number, (tensor, _) in enumerate(inputs):
+            memory = tracer.memories.find(tensor._array)
+            if memory is not None and memory.written:
+                recorded = tracer.chain_of(memory, tensor).recorded
+                mutations.append(MutationSpec(number, self._output(tensor), recorded))
+        inputs = [(tensor, value) for _, tensor, value in self.tensors] + tracer.closures
+        specs = []
+        for number, (tensor, value) in enumerate(inputs):
+            argument = number < len(self.tensors)
+            leaf = self.tensors[number][0] if argument else -1
+            kind = "argument" if argument else "closure"
+            path = self.paths[leaf] if argument else tracer.graph.names.get(value, "")
+            owner = owner_of(tensor._array)
+            specs.append(
+                InputSpec(
+                    kind,
+                    leaf,
+                    path,
+                    value.type,
+                    None if argument else tensor,
+                    self.memories.setdefault(id(owner), len(self.memories)),
+                    (address_of(tensor._array) - address_of(owner), tensor._array.strides),
+                    self.histories.setdefault(id(root_of(tensor)), len(self.histories)),
+                    tensor._view is not None,
+                )
+            )
+        numbers = [self._input_number(tensor) for tensor in tracer.ended]
+        ended = sorted({number for number in numbers if number is not None})
+        fixed = {i: leaf for i, leaf in enumerate(leaves) if not isinstance(leaf, Tensor)}
+        return Signature(
+            structure, tuple(specs), result_structure, tuple(results), tuple(mutations), fixed, tracer.aliased,
+            self.layouts, tuple(ended),
+        )  # fmt: skip
+
+    def _results(self, leaves: list[Any]) -> list[Any]:
+        """What the leaves of the result are; each tensor among them has an output of its own, in their order."""
+        block = self.tracer.block
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        for number, tensor in enumerate(tensors):
+            self.owners[block.add_output(self.tracer.value_of(tensor))] = owner_of(tensor._array)
+            self._lay_out(number, tensor)
+        owners = [id(owner_of(tensor._array)) for tensor in tensors]
+        numbers = iter(range(len(tensors)))
+        results: list[Any] = []
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                results.append(leaf)
+                continue
+            number = next(numbers)
+            kind = TensorType.of(leaf.dtype, leaf.shape, leaf.requires_grad)
+            root = root_of(leaf)
+            steps = () if leaf._view is None else leaf._view.steps
+            given = self._input_number(leaf)
+            old = root._edge is None and leaf.requires_grad  # a view from before its base's history was ended
+            if old and self._is_from_outside(root):
+                raise TraceError(
+                    "a result is a view of an argument, taken before the history of that was ended in place by "
+                    "detach_() or requires_grad_(False), which no graph can give again; return a clone() of the view"
+                )
+            if given is not None:
+                results.append(ResultSpec(number, kind, given))
+            elif is_scalar(leaf):
+                results.append(ResultSpec(number, kind, scalar=True))
+            elif self._input_number(root) is not None:
+                results.append(ResultSpec(number, kind, self._input_number(root), None, steps))
+            elif (owners.count(owners[number]) > 1 or is_spread(leaf)) and not (old or self._is_from_outside(root)):
+                results.append(ResultSpec(number, kind, None, self._output(root), steps))
+            else:
+                results.append(ResultSpec(number, kind))
+        return results
+
+    def _is_from_outside(self, root: Tensor) -> bool:
+        """Whether a tensor, of which views are arguments, is none."""
+        memory = self.tracer.memories.find(root._array)
+        return memory is not None and memory.root is not None
+
+    def _input_number(self, tensor: Tensor) -> int | None:
+        inputs = [other for _, other, _ in self.tensors] + [other for other, _ in self.tracer.closures]
+        return next((number for number, other in enumerate(inputs) if other is tensor), None)
+
+    def _output(self, tensor: Tensor) -> int:
+        """The number of the output that is the value of a tensor; there is one, though a value may be read twice."""
+        number = self.outputs.get(id(tensor))
+        if number is None:
+            value, owner = self.tracer.value_of(tensor), owner_of(tensor._array)
+            same = [n for n, other in enumerate(self.tracer.graph.outputs) if other is value]
+            number = next((n for n in same if self.owners.get(n) is owner), None)  # other memory may hold the same
+            if number is None:
+                number = self.tracer.block.add_output(value)
+                self.owners[number] = owner
+            self.outputs[id(tensor)] = number
+            self._lay_out(number, tensor)
+        return number
+
+    def _lay_out(self, number: int, tensor: Tensor) -> None:
+        """Note how a tensor lies in memory whose value is an output."""
+        if not tensor._array.flags.c_contiguous and not is_spread(tensor):
+            self.layouts.setdefault(number, layout_of(tensor._array))
+
+
+def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
+    """The arrays and values of arguments; of one that is given twice the first."""
+    found: dict[int, tuple[Any, Value]] = {}
+    for tensor, value in parts:
+        found.setdefault(id(tensor), (tensor._array, value))
+    return list(found.values())
+
+
+def root_of(tensor: Tensor) -> Tensor:
+    """The tensor whose history a tensor's is part of."""
+    return tensor if tensor._view is None else tensor._view.base
+
+
+def is_spread(tensor: Tensor) -> bool:
+    """Whether a tensor has one place for several elements, as what `np.broadcast_to` gives: it cannot be written to."""
+    return overlaps_itself(tensor._array)
+
+
+def input_name(path: str, names: list[str]) -> str | None:
+    """A name for the input at a path such as `[0][1]['w']` of `(args, keywords)`."""
+    inside = path[4:] if path.startswith(("[0][", "[1][")) else path
+    first, _, rest = inside.partition("]")
+    if path.startswith("[0][") and first.isdigit() and int(first) < len(names):
+        first = names[int(first)]
+    text = "".join(c if c.isalnum() else "_" for c in first.strip("'\"") + rest).strip("_")
+    return text if text.isidentifier() else None

@@ -1,0 +1,182 @@
+"""The histories of a buffer while a program is traced: those that go on, and those that were ended in place.
+
+Tensors over one buffer that are no views of one base have each a history. `detach_()` ends one, and the tensor goes on
+without: only the views that were taken before still have it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ViewInPlaceError
+from ...tensor.node import Node, node_of
+from ...tensor.tensor import current_edge
+from ...views.copy_slices import CopySlices
+from ...views.view_nodes import ViewBackward
+
+if TYPE_CHECKING:
+    from .memory import Memory
+
+__all__ = ["Chain", "Ended", "end", "ended_of", "has_old_history", "history_of", "remember", "write_to_ended"]
+
+Nodes = tuple[weakref.ref[Node], ...]
+
+
+class Chain:
+    """One history of a buffer, besides the first.
+
+    Attributes:
+        root: the tensor whose history it is; weakly.
+        value: the value that the buffer has in it.
+        recorded: whether a write to it was recorded.
+        nodes: the steps that it is known to have ended in; weakly.
+    """
+
+    __slots__ = ("nodes", "recorded", "root", "value")
+
+    def __init__(self, root: Any, value: Any) -> None:
+        self.root: Any = weakref.ref(root)
+        self.value = value
+        self.recorded = False
+        self.nodes: Nodes = ()
+        remember(self, root)
+
+    def at(self, value: Any) -> Chain:
+        """This history, of another buffer that holds `value`."""
+        other: Chain = Chain.__new__(Chain)
+        other.root, other.value, other.recorded, other.nodes = self.root, value, False, self.nodes
+        return other
+
+
+class Ended:
+    """A history that was ended in place.
+
+    Attributes:
+        tensor: that whose history it was; weakly.
+        chain: the history in which that tensor goes on.
+        nodes: the steps that it had ended in; weakly.
+        value: the value that the buffer had in it then.
+        known: the value of the memory then: while it is the same, nothing was written.
+        before: the one that was ended before, in the same buffer; None for none.
+    """
+
+    __slots__ = ("before", "chain", "known", "nodes", "tensor", "value")
+
+    def __init__(
+        self, tensor: Any, chain: Chain | Memory, nodes: Nodes, value: Any, known: Any, before: Ended | None
+    ) -> None:
+        self.tensor: Any = tensor
+        self.chain = chain
+        self.nodes = nodes
+        self.value = value
+        self.known = known
+        self.before = before
+
+    def at(self, value: Any) -> Ended:
+        """This history, of another buffer, with the value that it has there."""
+        return Ended(self.tensor, self.chain, self.nodes, value, None, None)
+
+
+def end(memory: Memory, chain: Chain | Memory, tensor: Any, value: Any) -> None:
+    """Let the history of a tensor end, and go on with `value`."""
+    remember(chain, tensor)
+    old, nodes = chain.value, chain.nodes
+    chain.value, chain.nodes = value, ()
+    memory.ended = Ended(weakref.ref(tensor), chain, nodes, old, memory.value, memory.ended)
+
+
+def all_ended(memory: Memory) -> Iterator[Ended]:
+    """The histories of a buffer that were ended, the last first."""
+    ended = memory.ended
+    while ended is not None:
+        yield ended
+        ended = ended.before
+
+
+def ended_of(memory: Memory, root: Any) -> Ended | None:
+    """The history that a tensor had until it was ended; the last such one."""
+    return next((ended for ended in all_ended(memory) if ended.tensor() is root), None)
+
+
+def has_old_history(tensor: Any, root: Any) -> bool:
+    """Whether a view still has, perhaps in part, the history that that of its base, `root`, was until it ended."""
+    if tensor is root:
+        return False
+    try:
+        return current_edge(tensor) is not None and tensor._view.is_before_end
+    except ViewInPlaceError:  # which comes again where its history is asked for
+        return False
+
+
+def write_to_ended(ended: Ended | None, chain: Any, write: Callable[[Any], Any]) -> Ended | None:
+    """The histories that were ended, of which the last of `chain` has what `write` makes of its value.
+
+    They are made anew, since what was preserved has them as they were.
+    """
+    if ended is None:
+        return None
+    if ended.chain is chain:
+        return Ended(ended.tensor, chain, ended.nodes, write(ended.value), None, ended.before)
+    before = write_to_ended(ended.before, chain, write)
+    return Ended(ended.tensor, ended.chain, ended.nodes, ended.value, ended.known, before)
+
+
+def remember(history: Chain | Memory, root: Any) -> None:
+    """Remember the step in which a history ends now, that of the tensor `root`."""
+    node = node_of(root._edge)
+    if node is None:
+        return
+    nodes = history.nodes
+    if nodes and follows(node) is nodes[-1]():
+        nodes = nodes[:-1]
+    history.nodes = (*nodes, weakref.ref(node))
+
+
+def follows(node: Node) -> Node | None:
+    """The step in which a history ended before a write; None where there is none, or the step is no write."""
+    return node_of(node.edges[0]) if node.inplace or isinstance(node, CopySlices) else None
+
+
+def belongs(history: Chain | Memory | Ended, node: Node) -> bool:
+    """Whether a step is one in which a history has ended, as far as its writes can be followed back."""
+    ends = [reference() for reference in history.nodes]
+    tensor = None if isinstance(history, Ended) or history.root is None else history.root()
+    if tensor is not None:
+        ends.append(node_of(tensor._edge))
+    seen: set[Node] = set()
+    for step in ends:
+        while step is not None and step not in seen:
+            if step is node:
+                return True
+            seen.add(step)
+            step = follows(step)
+    return False
+
+
+def history_of(memory: Memory, node: Node) -> Chain | Memory | Ended | None:
+    """The history of a buffer to which a step belongs, that of a tensor which a node has saved; None for none of them.
+
+    A tensor that comes out of a node is a new one. With the one that was saved it shares the step in which its history
+    ends, or that of a view of it.
+    """
+    if memory.ended is None and not any(chain.nodes or has_history(chain.root()) for chain in memory.others or ()):
+        return memory
+    histories: list[Chain | Memory | Ended] = [memory, *(memory.others or ()), *all_ended(memory)]
+    step: Node | None = node
+    while step is not None:
+        for history in histories:
+            if belongs(history, step):
+                return history
+            if isinstance(history, Ended) and not isinstance(history.chain, Chain):
+                tensor = history.tensor()
+                if tensor is not None and node_of(tensor._edge) is step:  # a leaf since
+                    return memory
+        step = node_of(step.edges[0]) if isinstance(step, (ViewBackward, CopySlices)) else None
+    return None
+
+
+def has_history(root: Any) -> bool:
+    """Whether a tensor that is still there has a history."""
+    return root is not None and root._edge is not None

@@ -1,0 +1,57 @@
+"""Arrays of NumPy's that a program finds, and makes several tensors of: which of their elements are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import TraceError
+from ...tensor.saved_windows import address_of
+from ..evaluate import in_row_order, run_node, window_of
+from ..graph import Value
+from .memory import Memories, Memory, extent_of
+
+__all__ = ["holds"]
+
+Array = np.ndarray[Any, Any]
+
+
+def holds(memories: Memories, memory: Memory, tensor: Any) -> bool:
+    """Whether the value of a buffer holds the elements that a tensor, made of an array over it just now, has.
+
+    Otherwise they are constants of its own: NumPy has written to the array unseen since, or only parts of the buffer,
+    those that are arguments, are known.
+    """
+    array: Array = tensor._array
+    if memory.root is not None:
+        root = memory.root()
+        known = [each for each in (root, *(chain.root() for chain in memory.others or ())) if each is not None]
+        if not any(np.shares_memory(array, each._array) for each in known):
+            return False
+        if root is None or not is_within(array, root._array):
+            raise TraceError("a tensor was made of an array that overlaps with an argument, and reaches beyond it")
+        return True
+    memories.make_base(memory)
+    window = memory.window(array)
+    if memory.written or not memory.foreign or window is None:
+        return True
+    if memory.elements is None:
+        memory.elements = in_row_order(evaluated(memory.value))
+    held = window_of(memory.elements, window)
+    return bool(held.tobytes() == array.tobytes())
+
+
+def is_within(array: Array, whole: Array) -> bool:
+    """Whether an array lies between the first and the last element of another that has no gaps."""
+    before, behind = extent_of(array)
+    first, last = extent_of(whole)
+    distance = address_of(array) - address_of(whole)
+    return first + last == whole.nbytes and -first <= distance - before and distance + behind <= last
+
+
+def evaluated(value: Value) -> Array:
+    """The elements of a value that depends on no input."""
+    node = value.node
+    found: Array = run_node(node, [evaluated(each) for each in node.inputs if each is not None], str)[0]
+    return found

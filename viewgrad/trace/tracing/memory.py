@@ -1,0 +1,316 @@
+"""The memory of a run while it is traced: which value each buffer holds, and which window of it an array is.
+
+Aliasing is decided by memory, and not by Python's objects: two arrays are windows of one base where they lie in one
+buffer. A buffer is known by the array that owns it. See Note [Aliasing by memory] in docs/notes/symbolic.md.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import TraceError
+from ...tensor.saved_windows import address_of
+from ...views.geometry import overlaps_itself
+from ..types import TensorType, Window, row_strides
+from .alias_histories import Chain, Ended, Nodes
+
+__all__ = ["Memories", "Memory", "identified", "owner_of", "reaches"]
+
+Array = np.ndarray[Any, Any]
+
+
+def owner_of(array: Array) -> Array:
+    """The array that owns the memory of `array`, or that is the last known to look at it."""
+    while True:
+        base: Any = array.base
+        if base is None:
+            return array
+        if not isinstance(base, np.ndarray):
+            # A window by `tensor/tracked_storage.py` has the array as `memory`, one by as_strided has it as `base`.
+            held = getattr(base, "memory", None)
+            held = getattr(base, "base", None) if not isinstance(held, np.ndarray) else held
+            if not isinstance(held, np.ndarray):
+                return array
+            base = held
+        array = base
+
+
+class TracedNumber(np.ndarray[Any, Any]):
+    """The number that a scalar holds while it is traced: an array without dimensions, by which it is known again.
+
+    NumPy's numbers have no identity: each `True` is the same object. To the rest of the library a tensor that holds one
+    of these is a scalar, as it holds no plain array.
+    """
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()]  # what is computed of it is none of these
+
+    def __getitem__(self, index: Any) -> Any:
+        return np.asarray(self)[()][index]  # as of a number: a number, or an array of its own
+
+
+def identified(tensor: Any) -> Any:
+    """The array of a tensor; a scalar gets one by which it is known again."""
+    array = tensor._array
+    if isinstance(array, np.generic):
+        number = np.ndarray.__new__(TracedNumber, (), array.dtype)
+        number[()] = array
+        tensor._array = array = number
+    return array
+
+
+class Reference(weakref.ref[Any]):
+    """A weak reference to the owner of a buffer, which knows the number that the owner goes by."""
+
+    __slots__ = ("key",)
+
+    key: int
+
+
+class Memory:
+    """What is known of a buffer.
+
+    As long as nobody takes a window of it, its value is that of the array `array_id`. From then on it is a *base*,
+    whose elements lie in row order.
+
+    Attributes:
+        value: the value that it has now.
+        array_id: the id of the array that is the value; 0 where it is a base.
+        address: where the base starts.
+        itemsize, dtype: of the elements of the base.
+        shape: of the base.
+        others: further histories.
+        ended: the last of its histories that were ended in place; None for none.
+        kept: the window of other memory whose elements, as they were, it holds, where that has ended histories.
+        written: whether it was written to.
+        recorded: whether a write to it was recorded.
+        reference: to its owner.
+        foreign: whether it is an array of NumPy's, found by a program, of which a tensor may see a part alone.
+        elements: those of foreign memory, as its value holds them, once they were asked for.
+        root: the tensor of the first history, where it came from outside; weakly.
+        first: the tensor of the first history, once there are others; weakly.
+        nodes: the steps that the first history is known to have ended in, where there are others.
+    """
+
+    __slots__ = (
+        "address", "array", "array_id", "dtype", "elements", "ended", "first", "foreign", "kept", "nodes", "others",
+        "recorded", "reference", "root", "shape", "value", "written",
+    )  # fmt: skip
+
+    value: Any
+    array_id: int
+    array: Any  # what is kept of the array until it is a base: nothing in the usual case that it is the owner
+    address: int
+    dtype: Any
+    shape: Any
+    elements: Array | None
+    others: list[Chain] | None
+    ended: Ended | None
+    kept: Window | None
+    foreign: bool
+    written: bool
+    recorded: bool
+    reference: Reference
+    root: weakref.ref[Any] | None
+    first: weakref.ref[Any] | None
+    nodes: Nodes
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it has one history, and no tensor from outside."""
+        return self.others is None and self.ended is None and self.root is None
+
+    def window(self, array: Array) -> Window | None:
+        """Which window of the base an array is; None where it is none that could be said."""
+        sizes = array.shape
+        itemsize = self.dtype.itemsize
+        dtype = None
+        if array.dtype is not self.dtype and array.dtype != self.dtype:
+            dtype = array.dtype
+            if {dtype.kind, self.dtype.kind} != {"f", "c"}:
+                return None
+            itemsize = min(itemsize, dtype.itemsize)
+        if 0 in sizes:
+            return Window(sizes, (0,) * len(sizes), 0, dtype)
+        offset, rest = divmod(address_of(array) - self.address, itemsize)
+        strides = []
+        for extent, step in zip(sizes, array.strides):
+            if extent == 1:
+                strides.append(0)
+            else:
+                stride, remainder = divmod(step, itemsize)
+                rest |= remainder
+                strides.append(stride)
+        return None if rest else Window(sizes, tuple(strides), offset, dtype)
+
+    def element(self, owner: Array, index: tuple[Any, ...]) -> Window | None:
+        """The window that an element of the array that owns the buffer is; None where its index does not tell.
+
+        The address of a window costs more than all else that is done for an element.
+        """
+        shape = owner.shape
+        if self.array_id or self.ended or not shape or self.shape != shape or not owner.flags.c_contiguous:
+            return None
+        offset = 0
+        for place, extent in zip(index, shape):
+            if not -extent <= place < extent:
+                return None
+            offset = offset * extent + place % extent
+        return Window((), (), offset)
+
+    def is_whole(self, window: Window) -> bool:
+        """Whether a window is all of the base, as it is."""
+        return (
+            window.dtype is None
+            and window.offset == 0
+            and window.sizes == self.shape
+            and window.strides == row_strides(self.shape)
+        )
+
+
+class Memories:
+    """The buffers of a run.
+
+    Arguments:
+        emit: makes a node: `emit(kind, inputs, attributes, types)` gives its value.
+        constant: gives the value that holds the elements of an array as they are now.
+    """
+
+    def __init__(self, emit: Callable[..., Any], constant: Callable[[Array], Any]) -> None:
+        self.emit = emit
+        self.constant = constant
+        self.known: dict[int, Memory] = {}
+
+    def find(self, array: Array) -> Memory | None:
+        """What is known of the buffer in which an array lies."""
+        memory = self.known.get(id(array))
+        if memory is None and array.base is not None:
+            memory = self.known.get(id(owner_of(array)))
+        return memory
+
+    def add(self, array: Array, value: Any) -> Memory:
+        """A buffer that holds `value`, the elements of `array`, and nothing else that anybody could see."""
+        memory: Memory = Memory.__new__(Memory)
+        memory.value = value
+        memory.array_id = id(array)
+        memory.others = memory.ended = memory.kept = memory.elements = None
+        memory.nodes = ()
+        memory.written = memory.recorded = memory.foreign = False
+        memory.root = memory.first = None
+        owner = array if array.base is None else owner_of(array)
+        memory.array = None if owner is array else array
+        key = id(owner)
+        reference = memory.reference = Reference(owner, self._forget)
+        reference.key = key
+        self.known[key] = memory
+        return memory
+
+    def _forget(self, reference: Reference) -> None:
+        memory = self.known.get(reference.key)
+        if memory is not None and memory.reference is reference:
+            del self.known[reference.key]
+
+    def make_base(self, memory: Memory) -> None:
+        """Let the buffer be a base, of which windows can be taken."""
+        if not memory.array_id:
+            return
+        owner: Any = memory.reference()
+        array: Array = owner if memory.array is None else memory.array
+        memory.array = None
+        memory.array_id = 0
+        memory.shape = None
+        memory.dtype = array.dtype
+        shape = array.shape
+        itemsize = array.itemsize
+        value = memory.value
+        memory.address = address_of(array)
+        grad = value.type.requires_grad
+        if array.flags.c_contiguous and array.size * itemsize == owner.nbytes:
+            memory.shape = shape
+            return
+        if array.size * itemsize == owner.nbytes and array.size:
+            order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+            sizes = tuple([shape[dim] for dim in order])
+            dense = [abs(array.strides[dim]) // itemsize if shape[dim] > 1 else 0 for dim in order]
+            if tuple(dense) == row_strides(sizes):
+                # Dense, in another order: the base has its dimensions in the order of the memory.
+                steps = row_strides(shape)
+                turned = [array.strides[dim] < 0 and shape[dim] > 1 for dim in order]
+                strides = tuple([-steps[dim] if turn else steps[dim] for dim, turn in zip(order, turned)])
+                offset = sum((shape[dim] - 1) * steps[dim] for dim, turn in zip(order, turned) if turn)
+                memory.address += sum(array.strides[dim] * (shape[dim] - 1) for dim, turn in zip(order, turned) if turn)
+                memory.shape = sizes
+                kind = TensorType.of(array.dtype, sizes, grad)
+                memory.value = self.emit("read", (value,), Window(sizes, strides, offset), (kind,))
+                return
+        memory.value = self.filled(memory, [(array, value)])
+
+    def filled(self, memory: Memory, parts: Sequence[tuple[Array, Any]]) -> Any:
+        """A value for a base with the given values in its parts; elsewhere nobody sees it unless it is foreign."""
+        dtype = memory.dtype
+        owner: Any = memory.reference()
+        if memory.shape is None:
+            before, behind = extent_of(owner)
+            memory.address = address_of(owner) - before
+            memory.shape = ((before + behind) // dtype.itemsize,)
+        value = None
+        for array, part in parts:
+            window = memory.window(array)
+            assert window is not None
+            if value is None:
+                if memory.is_whole(window):
+                    value = part
+                    continue
+                if memory.foreign:
+                    value = self.constant(elements_of(memory, owner))
+                else:
+                    value = self.emit("full", (), (memory.shape, 0, dtype), (TensorType.of(dtype, memory.shape),))
+            if part.type.requires_grad and window.overlaps_itself and overlaps_itself(array):
+                raise TraceError(
+                    "parts are taken of a tensor that has one place for several elements, as np.broadcast_to gives it; "
+                    "of which of them a part is, a graph cannot tell, so that it has no gradients: trace the function "
+                    "with a clone() of the tensor"
+                )
+            grad = value.type.requires_grad or part.type.requires_grad
+            value = self.emit("write", (value, part), window, (TensorType.of(dtype, memory.shape, grad),))
+        return value
+
+
+def elements_of(memory: Memory, owner: Array) -> Array:
+    """The elements of a base as they are now, in the order in which they lie in its memory."""
+    first = owner[tuple([slice(-1, None) if step < 0 else slice(0, 1) for step in owner.strides])]
+    flat = np.lib.stride_tricks.as_strided(first, (memory.shape[0] * memory.dtype.itemsize // owner.itemsize,),
+                                           (owner.itemsize,), writeable=False)  # fmt: skip
+    return flat.view(memory.dtype)
+
+
+def extent_of(array: Array) -> tuple[int, int]:
+    """How many bytes of an array lie before the start of its first element, and how many behind."""
+    before, behind = 0, array.itemsize
+    if not array.size:
+        return 0, 0
+    for stride, extent in zip(array.strides, array.shape, strict=True):
+        if stride < 0:
+            before -= stride * (extent - 1)
+        else:
+            behind += stride * (extent - 1)
+    return before, behind
+
+
+def reaches(window: Window, shape: tuple[int, ...]) -> bool:
+    """Whether a window stays in a base of `shape`, as far as can be said without its dtype."""
+    sizes = window.sizes
+    if 0 in sizes or window.dtype is not None:
+        return True
+    lowest = highest = window.offset
+    for extent, stride in zip(sizes, window.strides):
+        if stride < 0:
+            lowest += (extent - 1) * stride
+        else:
+            highest += (extent - 1) * stride
+    return lowest >= 0 and highest < (math.prod(shape) or 1)  # `max` may be replaced while a run is recorded

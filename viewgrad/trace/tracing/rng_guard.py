@@ -1,0 +1,124 @@
+"""Random numbers drawn while a program is traced: a graph would hold them fixed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+from numpy.random import bit_generator as seeds
+
+from ...tensor.trace_hooks import observed
+from .patching import Place, Replaced
+
+__all__ = ["Generators", "is_importing", "seeds_refused"]
+
+_imports: Final = ContextVar("imports", default=0)  # how many steps of imports there were when this trace began
+IMPORTING: Final = "<frozen importlib._bootstrap>"
+
+
+def _refuse(what: str) -> None:
+    """Refuse numbers from the system to a program that is traced: they would be others in each run."""
+    observer = observed()
+    if observer is not None and not is_importing():
+        observer.refuse(what)
+
+
+def is_importing() -> bool:
+    """Whether a module is being imported by the program that is traced: what that does is none of the program's."""
+    return imports() > _imports.get()
+
+
+def imports() -> int:
+    """How many steps of imports are going on: what a module draws when it is imported is none of the program's."""
+    frame: FrameType | None = sys._getframe(1)
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename == IMPORTING
+        frame = frame.f_back
+    return count
+
+
+def _randbits(bits: int) -> Any:
+    """What all seeds come from that NumPy chooses."""
+    _refuse(
+        "making a generator of random numbers without a seed (RandomState draws one even where it is given another; "
+        "default_rng(seed) does not), which gives others each time,"
+    )
+    return PLACES[0][2](bits)
+
+
+def _urandom(size: int) -> Any:
+    """What the system draws, for `secrets` and `uuid` too."""
+    _refuse("drawing random bytes from the system, which gives others each time,")
+    return PLACES[2][2](size)
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """What seeds a generator of Python's."""
+    if a is None:
+        _refuse("making a generator of random numbers without a seed, which gives others each time,")
+    PLACES[1][2](self, a, version)
+
+
+# The functions that seeds come from.
+PLACES: Final[list[Place]] = [
+    (seeds, "randbits", getattr(seeds, "randbits", _randbits), _randbits),
+    (random.Random, "seed", random.Random.seed, _seed),
+    (os, "urandom", os.urandom, _urandom),
+    (random, "_urandom", getattr(random, "_urandom", os.urandom), _urandom),
+]
+
+
+_replaced: Final = Replaced(PLACES)
+
+
+@contextlib.contextmanager
+def seeds_refused() -> Iterator[None]:
+    """A block in which a program that is traced makes no generator of random numbers without a seed.
+
+    What such a generator draws would be fixed in the graph, and it is gone when the program ends, so that its state
+    tells nothing. The functions that seeds come from refuse where a program is traced.
+    """
+    token = _imports.set(imports())
+    try:
+        with _replaced():
+            yield
+    finally:
+        _imports.reset(token)
+
+
+class Generators:
+    """The states that generators of random numbers have.
+
+    Arguments:
+        generators: those that there are, apart from the modules' own.
+    """
+
+    def __init__(self, generators: list[Any]) -> None:
+        self._found = [(generator, self._state(generator)) for generator in generators]
+        self._python = random.getstate()
+        self._numpy = self._state(np.random)
+
+    @staticmethod
+    def _state(generator: Any) -> str:
+        if isinstance(generator, np.random.Generator):
+            return repr(generator.bit_generator.state)
+        return repr(generator.get_state(legacy=False))
+
+    def drawn_from(self, known: list[Any]) -> str | None:
+        """Which generator numbers were drawn from since, apart from those known; None for none."""
+        if random.getstate() != self._python:
+            return "Python's random"
+        if self._state(np.random) != self._numpy:
+            return "numpy.random"
+        for generator, state in self._found:
+            if not any(generator is each for each in known) and self._state(generator) != state:
+                return repr(generator)
+        return None

@@ -1,0 +1,446 @@
+"""The tracer: watches a program run, and writes down what it does as a graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import ConcretizationError, TraceError
+from ...operators.operands import is_constant
+from ...tensor.modes import GRAD, current_mode
+from ...tensor.node import node_of
+from ...tensor.tensor import Tensor, current_edge, is_scalar
+from ...views.detached_views import has_ended
+from ..attributes import Frozen, interned
+from ..graph import Graph, Node, Value
+from ..types import TensorType, Window, whole
+from .alias_histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
+from .constants import LARGE, full_or_constant
+from .external_arrays import holds
+from .indices import Indices
+from .memory import Memories, Memory, identified, owner_of, reaches
+from .opaque_calls import composed
+from .preexisting import Existing
+from .source_locations import Locations
+
+__all__ = ["CONSTANTS", "Tracer"]
+
+Array = np.ndarray[Any, Any]
+ESCAPES: Final = ("error", "guard")
+STEERING: Final = frozenset({"bool()", "int()", "a mask", "where=", "an index", "in"})
+CONSTANTS: Final = frozenset({"constant", "full"})
+UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode does not look through it, and forward mode does
+MANY: Final = 4096  # numbers that are remembered before those that are gone are forgotten
+
+
+class Tracer:
+    """Watches what is done to tensors in the thread in which it is the observer.
+
+    Arguments:
+        escapes: what becomes of values that leave the library by `item()`, `float()` or `numpy()`: "error", or "guard",
+            which lets the graph hold them and check in each run that they are the same.
+        lenient: whether tensors of unknown origin are constants; otherwise they are refused.
+
+    Attributes:
+        graph: what has been written down.
+        closures: the tensors that were found outside, each with its input.
+        existing: what there was before; None where tensors of unknown origin are constants.
+        ended: the tensors from outside whose history was ended in place.
+        aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
+    """
+
+    keeps_indices = False
+
+    def __init__(self, escapes: str = "error", *, lenient: bool = False, limit: int | None = None) -> None:
+        if escapes not in ESCAPES:
+            raise ValueError(f"escapes is one of {', '.join(ESCAPES)}, not {escapes!r}")
+        self.escapes = escapes
+        self.lenient = lenient
+        self.limit = limit
+        self.count = 0
+        self.locations = Locations()
+        self.graph = Graph(self.locations.lines)
+        self.block = self.graph.block
+        self.memories = Memories(self._emit_here, self.constant)
+        self.closures: list[tuple[Tensor, Value]] = []
+        self.aliased: str | None = None
+        self.ended: list[Tensor] = []
+        self._attributes: dict[Any, Any] = {}
+        self._constants: dict[Any, Value] = {}
+        self._numbers: dict[int, weakref.ref[Any]] = {}
+        self._many = MANY
+        self.indices = Indices()
+        self.existing = None if lenient else Existing()
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
+        """Write down one node."""
+        self.count += 1
+        if self.limit is not None and self.count > self.limit:
+            raise TraceError(f"the record has reached its limit of {self.limit} nodes at {self._here()}")
+        if location is None:
+            location = self.locations.here()
+        attributes = interned(self._attributes, attributes)
+        return Node(kind, inputs, attributes, types, location).insert_before(self.block.returns)
+
+    def _emit_here(self, kind: str, inputs: Any, attributes: Any, types: Any) -> Value:
+        return self.node(kind, inputs, attributes, types).output
+
+    def constant(self, array: Array, garbage: bool = False) -> Value:
+        """The value that holds the elements of an array, as they are now."""
+        kind, attributes = full_or_constant(array, garbage)
+        small = kind == "constant" and array.size <= LARGE
+        if small and attributes in self._constants:
+            return self._constants[attributes]
+        value = self.node(kind, (), attributes, (TensorType.of(array.dtype, array.shape),)).output
+        if small:
+            self._constants[attributes] = value
+        return value
+
+    # -- tensors -------------------------------------------------------------------------------------------------------
+
+    def value_of(self, tensor: Tensor, part: Any = None) -> Value:
+        """The value that a tensor, or the part of it that is the array `part`, has now."""
+        return self._with_history_of(tensor, self._read(tensor, part))
+
+    def _with_history_of(self, tensor: Tensor, value: Value) -> Value:
+        if value.type.requires_grad and (tensor._edge if tensor._view is None else current_edge(tensor)) is None:
+            # Its memory has a history, but the tensor is none of that: a view taken under no_grad.
+            return self.node("detach", (value,), UNDER_NO_GRAD, (value.type.with_grad(False),)).output
+        return value
+
+    def _read(self, tensor: Tensor, part: Any = None) -> Value:
+        array = identified(tensor) if part is None else part
+        memory = self.memories.find(array)
+        if memory is None:
+            memory = self._unknown(tensor)
+        if memory.array_id == id(array) and memory.others is None:
+            return memory.value  # type: ignore[no-any-return]
+        chain = self.chain_of(memory, tensor)
+        if memory.array_id == id(array):
+            return chain.value  # type: ignore[no-any-return]
+        self.memories.make_base(memory)
+        window = self._window(memory, tensor, array)
+        taken = self._part(memory, chain.value, window)
+        if isinstance(chain, Ended) and chain.known is not memory.value and taken.type.requires_grad:
+            return self._overwritten(taken, self._part(memory, memory.value, window))
+        return taken
+
+    def element_of(self, tensor: Tensor, index: tuple[Any, ...]) -> Value:
+        """The value that one element of a tensor has now."""
+        array = tensor._array
+        memory = self.memories.known.get(id(array))
+        window = None if memory is None else memory.element(array, index)
+        if memory is None or window is None:
+            return self.value_of(tensor, array[(*index, ...)])
+        return self._with_history_of(tensor, self.read(self.chain_of(memory, tensor).value, window))
+
+    def own_value_of(self, tensor: Tensor) -> Value | None:
+        """The value of a view from before the history of its base was ended; None where it is none."""
+        memory = self.memories.find(tensor._array)
+        return self.value_of(tensor) if memory and isinstance(self.chain_of(memory, tensor), Ended) else None
+
+    def _part(self, memory: Memory, base: Value, window: Window) -> Value:
+        """A window of a value of a buffer."""
+        return base if memory.is_whole(window) else self.read(base, window)
+
+    def _overwritten(self, old: Value, new: Value) -> Value:
+        """The elements `new` with the history of `old`."""
+        if self.aliased is None:
+            self.aliased = self._here()
+        kind = old.type
+        assert type(kind) is TensorType
+        return self.node("overwrite", (old, new), whole(kind.shape), (kind,)).output
+
+    def read(self, base: Value, window: Window) -> Value:
+        """A window of a base."""
+        of = base.type
+        assert type(of) is TensorType
+        dtype = of.dtype if window.dtype is None else window.dtype
+        return self.node("read", (base,), window, (TensorType.of(dtype, window.sizes, of.requires_grad),)).output
+
+    def _window(self, memory: Memory, tensor: Tensor, array: Any = None) -> Window:
+        window = memory.window(tensor._array if array is None else array)
+        if window is None or not reaches(window, memory.shape):
+            raise TraceError(
+                f"a tensor of {tensor.dtype} and shape {tensor.shape} is no window of the memory of {memory.dtype} "
+                f"that it shares with others, at {self._here()}"
+            )
+        return window
+
+    def chain_of(self, memory: Memory, tensor: Tensor) -> Any:
+        """The history to which a tensor belongs: `memory` itself stands for the first."""
+        if memory.is_simple:
+            return memory
+        root = tensor if tensor._view is None else tensor._view.base
+        if memory.others is None and memory.ended is None and memory.root is not None and memory.root() is root:
+            return memory
+        ended = ended_of(memory, root)
+        if ended is not None:
+            return ended if has_old_history(tensor, root) else ended.chain
+        if memory.first is not None and memory.first() is root:
+            return memory
+        for chain in memory.others or ():
+            if chain.root() is root:
+                return chain
+        if memory.root is not None and memory.root() is not root and self._is_old(root):
+            # One from outside, of which we did not know.
+            return self.branch(memory, root, [] if memory.written else [(root._array, self._input(root))])
+        if (memory.others is None and memory.ended is None) or (memory.root is not None and memory.root() is root):
+            return memory
+        return self._saved_of(memory, root)
+
+    def _saved_of(self, memory: Memory, tensor: Tensor) -> Any:
+        """The history to which a tensor belongs that a node had saved, or that was just made."""
+        node = node_of(tensor._edge)
+        found = memory if node is None else history_of(memory, node)
+        if found is None:
+            raise TraceError(
+                f"of several tensors over one buffer at {self._here()}, it cannot be told which one's history a saved "
+                "value of that buffer has; clone() what detach() gives"
+            )
+        if memory.kept is not None and isinstance(found, Ended):
+            copy: Any = memory.reference()
+            return found.at(self.memories.filled(memory, [(copy, self.read(found.value, memory.kept))]))
+        return found
+
+    def write(self, tensor: Tensor, value: Value, recorded: bool, items: Any = None, kind: str = "write") -> None:
+        """A tensor was written to.
+
+        Arguments:
+            tensor: it.
+            value: what was written, still to be broadcast and cast.
+            recorded: whether the tensor's history knows of it.
+            items: the arrays that name the places; None for all of the tensor.
+                kind: "write", "put_at" or "add_at".
+        """
+        memory = self.memories.find(tensor._array)
+        if memory is None:
+            memory = self._unknown(tensor)
+        chain: Any = self.chain_of(memory, tensor)
+        self.memories.make_base(memory)
+        window = self._window(memory, tensor)
+        pattern, inputs = (None, ()) if items is None else self.pattern(items)
+        attributes: Any = window if items is None else (window, pattern)
+        memory.written = True
+        location = self.locations.here()
+
+        new = value.type
+        assert type(new) is TensorType
+
+        def written(base: Value, unrecorded: bool, known: bool) -> Value:
+            of = base.type
+            assert type(of) is TensorType
+            made = TensorType.of(of.dtype, of.shape, of.requires_grad or (known and new.requires_grad))
+            step = kind if not unrecorded else "overwrite" if items is None else f"{kind}_unrecorded"
+            return self.node(step, (base, value, *inputs), attributes, (made,), location).output
+
+        if isinstance(chain, Ended) and recorded:
+            chain = chain.chain
+        if memory.ended is not None and has_ended(tensor) and (recorded or current_mode() & GRAD):
+            memory.ended = write_to_ended(memory.ended, chain, lambda base: written(base, False, True))
+        for each in (memory, *(memory.others or ())):
+            of = each.value.type
+            assert type(of) is TensorType
+            known = recorded and each is chain
+            differs = of.requires_grad or new.requires_grad
+            if known:
+                each.recorded = True
+                if memory.others is not None or memory.ended is not None:
+                    remember(each, tensor if tensor._view is None else tensor._view.base)
+            if items is None and (known or not differs) and memory.is_whole(window):
+                if new.shape == of.shape and new.dtype == of.dtype:
+                    each.value = value
+                    continue
+            unrecorded = differs and not known
+            if unrecorded and each is not chain and self.aliased is None:
+                self.aliased = self.locations.told(location)
+            each.value = written(each.value, unrecorded, known)
+
+    def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
+        """An index by arrays, with numbers in the place of those that are values, and these."""
+        return self.indices.pattern(items)
+
+    def add(self, tensor: Tensor, value: Value) -> None:
+        """A tensor was made, whose value nobody else can see."""
+        self.memories.add(identified(tensor), value)
+
+    def _unknown(self, tensor: Tensor) -> Memory:
+        """The memory of a tensor of which nobody has told us."""
+        array = identified(tensor)
+        owner = owner_of(array)
+        if self._is_number(owner):
+            return self.memories.add(owner, self.constant(owner))
+        if self.lenient or is_constant(tensor):
+            return self.memories.add(array, self.constant(array))
+        if not self._is_old(tensor if is_scalar(tensor) else owner):
+            raise TraceError(
+                f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
+            )
+        root = tensor if tensor._view is None else tensor._view.base
+        return self.input_memory(root, self._input(root))
+
+    def _is_number(self, owner: Any) -> bool:
+        """Whether an array is a number that nobody changes, which has not been written down yet."""
+        number = self._numbers.get(id(owner))
+        return number is not None and number() is owner
+
+    def _input(self, tensor: Tensor) -> Value:
+        kind = TensorType.of(tensor.dtype, tensor.shape, tensor.requires_grad)
+        value = self.graph.add_input(kind, f"closure{len(self.closures)}")
+        self.closures.append((tensor, value))
+        return value
+
+    def _is_old(self, thing: Any) -> bool:
+        """Whether a tensor, or an array that owns memory, was there before."""
+        return self.existing is not None and thing in self.existing
+
+    def input_memory(self, tensor: Tensor, value: Value) -> Memory:
+        """The memory of a tensor from outside whose value is an input."""
+        memory = self.memories.add(identified(tensor), value)
+        memory.root = weakref.ref(tensor if tensor._view is None else tensor._view.base)
+        return memory
+
+    def _here(self) -> str:
+        return self.locations.told(self.locations.here())
+
+    # -- what an observer is told --------------------------------------------------------------------------------------
+
+    def made(self, tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
+        """A tensor was made of numbers or arrays, or of another tensor without its history."""
+        array = tensor._array
+        if isinstance(data, Tensor):
+            value = self._read(data)
+            kind = TensorType.of(data.dtype, array.shape)
+            value = self.node("detach", (value,), None, (kind,)).output
+            if array.dtype != data.dtype:
+                name = "cast" if array.dtype.kind in "fc" else "cast_exactly"
+                value = self.node(name, (value,), (array.dtype,), (TensorType.of(array.dtype, array.shape),)).output
+            self.add(tensor, value)
+            return
+        foreign = tensor._storage is not None and tensor._storage.foreign
+        memory = self.memories.find(array)
+        if memory is not None and foreign:
+            same = holds(self.memories, memory, tensor)
+            self.branch(memory, tensor, [] if same else [(array, self.constant(array))])
+            return
+        self.memories.add(array, self.constant(array, garbage)).foreign = foreign
+
+    def number(self, tensor: Tensor) -> None:
+        """A tensor was made of a number that nobody changes: it is written down where it is used first."""
+        array = tensor._array
+        numbers = self._numbers
+        numbers[id(array)] = weakref.ref(array)
+        if len(numbers) > self._many:
+            self._numbers = {key: reference for key, reference in numbers.items() if reference() is not None}
+            self._many = 2 * len(self._numbers) + MANY
+
+    def detached(self, tensor: Tensor, other: Tensor) -> None:
+        """`other` looks at the memory of `tensor` now, with another history."""
+        memory = self.memories.find(tensor._array)
+        if memory is None:
+            memory = self._unknown(tensor)
+        chain, root = self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base
+        remember(chain, root)
+        if chain is memory:
+            memory.first = weakref.ref(root)
+        self.branch(memory, other)
+
+    def cut(self, tensor: Tensor) -> None:
+        """The history of `tensor` is about to end, in place: views that were taken before go on having it."""
+        memory = self.memories.find(identified(tensor))
+        if memory is None:
+            memory = self._unknown(tensor)
+        self.memories.make_base(memory)
+        chain = self.chain_of(memory, tensor)
+        end(memory, chain, tensor, self._detached(chain.value))
+        if self._is_old(tensor):
+            self.ended.append(tensor)
+
+    def _detached(self, value: Value) -> Value:
+        """A value without its history."""
+        kind = value.type
+        assert type(kind) is TensorType
+        return self.node("detach", (value,), None, (kind.with_grad(False),)).output if kind.requires_grad else value
+
+    def moved(self, tensor: Tensor, before: Tensor) -> None:
+        """`tensor` has another array of the same elements now than it had when it was `before`."""
+        array = before._array
+        if self.memories.find(array) is not None or self._is_number(owner_of(array)):  # else it is unknown
+            self.add(tensor, self.value_of(before))
+
+    def branch(self, memory: Memory, tensor: Tensor, given: Sequence[tuple[Any, Value]] = ()) -> Chain:
+        """A further history of a buffer, that of `tensor`; `given` are arrays of it, with the inputs that they are."""
+        self.memories.make_base(memory)
+        value = self.memories.filled(memory, given) if given else self._detached(memory.value)
+        chain = Chain(tensor, value)
+        memory.others = [*[other for other in memory.others or () if other.nodes or other.root() is not None], chain]
+        return chain
+
+    def left(self, tensor: Tensor, how: str, value: Any) -> None:
+        """The elements of a tensor have left the library."""
+        read = self._read(tensor)
+        if read.node.kind in CONSTANTS:
+            return  # always the same
+        if self.lenient or (how not in STEERING and self.escapes != "guard"):  # a formula has examples only
+            raise ConcretizationError(
+                f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
+                "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same"
+            )
+        expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
+        self.node("guard", (read,), (how, expected), ())
+
+    def asked(self, tensor: Tensor, what: str) -> None:
+        """Something is told that the graph does not hold: texts and gradients of a run that is traced are its own."""
+
+    def indexed(self, tensor: Tensor, array: Array) -> None:
+        """A copy of the elements of a tensor is used for an index."""
+        if array.ndim and array.dtype.kind in "iu":
+            self.indices.add(array, self._read(tensor))
+        else:  # the shape of the result, or the window, depends on it
+            self.left(tensor, "an index", array if array.ndim else array.item())
+
+    def copied(self, index: Array, array: Array) -> None:
+        """An array takes the place of another in an index."""
+        self.indices.copied(index, array)
+
+    def kept(self, option: Any) -> None:
+        """An option of an operator."""
+
+    def preserved(self, window: Array, copy: Array) -> None:
+        """A window of memory that is about to be written to was copied, for a node that has saved it."""
+        memory = self.memories.find(window)
+        if memory is None:
+            return  # if it is asked for, it is unknown
+        if memory.array_id == id(window):
+            self.memories.add(copy, memory.value)
+            return
+        self.memories.make_base(memory)
+        taken = memory.window(window)
+        if taken is None or not reaches(taken, memory.shape):
+            return
+        kept = self.memories.add(copy, self._part(memory, memory.value, taken))
+        if memory.others is None and memory.ended is None:
+            return
+        self.memories.make_base(kept)
+        kept.nodes = memory.nodes
+        if memory.others is not None:
+            values = [self._part(memory, chain.value, taken) for chain in memory.others]
+            kept.others = [
+                chain.at(self.memories.filled(kept, [(copy, value)]))
+                for chain, value in zip(memory.others, values, strict=True)
+            ]
+        if memory.kept is None:
+            kept.ended, kept.kept = memory.ended, taken
+
+    def refuse(self, what: str) -> None:
+        """Something is about to be done that cannot be recorded."""
+        raise TraceError(f"{what} at {self._here()} cannot be recorded while a program is traced")
+
+    def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function that is composed of operators; it becomes one step where it looks at values."""
+        return composed(self, name, function, args, kwargs)

@@ -1,0 +1,324 @@
+"""Whether a node takes and gives what nodes of its kind do: how many values, options of which kind, shapes and dtypes.
+
+What an operator gives is found by calling it once with numbers of the shapes and dtypes that it takes, for each kind of
+call. Where the numbers themselves decide, it is not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import GraphError
+from ..views.geometry import overlaps_itself
+from .attributes import Frozen, Given, indexed_shape
+from .evaluate import SHAPE, run_node, window_of
+from .graph import Node, Value
+from .opaque_ops import Step
+from .primitives import ATTRIBUTES, is_shaped_by_values, operator_of
+from .types import NONE, ListType, TensorType, TupleType, Type, Window
+
+__all__ = ["fault_of", "may_require_grad"]
+
+MOST: Final = 1 << 16  # elements; operators are not called with more
+LIMIT: Final = 1 << 14  # calls that are remembered
+DECIDED_BY_VALUES: Final = (np.linalg.LinAlgError, ArithmeticError)
+_found: dict[Any, Any] = {}
+
+
+def fault_of(node: Node) -> str | None:
+    """What is wrong with a node; None where nothing is."""
+    for value in node.outputs:
+        if not may_require_grad(value.type):
+            return f"gives {value.type}, to which no gradient can flow"
+    if (node.kind == "GradOf") != bool(node.blocks):
+        return "has a block inside, or none, against its kind"
+    rule = RULES.get(node.kind)
+    try:
+        if rule is not None:
+            count, check = rule
+            if count is not None and (len(node.inputs) != count or None in node.inputs):
+                return f"takes {count} inputs, and has {sum(each is not None for each in node.inputs)}"
+            return check(node)
+        return f"is of kind {node.kind}, which stands in no list" if node.kind in ATTRIBUTES else _of_operator(node)
+    except (TypeError, ValueError, IndexError, AttributeError, GraphError) as error:
+        return f"has options or inputs that do not fit: {error}"
+
+
+def may_require_grad(kind: Type) -> bool:
+    """Whether a type requires grad only where a gradient can flow."""
+    return not kind.requires_grad or (type(kind) is TensorType and kind.dtype.kind in "fc")
+
+
+def _kind(value: Value | None) -> TensorType:
+    if value is None or type(value.type) is not TensorType:
+        raise TypeError("a tensor is missing")
+    return value.type
+
+
+def _gives(node: Node, dtype: Any, shape: tuple[int, ...]) -> str | None:
+    """What is wrong with the only output, which should be of a dtype and shape."""
+    if len(node.outputs) != 1:
+        return f"gives one value, and has {len(node.outputs)}"
+    given = _kind(node.output)
+    if (given.dtype, given.shape) != (np.dtype(dtype), tuple(shape)):
+        return f"gives {TensorType.of(np.dtype(dtype), tuple(shape))}, and says {given}"
+    return None
+
+
+def _broadcast(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    spare = len(shape) - len(target)
+    if spare > 0 and set(shape[:spare]) == {1}:
+        shape = shape[spare:]  # which an assignment leaves out
+    if np.broadcast_shapes(shape, target) != tuple(target):
+        raise ValueError(f"{list(shape)} does not fit into {list(target)}")
+
+
+def _window(base: TensorType, window: Any) -> np.dtype[Any]:
+    """The dtype of a window of a base, in which it lies."""
+    if type(window) is not Window or {*map(type, (*window.sizes, *window.strides, window.offset))} != {int}:
+        raise TypeError("a window is missing")
+    dtype = base.dtype if window.dtype is None else window.dtype
+    if len(window.sizes) != len(window.strides) or min(window.sizes, default=0) < 0:
+        raise ValueError(f"{window} is no window")
+    if 0 in window.sizes:
+        return dtype
+    reach = [(n - 1) * t for n, t in zip(window.sizes, window.strides, strict=True)]
+    low = window.offset + sum(each for each in reach if each < 0)
+    high = window.offset + sum(each for each in reach if each > 0)
+    itemsize = min(base.dtype.itemsize, dtype.itemsize)
+    if low < 0 or high * itemsize + dtype.itemsize > base.size * base.dtype.itemsize:
+        raise ValueError(f"{window} leaves {base}")
+    return dtype
+
+
+def _apart(base: TensorType, window: Window) -> None:
+    """Check that a window has a place for each element, which gets its gradient from there."""
+    if window.overlaps_itself and overlaps_itself(window_of(np.empty(base.size, base.dtype), window)):
+        raise ValueError(f"{window} has one place for several elements")
+
+
+# -- kinds that are no operators ---------------------------------------------------------------------------------------
+
+
+def _read(node: Node) -> str | None:
+    return _gives(node, _window(_kind(node.inputs[0]), node.attributes), node.attributes.sizes)
+
+
+def _write(node: Node) -> str | None:
+    base = _kind(node.inputs[0])
+    _window(base, node.attributes)
+    if node.kind == "write" and _kind(node.inputs[1]).requires_grad:
+        _apart(base, node.attributes)
+    _broadcast(_kind(node.inputs[1]).shape, node.attributes.sizes)
+    return _gives(node, base.dtype, base.shape)
+
+
+def _indexed(shape: tuple[int, ...], pattern: Any, given: list[Value | None]) -> tuple[int, ...]:
+    if sum(type(item) is Given for item in pattern) != len(given):
+        raise ValueError(f"{len(given)} arrays stand for the places that are given")
+    return indexed_shape(shape, pattern, [_kind(value).shape for value in given])
+
+
+def _gather(node: Node) -> str | None:
+    (pattern,) = node.attributes
+    base = _kind(node.inputs[0])
+    return _gives(node, base.dtype, _indexed(base.shape, pattern, list(node.inputs[1:])))
+
+
+def _put(node: Node) -> str | None:
+    window, pattern = node.attributes
+    base = _kind(node.inputs[0])
+    _window(base, window)
+    _broadcast(_kind(node.inputs[1]).shape, _indexed(window.sizes, pattern, list(node.inputs[2:])))
+    return _gives(node, base.dtype, base.shape)
+
+
+def _winners(node: Node) -> str | None:
+    shape, pattern = node.attributes
+    return _gives(node, bool, _indexed(shape, pattern, list(node.inputs)))
+
+
+def _sum_to_size(node: Node) -> str | None:
+    (shape,) = node.attributes
+    source = _kind(node.inputs[0])
+    _broadcast(shape, source.shape)
+    return _gives(node, source.dtype, shape)
+
+
+def _same(node: Node) -> str | None:
+    kinds = [_kind(value) for value in node.inputs]
+    if len({(kind.dtype, kind.shape) for kind in kinds}) != 1:
+        return "takes values of several types"
+    return _gives(node, kinds[0].dtype, kinds[0].shape)
+
+
+def _constant(node: Node) -> str | None:
+    (frozen,) = node.attributes
+    if type(frozen) is not Frozen:
+        return "has no array"
+    return _gives(node, frozen.array.dtype, frozen.array.shape)
+
+
+def _full(node: Node) -> str | None:
+    shape, value, dtype = node.attributes
+    np.full((), value, dtype)
+    return _gives(node, dtype, shape)
+
+
+def _zero(node: Node) -> str | None:
+    return _gives(node, _kind(node.output).dtype, _kind(node.output).shape)
+
+
+def _guard(node: Node) -> str | None:
+    how, expected = node.attributes
+    if not isinstance(how, str) or node.outputs:
+        return "is no guard"
+    if how != SHAPE and not isinstance(expected, Frozen) and _kind(node.inputs[0]).size != 1:
+        return "is for one number"
+    return None
+
+
+def _grad_of(node: Node) -> str | None:
+    (block,) = node.blocks
+    if not node.inputs or None in node.inputs:
+        return "takes no gradients"
+    if len(block.outputs) != len(node.outputs):
+        return "has other outputs than its block"
+    for output, inner in zip(node.outputs, block.outputs, strict=True):
+        one, other = _kind(output), _kind(inner)
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return f"gives {other}, and says {one}"
+    return None
+
+
+def _without_grad(kind: Type) -> Type:
+    if type(kind) is TupleType:
+        return TupleType(tuple([_without_grad(each) for each in kind.elements]))
+    return ListType(_without_grad(kind.element)) if type(kind) is ListType else kind.with_grad(False)
+
+
+def _construct(node: Node) -> str | None:
+    given = [NONE if value is None else _without_grad(value.type) for value in node.inputs]
+    said = _without_grad(node.output.type)
+    if node.kind == "TupleConstruct":
+        return None if said == TupleType(tuple(given)) else f"gives {TupleType(tuple(given))}, and says {said}"
+    if type(said) is not ListType:
+        return f"gives a list, and says {said}"
+    return None if {*given} <= {said.element} else f"takes {', '.join(map(str, given))} for a {said}"
+
+
+def _unpack(node: Node) -> str | None:
+    (value,) = node.inputs
+    assert value is not None
+    kind = _without_grad(value.type)
+    given = [_without_grad(output.type) for output in node.outputs]
+    if type(kind) is not (TupleType if node.kind == "TupleUnpack" else ListType):
+        return f"takes a {kind}"
+    if type(kind) is TupleType:
+        expected = list(kind.elements)
+    else:
+        assert type(kind) is ListType
+        made = value.node.kind == "ListConstruct"
+        expected = [kind.element] * len(value.node.inputs if made else given)
+    if expected != given:
+        return f"gives {', '.join(map(str, expected))}, and says {', '.join(map(str, given))}"
+    return None
+
+
+def _call(node: Node) -> str | None:
+    (step,) = node.attributes
+    return None if isinstance(step, Step) else "has no step"
+
+
+RULES: Final[dict[str, tuple[int | None, Callable[[Node], str | None]]]] = {
+    "read": (1, _read),
+    "write": (2, _write),
+    "overwrite": (2, _write),
+    "accumulate": (2, _write),
+    "gather_at": (None, _gather),
+    "put_at": (None, _put),
+    "put_at_unrecorded": (None, _put),
+    "add_at": (None, _put),
+    "add_at_unrecorded": (None, _put),
+    "winners_at": (None, _winners),
+    "sum_to_size": (1, _sum_to_size),
+    "detach": (1, _same),
+    "AutogradAdd": (2, _same),
+    "AutogradZero": (0, _zero),
+    "constant": (0, _constant),
+    "full": (0, _full),
+    "guard": (1, _guard),
+    "GradOf": (None, _grad_of),
+    "call": (None, _call),
+    "TupleConstruct": (None, _construct),
+    "ListConstruct": (None, _construct),
+    "TupleUnpack": (1, _unpack),
+    "ListUnpack": (1, _unpack),
+}
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+
+
+def _of_operator(node: Node) -> str | None:
+    operator = operator_of(node.kind)
+    if operator is None:
+        return "is of no kind that is known"
+    arguments = operator.signature.tensors
+    several = any(argument.kind == "tensors" for argument in arguments)
+    if len(node.inputs) < len(arguments) - several or (not several and len(node.inputs) > len(arguments)):
+        return f"takes {len(arguments)} inputs, and has {len(node.inputs)}"
+    if not several and any(
+        value is None and not argument.optional for argument, value in zip(arguments, node.inputs, strict=True)
+    ):
+        return "lacks an input"
+    if len(node.attributes or ()) != len(operator.signature.plain):
+        return f"takes {len(operator.signature.plain)} options, and has {len(node.attributes or ())}"
+    if len(node.outputs) != len(operator.signature.outputs):
+        return f"gives {len(operator.signature.outputs)} values, and has {len(node.outputs)}"
+    if any(value is not None and type(value.type) is not TensorType for value in node.inputs):
+        return None  # Python's numbers, whose dtype depends on what they meet
+    expected = _inferred(node)
+    if isinstance(expected, str):
+        return expected
+    for value, wanted in zip(node.outputs, expected or (), strict=bool(expected)):
+        given = _kind(value)
+        if given.dtype != wanted[0] or (wanted[1] is not None and given.shape != wanted[1]):
+            return f"gives {wanted[0].name}{list(wanted[1] or ())}, and says {given}"
+    return None
+
+
+def _inferred(node: Node) -> Any:
+    """Dtype and shape of each output, or what is wrong; None where that is not known beforehand."""
+    kinds = [None if value is None else _kind(value) for value in node.inputs]
+    if sum(kind.size for kind in kinds if kind is not None) > MOST:
+        return None
+    key = (node.kind, repr(node.attributes), tuple(kinds))
+    if key not in _found:
+        if len(_found) >= LIMIT:
+            _found.clear()
+        _found[key] = _tried(node, kinds)
+    return _found[key]
+
+
+def _tried(node: Node, kinds: list[TensorType | None]) -> Any:
+    operator = operator_of(node.kind)
+    whole = any(kind is not None and kind.dtype.kind in "biu" for kind in kinds)
+    whole = whole or (operator is not None and is_shaped_by_values(operator, node))
+    try:
+        with np.errstate(all="ignore"):
+            found = run_node(node, [None if kind is None else _example(kind) for kind in kinds], lambda node: "")
+    except DECIDED_BY_VALUES:
+        return None
+    except Exception as error:
+        return None if whole else f"cannot be called with what it takes: {error}"
+    return [(each.dtype, None if whole else each.shape) for each in map(np.asarray, found)]
+
+
+def _example(kind: TensorType) -> np.ndarray[Any, Any]:
+    if kind.dtype.kind in "biu":
+        return np.zeros(kind.shape, kind.dtype)
+    return np.linspace(0.4, 0.9, kind.size).reshape(kind.shape).astype(kind.dtype)

@@ -1,0 +1,344 @@
+"""Reading elements, and reading and writing by arrays: `x[2]`, `x[[2, 0]]`, `x[mask] = value`.
+
+A read gathers a copy. Its gradient adds to the places that were read, and a write's overwrites them, so that each costs
+what is indexed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..tensor.creation import as_assigned, as_operand
+from ..tensor.indices import BASIC, add_at, plain_slice
+from ..tensor.interceptors import Call, run_with_features
+from ..tensor.modes import FORWARD, GRAD, current_mode
+from ..tensor.node import new, node_of, numbered
+from ..tensor.storage import prepare_write
+from ..tensor.tensor import Tensor, current_edge, from_array, method
+from ..tensor.trace_hooks import array_of, array_of_index, copied_index, keeps_indices
+from .advanced_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
+from .copy_slices import CopySlices
+from .detached_views import constant_written
+from .rebase_history import abandon_write, begin_write, finish_write, refuse_written
+from .view_nodes import ElementBackward, layout_for, node_of_view
+from .write_checks import check_write
+
+__all__ = [
+    "Accumulate",
+    "Gather",
+    "ReadElement",
+    "Write",
+    "copy_where_",
+    "gathered",
+    "index_accumulate_",
+    "last_writers",
+    "normalised",
+    "put",
+]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+
+
+# -- indices -----------------------------------------------------------------------------------------------------------
+
+
+def normalised(index: Any) -> tuple[Any, bool]:
+    """An index in which tensors and lists are arrays of our own, and whether it is a basic one."""
+    items = index if type(index) is tuple else (index,)
+    basic = True
+    result: list[Any] = []
+    for item in items:
+        if type(item) is slice:
+            result.append(plain_slice(item))
+            continue
+        if type(item) in BASIC:
+            result.append(item)
+            continue
+        if isinstance(item, Tensor):
+            item = array_of_index(item)
+            if item.ndim or (item.dtype.kind in "iu" and keeps_indices()):
+                if item.dtype.kind not in "biu":
+                    raise IndexError(WRONG_INDEX.format(item.dtype))
+                result.append(item)
+                basic = False
+                continue
+        if isinstance(item, (np.integer, int)) and not isinstance(item, bool):
+            result.append(int(item))
+        else:  # also an array without dimensions, by which NumPy reads a copy
+            array = np.array(item)
+            if array.size == 0 and not isinstance(item, np.ndarray):
+                array = array.astype(np.intp)
+            if array.dtype.kind not in "biu":
+                raise IndexError(WRONG_INDEX.format(array.dtype))
+            if isinstance(item, np.ndarray):
+                copied_index(item, array)
+            result.append(array)
+            basic = False
+    return (tuple(result) if type(index) is tuple or not basic else result[0]), basic
+
+
+WRONG_INDEX: Final = "tensors are indexed by integers, bools, slices, None and ..., not by {}"
+
+
+def _reads_once(index: tuple[Any, ...]) -> bool:
+    """Whether an index by arrays cannot name a place twice: it has bools only."""
+    return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Gather(Call):
+    """A read by arrays.
+
+    Arguments:
+        source: what is read.
+        index: the index, normalised.
+    """
+
+    source: Tensor
+    index: tuple[Any, ...]
+
+    def name(self) -> str:
+        """What the node of the read is called."""
+        return "index"
+
+    def run(self) -> Tensor:
+        """Read, and record it in grad mode."""
+        out = _gather(self.source, self.index)
+        self.node = self.history = node_of(out._edge)
+        return out
+
+
+def gathered(self: Tensor, index: tuple[Any, ...]) -> Tensor:
+    """`self[index]` by arrays, as `normalised` gives them: a copy."""
+    mode = current_mode()
+    return _gather(self, index) if mode <= GRAD else run_with_features(Gather(self, index, inplace=False), mode)
+
+
+def _gather(self: Tensor, index: tuple[Any, ...]) -> Tensor:
+    out = from_array(self._array[index])
+    edge = current_edge(self)
+    if edge is not None and current_mode() & GRAD:
+        node = numbered(IndexBackward)
+        node.edge = edge
+        node.index = index
+        node.once = _reads_once(index)
+        node.layout = layout_for(self)
+        out._edge = node
+    return out
+
+
+class ReadElement(Gather):
+    """A read of one element."""
+
+    def name(self) -> str:
+        """What the node of the read is called."""
+        return "element"
+
+    def run(self) -> Tensor:
+        """Read, and record it in grad mode."""
+        source = self.source
+        out = from_array(source._array[self.index])
+        edge = current_edge(source)
+        if edge is not None and current_mode() & GRAD:
+            index = self.index[0] if len(self.index) == 1 else self.index
+            out._edge = self.node = self.history = node_of_view(ElementBackward, edge, source, index, None, False)
+        return out
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Write(Call):
+    """A write of values over a tensor or over a part of it.
+
+    Arguments:
+        target: what is written to.
+        value: what is written, still to be broadcast and cast.
+        items: the arrays that name the part of the target that is written to; None for all of it.
+        last: where these name a place more than once, for each value the number of the value that stays.
+    """
+
+    target: Tensor
+    value: Tensor
+    items: tuple[Any, ...] | None = None
+    last: Array | None = None
+
+    def name(self) -> str:
+        """What the node of the write is called."""
+        return "copy_" if self.items is None else "index_put_"
+
+    def run(self) -> Tensor:
+        """Write, and record it in grad mode."""
+        target = self.target
+        root = target if target._view is None else target._view.base
+        before = root._edge
+        self.write()
+        edge = root._edge
+        if edge is not before:
+            self.history = node_of(edge)
+            self.node = self.history.fn if type(self.history) is CopySlices else self.history
+        return target
+
+    def refuse(self) -> None:
+        """After an exception in a write: let the history and the tangents of what it wrote to refuse to be used."""
+        refuse_written(self.target, "an assignment")
+
+    def write(self) -> None:
+        """Write, and record it in grad mode; what is special about a kind of writes."""
+        assert self.items is not None
+        _put(self.target, self.items, self.value, self.last)
+
+
+class Accumulate(Write):
+    """Adding values to places that arrays name, for each mention of a place."""
+
+    def name(self) -> str:
+        """What the user has called."""
+        return "index_accumulate_"
+
+    def write(self) -> None:
+        """Add, and record it in grad mode."""
+        assert self.items is not None
+        _accumulate(self.target, self.items, self.value)
+
+
+@method
+def copy_where_(self: Tensor, src: Any, mask: Any) -> Tensor:
+    """Write `src` over the elements where `mask`, a bool array that can be broadcast, is true."""
+    if isinstance(mask, Tensor):
+        mask = array_of(mask, "a mask")
+    src = as_operand(src)
+    if not self.size:  # where NumPy takes more masks
+        np.copyto(self._array, src._array, where=np.asarray(mask, dtype=bool))
+        return self
+    mask = np.broadcast_to(np.asarray(mask, dtype=bool), self.shape)
+    index = (mask.copy(),)
+    if src.shape != self.shape:
+        src = src.broadcast_to(self.shape)
+    put(self, index, src[index])
+    return self
+
+
+def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
+    """`self[index] = value` by arrays, as `normalised` gives them."""
+    if type(value) is not Tensor:
+        value = as_assigned(value, self.dtype)
+    mode = current_mode()
+    last = None
+    if mode & FORWARD or (mode & GRAD and current_edge(value) is not None):
+        last = last_writers(self._array, index)
+    if mode > GRAD:
+        run_with_features(Write(self, value, index, last, inplace=True), mode)
+    else:
+        _put(self, index, value, last)
+
+
+def _put(self: Tensor, index: tuple[Any, ...], value: Tensor, last: Array | None) -> None:
+    array = self._array
+    source = value._array
+    edge = current_edge(value)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    behind = check_write(self, recorded, overwritten=True)
+    if last is not None:
+        # NumPy does not promise which value stays: give every mention of a place the one that we say stays.
+        source = np.broadcast_to(source.reshape(source.shape[-last.ndim :]), last.shape).ravel()[last]
+    if np.may_share_memory(array, source):  # NumPy looks after that, but not where it assigns by one mask
+        source = source.copy()
+    if not recorded:
+        prepare_write(self, "__setitem__")
+        array[index] = source
+        if behind:
+            constant_written(self, index=index)
+        return
+    node: IndexPutBackward = new(IndexPutBackward)
+    node.edge0 = own
+    node.edge1 = edge
+    node.index = index
+    node.layout = layout_for(self)
+    node.winners = None if last is None else last == np.arange(last.size).reshape(last.shape)
+    node.like = (value._array.shape, value._array.dtype)
+    head, old = begin_write(self, node, own)
+    try:
+        prepare_write(self, "__setitem__")
+        array[index] = source
+        finish_write(self, head, old)
+    except BaseException as error:
+        abandon_write(self, head, old, error, "__setitem__")
+        raise
+
+
+def last_writers(array: Array, index: tuple[Any, ...]) -> Array | None:
+    """For each value assigned to `array[index]`, the number of the value that stays in its place.
+
+    None where no place is named twice, so that every value stays.
+    """
+    if _reads_once(index):
+        return None
+    if all(type(item) is ndarray and item.dtype.kind in "iu" for item in index):
+        if len(index) == 1:
+            ordered = index[0].flatten()
+            ordered.sort()
+        if len(index) > 1 or (ordered.size and ordered[0] < 0):
+            place: Any = 0
+            for item, extent in zip(index, array.shape, strict=False):
+                place = place * extent + np.where(item < 0, item + extent, item)
+            ordered = np.sort(place, axis=None)
+        if (ordered[1:] != ordered[:-1]).all():
+            return None
+    places = np.empty(array.shape, np.intp)
+    window = places[index]
+    numbers = np.arange(window.size).reshape(window.shape)
+    places[index] = numbers
+    last: Array = places[index]
+    return None if np.array_equal(last, numbers) else last
+
+
+@method
+def index_accumulate_(self: Tensor, index: Any, values: Any) -> Tensor:
+    """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
+    if not isinstance(values, Tensor):
+        values = as_operand(values)
+    items, _ = normalised(index)
+    mode = current_mode()
+    if mode > GRAD:
+        run_with_features(Accumulate(self, values, items, inplace=True), mode)
+    else:
+        _accumulate(self, items, values)
+    return self
+
+
+def _accumulate(self: Tensor, index: Any, values: Tensor) -> None:
+    array = self._array
+    source = values._array
+    edge = current_edge(values)
+    own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    behind = check_write(self, recorded)
+    if not recorded:
+        prepare_write(self, "index_accumulate_")
+        add_at(array, index, source)
+        if behind:
+            constant_written(self, index=index)
+        return
+    node: IndexAccumulateBackward = new(IndexAccumulateBackward)
+    node.edge0 = own
+    node.edge1 = edge
+    node.index = index
+    node.like = (source.shape, source.dtype)
+    head, old = begin_write(self, node, own)
+    try:
+        prepare_write(self, "index_accumulate_")
+        add_at(array, index, source)
+        finish_write(self, head, old)
+    except BaseException as error:
+        abandon_write(self, head, old, error, "index_accumulate_")
+        raise

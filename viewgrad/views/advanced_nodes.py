@@ -1,0 +1,119 @@
+"""The backward steps of reads and writes by arrays: `x[[2, 0]]`, `x[mask] = value`."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..tensor.node import GATHER, ONE_EDGE, OVERWRITE, PAIR, TWO_EDGES, Node, OptionalEdge
+from ..tensor.saved import RELEASED
+from ..tensor.tensor import Tensor
+from .unbroadcast import Like, match_spec
+from .view_nodes import Layout
+
+__all__ = ["IndexAccumulateBackward", "IndexBackward", "IndexPutBackward", "IndexedNode"]
+
+Array = np.ndarray[Any, Any]
+
+
+class IndexedNode(Node):
+    """A node that knows by arrays which places were read or written, until these are released."""
+
+    __slots__ = ("index",)
+
+    index: Any
+
+    @property
+    def released(self) -> bool:
+        """Whether these are released."""
+        try:
+            _index_slot(self)
+        except AttributeError:
+            return True
+        return False
+
+    def release(self) -> None:
+        """Let go of the arrays that say where."""
+        with contextlib.suppress(AttributeError):  # released before
+            del self.index
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "index":
+            return RELEASED.array
+        raise AttributeError(f"{self.name()} has no {name!r}")
+
+
+_index_slot: Final = IndexedNode.__dict__["index"].__get__
+
+
+class IndexBackward(IndexedNode):
+    """The node of a read by arrays: adds the gradient to the places that were read."""
+
+    __slots__ = ("edge", "layout", "once")
+
+    kind: ClassVar[int] = GATHER
+    edges = ONE_EDGE
+
+    edge: OptionalEdge
+    once: bool  # whether no place is read twice
+    layout: Layout
+
+    def add_to(self, accumulator: Array, grad: Any) -> None:
+        """Add `grad` to the places of `accumulator` that were read."""
+        if self.once:
+            accumulator[self.index] += grad
+        else:
+            np.add.at(accumulator, self.index, grad)
+
+    def add_to_recorded(self, accumulator: Tensor, grad: Tensor) -> None:
+        """`add_to` with tensors, recorded."""
+        accumulator.index_accumulate_(self.index, grad)
+
+
+class IndexPutBackward(IndexedNode):
+    """The node of `x[index] = values` by arrays: the values get the gradient of what was overwritten."""
+
+    __slots__ = ("edge0", "edge1", "layout", "like", "winners")
+
+    kind: ClassVar[int] = OVERWRITE
+    edges = TWO_EDGES
+    edge0: OptionalEdge
+    edge1: OptionalEdge
+    layout: Layout  # of the gradient
+    like: Like | None
+    winners: Array | None  # where a place is written more than once: which of the values stayed
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`; the first is `grad` itself, rewritten in place. For arrays and tensors alike."""
+        values = None
+        if edges[1] is not None:
+            values = grad[self.index]
+            if self.winners is not None:
+                values = values * self.winners
+            values = match_spec(values, self.like)
+        if edges[0] is not None:
+            grad[self.index] = 0
+        return grad, values
+
+    apply_recorded = apply
+
+
+class IndexAccumulateBackward(IndexedNode):
+    """The node of adding values to places given by arrays."""
+
+    __slots__ = ("edge0", "edge1", "like")
+
+    kind: ClassVar[int] = PAIR
+    edges = TWO_EDGES
+
+    edge0: OptionalEdge
+    edge1: OptionalEdge
+    like: Like | None
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients of the old value and of the values added; for arrays and tensors alike."""
+        return grad, None if edges[1] is None else match_spec(grad[self.index], self.like)
+
+    apply_recorded = apply

@@ -1,0 +1,450 @@
+"""Reading and writing by basic indices: `x[i, 1:]` is a view, and `x[i, 1:] = value` a copy into that view.
+
+An index by integers alone reads one element: a scalar, which is no view.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ..errors import ViewInPlaceError
+from ..tensor.creation import as_assigned
+from ..tensor.indices import composed, is_plain, settled_slice, window_at
+from ..tensor.interceptors import run_with_features
+from ..tensor.modes import GRAD, PROFILE, current_mode
+from ..tensor.node import UNFINISHED, AccumulateGrad, OptionalEdge, new, next_sequence_nr
+from ..tensor.storage import Storage, prepare_write, storage_of
+from ..tensor.tensor import Tensor, current_edge, method
+from .advanced_indexing import ReadElement, Write, gathered, normalised, put
+from .construct import index_view, make_view, view_of_window
+from .copy_slices import CopyBackwards, CopySlicesOfCopy
+from .detached_views import constant_written
+from .meta import CreationMeta, DifferentiableViewMeta, DualViewMeta
+from .rebase_history import abandon_write, begin_copy, begin_write, finish_write
+from .scalar_nodes import take_in
+from .view_functions import Chain, Index, chained
+from .view_nodes import ElementBackward, layout_for
+from .view_ops import SelectBackward, SliceBackward
+from .write_checks import check_write
+
+__all__ = ["copy_", "fill_", "zero_"]
+
+Array = np.ndarray[Any, Any]
+ndarray: Final = np.ndarray
+float64: Final[Any] = np.float64
+# Writes to one storage from where on it pays to make the graph smaller: it takes 0.3 us for each scalar that is read.
+MANY_WRITES: Final = 4000
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    """`x[index]`: a view for basic indexing, a copy for indexing by arrays, a scalar for integers alone."""
+    kind = type(index)
+    node_class = SliceBackward
+    if kind is int:
+        node_class = SelectBackward
+    elif kind is slice:
+        index = settled_slice(index)
+    elif kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
+        pass  # as in a loop over cells; a call of `is_plain` costs a fifth of such a read
+    elif kind is not tuple or not is_plain(index):
+        given = index
+        index, basic = normalised(index)
+        if not basic:
+            return gathered(self, index)
+        if any(isinstance(item, ndarray | Tensor) for item in (given if type(given) is tuple else (given,))):
+            return _copied(self, index)
+        kind = type(index)
+    array = self._array
+    window: Any = array[index]
+    if type(window) is ndarray:
+        if type(array) is not ndarray:
+            return index_view(self, index, node_class)
+        return view_of_window(self, window, index, node_class)
+    if kind is not int and type(array) is not ndarray:
+        return self
+    mode = current_mode()
+    if mode > GRAD:
+        items = index if type(index) is tuple else (index,)
+        read: Tensor = run_with_features(ReadElement(self, items, inplace=False), mode)
+        return read
+    out: Tensor = new(Tensor)
+    out._array = window
+    out._saved = None
+    out._storage = None
+    out._view = None
+    edge = self._edge if self._view is None else self._view.edge_of(self)
+    if edge is None or not mode:
+        out._edge = None
+        return out
+    out._edge = node = ElementBackward()
+    node.edge = edge
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    node.index = index[0] if kind is tuple and len(index) == 1 else index
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)  # which remembers the layout
+    layout = storage.layout
+    node.layout = layout_for(self) if layout is None or array is not storage.root else layout
+    return out
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`, with the value broadcast and cast as NumPy does."""
+    kind = type(index)
+    if kind is tuple and len(index) == 2 and type(index[0]) is int and type(index[1]) is int:
+        pass
+    elif kind is not int and kind is not slice and not (kind is tuple and is_plain(index)):
+        index, basic = normalised(index)
+        if not basic:
+            put(self, index, value)
+            return
+    mode = current_mode()
+    view = self._view
+    if kind is slice and (mode or view is not None):  # without a history nothing keeps the index
+        index = settled_slice(index)
+    if mode > GRAD or (view is not None and not mode):
+        _assign(self, index, value)
+        return
+    if view is not None:
+        if type(view) is not DifferentiableViewMeta:
+            _assign(self, index, value)
+            return
+        _ = self._array[index]  # raises NumPy's own errors
+        of_base = composed(view.index, index, view.base._array.shape)
+        base_edge = view.base._edge
+        if (
+            of_base is None
+            or type(base_edge) is AccumulateGrad
+            or (base_edge is None and self._edge is not None and not view.is_before_end)
+        ):
+            _assign(self, index, value)
+            return
+        self = view.base  # which is written to just as well
+        index = of_base
+    window: Any = self._array[index]  # of a tensor that is no view: no tensor is made for it
+    if type(window) is float64:
+        kind = type(value)
+        if kind is Tensor:
+            number = value._array
+            if type(number) is float64:
+                _write_number(self, index, number, value._edge, mode)
+                return
+        elif kind is float:
+            _write_number(self, index, value, None, mode)
+            return
+        elif kind is int:
+            _write_number(self, index, float(value), None, mode)  # which raises while nothing has been done
+            return
+    _write_array(self, index, window, value, mode)
+
+
+def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -> None:
+    """`self[index] = value` for a tensor that is no view, in plain grad mode or under `no_grad`.
+
+    Arguments:
+        self: the tensor.
+        index: a basic index.
+        window: what it reads, an array or a number of NumPy's.
+        value: what is assigned.
+        mode: the mode.
+    """
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)  # refuses scalars
+    array = self._array
+    if type(window) is not ndarray:
+        window = window_at(array, index)
+    edge = None
+    if type(value) is Tensor:
+        view = value._view
+        if view is None:
+            edge = value._edge
+        else:
+            if view.base is self and _is_row_of_its_own(self, index, value):
+                return  # the last step of `x[index] += ...`
+            edge = view.edge_of(value)
+        shared = value._storage is not None
+        value = value._array
+        if shared and window.ndim == 1:
+            value = _apart(value, window)
+    elif type(value) is not float:
+        value = as_assigned(value, array.dtype)
+        edge = current_edge(value)  # of a list with tensors in it
+        value = _apart(value._array, window)
+    old = self._edge
+    recorded = (edge is not None or old is not None) and mode and array.dtype.kind in "fc"
+    if storage.shared or array.base is not None or (recorded and type(old) is AccumulateGrad):
+        if check_write(self, bool(recorded), window):
+            _write_constant(self, storage, window, value)
+            return
+    if not recorded:
+        if storage.whole is not None or storage.windows is not None:
+            _preserve(storage, array, window, index)
+        storage.version += 1
+        window[...] = value
+        return
+    same = edge is None or (window.shape == value.shape and window.dtype is value.dtype)
+    node = begin_copy(self, index, edge, None if same else (value.shape, value.dtype))
+    old = node.edge0
+    try:
+        if storage.whole is not None or storage.windows is not None:
+            _preserve(storage, array, window, index)
+        storage.version += 1
+        window[...] = value
+        if old is None or old.hooks is None:
+            node.hooks = None
+        else:
+            finish_write(self, node, old)
+    except BaseException as error:
+        abandon_write(self, node, old, error, "__setitem__")
+        raise
+
+
+def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether a view of `self` is the very window `self[index]`; refused where compiled code swaps rows."""
+    if _is_same_window(self, index, value):
+        return True
+    assert value._view is not None
+    if not value._view.is_current:
+        _refuse_swapped_rows()
+    return False
+
+
+def _refuse_swapped_rows() -> None:
+    """Raise where compiled code swaps rows of a tensor with a history, as NumPy's generators do in `shuffle`.
+
+    Rows are views, so that `x[i], x[j] = x[j], x[i]` repeats one, as it does in NumPy; for its own arrays `shuffle`
+    goes another way. Here a row is about to be assigned that was overwritten since it was read. Where a program does
+    that itself, its frame is at an assignment; where compiled code does it, the program's frame is at a call.
+    """
+    frame = sys._getframe(4)  # behind what `_setitem` calls
+    code = frame.f_code
+    if "shuffle" not in code.co_names and "shuffle" not in code.co_varnames:
+        return
+    if dis.opname[code.co_code[frame.f_lasti]] not in ("STORE_SUBSCR", "STORE_SLICE"):
+        raise ViewInPlaceError(
+            "compiled code assigns a row of this tensor that was overwritten since it was read, as NumPy's shuffle() "
+            "does, so that rows would be repeated: use the generators of viewgrad.numpy.random, or "
+            "x[rng.permutation(len(x))]; elsewhere clone() the row when it is read"
+        )
+
+
+def _write_number(self: Tensor, index: Any, value: Any, edge: Any, mode: int) -> None:
+    """`self[index] = value` for one element of a tensor that is no view, and a number, with an edge to its history.
+
+    It is what `_write_array` does, without all that arrays need: a number shares no memory and is never broadcast. Both
+    end alike. A function for that end would make the write of a number 3 to 5 % slower, and that of a slice 1 to 2 %.
+    """
+    array = self._array
+    old = self._edge
+    recorded = mode and (edge is not None or old is not None)
+    storage = self._storage
+    if storage is None:
+        storage = storage_of(self)
+    if storage.shared or (recorded and type(old) is AccumulateGrad):
+        window = window_at(array, index)
+        if check_write(self, bool(recorded), window if storage.shared else None):
+            _write_constant(self, storage, window, value)
+            return
+    if not recorded:
+        if storage.whole is not None or storage.windows is not None:
+            _preserve(storage, array, window_at(array, index), index)
+        storage.version += 1
+        array[index] = value
+        return
+    if storage.version > MANY_WRITES and edge is not None:
+        take_in(edge, 0 if old is None else old.sequence_nr)
+    layout = storage.layout
+    if layout is None or array is not storage.root or (old is not None and old.hooks is not None):
+        node = begin_copy(self, index, edge, None)
+        old = node.edge0
+    else:  # what that does for the usual case
+        node = CopySlicesOfCopy()
+        node.edge0 = old
+        node.edge1 = edge
+        node.index = index
+        node.like = None
+        node.layout = layout
+        node.hooks = UNFINISHED
+        node.sequence_nr = next_sequence_nr()
+        if self._edge is old:  # no call from here on
+            self._edge = node
+        else:
+            node = begin_copy(self, index, edge, None)
+            old = node.edge0
+    try:
+        if storage.whole is not None or storage.windows is not None:
+            _preserve(storage, array, window_at(array, index), index)
+        storage.version += 1
+        array[index] = value
+        if old is None or old.hooks is None:
+            node.hooks = None
+        else:
+            finish_write(self, node, old)
+    except BaseException as error:
+        abandon_write(self, node, old, error, "__setitem__")
+        raise
+
+
+def _write_constant(self: Tensor, storage: Storage, window: Array, value: Any) -> None:
+    """Write what has no history to a window of a tensor whose history has ended, as `check_write` says."""
+    if storage.whole is not None or storage.windows is not None:
+        storage.preserve(window, None, "__setitem__")
+    storage.version += 1
+    window[...] = value
+    constant_written(self, window)
+
+
+def _preserve(storage: Storage, array: Array, window: Array, index: Any) -> None:
+    """Copy what was saved of `window`, which is `array[index]` and is about to be written."""
+    storage.preserve(window, index if array is storage.root else None, "__setitem__")
+
+
+def _copied(self: Tensor, index: Any) -> Tensor:
+    """A copy of a window, which NumPy gives where an array names a dimension, also one without dimensions."""
+    copied: Tensor = index_view(self, index, SliceBackward).clone()
+    return copied
+
+
+def _apart(source: Array, window: Array) -> Array:
+    """What is to be assigned to a window, in memory of its own where NumPy would read what it has just written there.
+
+    NumPy looks after overlaps, but in one dimension only after opposite directions.
+    """
+    if window.ndim != 1 or (source.strides == window.strides and source.dtype == window.dtype):
+        return source
+    return source.copy() if np.may_share_memory(source, window) else source
+
+
+def _assign(self: Tensor, index: Any, value: Any) -> None:
+    """`self[index] = value` for a basic index, in any mode: a copy into the view."""
+    if type(value) is not Tensor or not _is_same_window(self, index, value):
+        if current_mode() & PROFILE and type(self._array) is ndarray:  # for which this view is a part of the write
+            window = make_view(self, window_at(self._array, index), index, None, SliceBackward, timed=True)
+        else:
+            window = index_view(self, index, SliceBackward)
+        _write(window, value, "__setitem__")
+
+
+def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
+    view = value._view
+    if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
+        return False  # the latter may have another history than the window
+    mine = self._view
+    if mine is None:
+        plain = view.base is self and view.view_fn is None and type(view) is not DualViewMeta
+        return plain and _equal_index(view.index, index)
+    if view.base is not mine.base or view.tangent_root is not mine.tangent_root:
+        return False
+    if view.view_fn is None:
+        if mine.view_fn is not None:
+            return False
+        return bool(view.index == composed(mine.index, index, mine.base._array.shape))
+    if type(view.view_fn) is not Chain:
+        return False
+    last = view.view_fn.steps[-1]
+    if type(last) is not Index:
+        return False
+    if view.view_fn.steps[:-1] == mine.steps:
+        return _equal_index(last.index, index)
+    return bool(view.view_fn == chained(mine.steps, Index(index, self._array.shape), mine.base._array))
+
+
+def _equal_index(index: Any, other: Any) -> bool:
+    if type(index) is not type(other):
+        index = index if type(index) is tuple else (index,)
+        other = other if type(other) is tuple else (other,)
+    if type(index) is tuple:
+        index = index[:-1] if index and index[-1] is Ellipsis else index
+        other = other[:-1] if other and other[-1] is Ellipsis else other
+    return bool(index == other)
+
+
+@attrs.define(eq=False)
+class CopyInto(Write):
+    """A copy into all of a tensor.
+
+    Arguments:
+        writer: what the user has called.
+    """
+
+    writer: str = "copy_"
+
+    def write(self) -> None:
+        """Copy, and record it in grad mode."""
+        _copy(self.target, self.value, self.writer)
+
+
+@method
+def copy_(self: Tensor, src: Any) -> Tensor:
+    """Write `src`, broadcast and cast as NumPy's assignment does, over this tensor."""
+    _write(self, src, "copy_")
+    return self
+
+
+def _write(self: Tensor, src: Any, writer: str) -> None:
+    if type(src) is not Tensor:
+        src = as_assigned(src, self.dtype)
+    mode = current_mode()
+    if mode > GRAD and src is not self:
+        run_with_features(CopyInto(self, src, writer=writer, inplace=True), mode)
+    else:
+        _copy(self, src, writer)
+
+
+def _copy(self: Tensor, src: Tensor, writer: str) -> None:
+    array = self._array
+    edge = current_edge(src)
+    view, storage = self._view, self._storage
+    own: OptionalEdge
+    if view is not None and storage is not None and storage.cuts is not None and view.is_before_end:
+        own = view.base._edge
+    else:
+        own = current_edge(self)
+    recorded = bool((edge is not None or own is not None) and current_mode() & GRAD and array.dtype.kind in "fc")
+    behind = check_write(self, recorded, overwritten=True)
+    if src is self:
+        return
+    source = _apart(src._array, array)
+    if not recorded:
+        prepare_write(self, writer)
+        array[...] = source
+        if behind:
+            constant_written(self)
+        return
+    node: CopyBackwards = new(CopyBackwards)
+    node.edge0 = None
+    node.edge1 = edge
+    same = source.shape == array.shape and source.dtype is array.dtype
+    node.like = None if edge is None or same else (source.shape, source.dtype)
+    head, old = begin_write(self, node, own)
+    try:
+        prepare_write(self, writer)
+        array[...] = source
+        finish_write(self, head, old)
+    except BaseException as error:
+        abandon_write(self, head, old, error, writer)
+        raise
+
+
+@method
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value over every element."""
+    return copy_(self, value)
+
+
+@method
+def zero_(self: Tensor) -> Tensor:
+    """Write zero over every element."""
+    return copy_(self, 0.0)
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

@@ -1,0 +1,271 @@
+"""Views from before their base was detached in place: what has been written since says which history they have.
+
+The end of a history leaves that of the views alone, until their elements are written again. What is written to the base
+has its present history, in all views. Recorded writes are found in the base's graph, from the last one back, each once.
+Those of constants to a base without history are not in any graph; they are noted here, around the write. See
+Note [Views behind the end of a history] in docs/notes/copy_slices.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from ..tensor.indices import window_at
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import PAIR, TWO_EDGES, Node, OptionalEdge, finished_hooks, node_of, numbered
+from ..tensor.saved_windows import address_of
+from ..tensor.storage import DetachPoint
+from ..tensor.tensor import Tensor
+from .advanced_nodes import IndexAccumulateBackward, IndexPutBackward
+from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
+
+__all__ = [
+    "MixedBackward",
+    "DetachedHistory",
+    "Written",
+    "begin_constant",
+    "catch_up",
+    "constant_written",
+    "cut_of",
+    "has_ended",
+    "mixed",
+    "step_written",
+    "written_since",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+class Written:
+    """What has been written to a base since its history ended in place.
+
+    Attributes:
+        surely: laid out as the base, with ones (in both parts, of complex numbers) where it was written for certain.
+        perhaps: the same, where it may have been.
+        seen: the number of the last step of the base's graph that is in these.
+        begun: the window of a write of constants that was begun and may never have been finished.
+    """
+
+    __slots__ = ("begun", "may", "must", "seen")
+
+    begun: Array | None
+
+    def __init__(self, cut: DetachPoint, base: Tensor) -> None:
+        self.must, self.may = _laid_out_as(base._array), _laid_out_as(base._array)
+        self.seen = cut.sequence_nr
+        self.begun = None
+
+    def learn(self, edge: OptionalEdge) -> None:
+        """Take in the recorded writes that a base's history consists of."""
+        if edge is not None and edge.hooks is not None:
+            finished_hooks(edge)  # raises, or waits for the end of another thread's write
+        node = node_of(edge)
+        last = self.seen if node is None else node.sequence_nr
+        while node is not None and node.sequence_nr > self.seen:
+            if isinstance(node, CopySlices):
+                self._take_in(None if type(node) is CopySlicesOfCopy else node.fn, node.index, node.view_fn)
+                node = node_of(node.edges[0])
+            else:
+                self._take_in(node, ..., None)
+                node = node_of(node.edges[0]) if isinstance(node, IndexPutBackward | IndexAccumulateBackward) else None
+        self.seen = max(self.seen, last)
+
+    def give_up(self, base: Array) -> None:
+        """Take in a write that was begun, as one that nobody knows to have been made."""
+        if self.begun is not None:
+            windows = self.at(base, self.begun)
+            _fill(self.may if windows is None else windows[1])
+            self.begun = None
+
+    def _take_in(self, node: Node | None, index: Any, view_fn: Any) -> None:
+        """Take in a write of which `node` is the step, None for that of `base[index] = value`."""
+        must, may = (self._window(mask, index, view_fn) for mask in (self.must, self.may))
+        if must is None or may is None:
+            _fill(self.may)
+            return
+        places: Any = ...
+        known = node is None or type(node) is CopyBackwards or node.inplace
+        if isinstance(node, IndexPutBackward | IndexAccumulateBackward) and not node.released:
+            known, places = True, node.index
+        _fill(may, places)
+        if known:
+            _fill(must, places)
+
+    @staticmethod
+    def _window(mask: Array, index: Any, view_fn: Any) -> Array | None:
+        window: Array = window_at(mask, index) if view_fn is None else view_fn(mask)
+        return window if not window.size or np.may_share_memory(window, mask) else None
+
+    def at(self, base: Array, window: Array) -> tuple[Array, Array] | None:
+        """The windows of both that lie where a window of the base does; None where that is not easily told."""
+        if not window.size:  # which may begin anywhere
+            return np.empty_like(window), np.empty_like(window)
+        strides = zip(base.shape, base.strides, self.must.strides, strict=True)
+        if any(size > 1 and of_base != own for size, of_base, own in strides):
+            return None
+        offset = address_of(window) - address_of(base)
+        try:
+            must, may = (
+                np.ndarray(window.shape, window.dtype, mask.base, offset, window.strides)
+                for mask in (self.must, self.may)
+            )
+        except (TypeError, ValueError):  # it reaches beyond the base
+            return None
+        return must, may
+
+    def mark(self, base: Array, window: Array, index: Any) -> bool:
+        """Take in a write to the places `index` of a window of the base; False where these are not easily told."""
+        windows = self.at(base, window)
+        for mask in windows or ():
+            _fill(mask, index)
+        return windows is not None
+
+
+def _laid_out_as(base: Array) -> Array:
+    """Zeros over a piece of memory that they fill, their `base`; with the strides of `base` where these fill it too."""
+    memory = np.zeros(base.size, base.dtype)
+    return np.ndarray(base.shape, base.dtype, memory, 0, np.empty_like(base).strides)
+
+
+def _fill(mask: Array, index: Any = ...) -> None:
+    mask[index] = 1 + 1j if mask.dtype.kind == "c" else 1
+
+
+class MixedBackward(Node):
+    """The node of a view of which some elements have another history than the rest."""
+
+    __slots__ = ("edge0", "edge1", "present")
+
+    kind: ClassVar[int] = PAIR
+    edges = TWO_EDGES
+
+    edge0: OptionalEdge  # the view's own history
+    edge1: OptionalEdge  # the present one, of its base
+    present: Array  # which elements have that
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradient of the elements with either history."""
+        return tuple(
+            None if edge is None else np.where(chosen, grad, np.zeros((), grad.dtype))
+            for edge, chosen in zip(edges, (~self.present, self.present), strict=True)
+        )
+
+    def apply_recorded(self, grad: Tensor, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """`apply` with tensors."""
+        parts: list[Any] = []
+        for edge, other in zip(edges, (self.present, ~self.present), strict=True):
+            part = None
+            if edge is not None:
+                part = grad.clone()
+                part[other] = 0.0
+            parts.append(part)
+        return tuple(parts)
+
+
+def mixed(own: OptionalEdge, present: OptionalEdge, chosen: Array) -> MixedBackward:
+    """The history of a view of which the elements that `chosen` says have the present one, the rest its own."""
+    node = numbered(MixedBackward)
+    node.edge0, node.edge1, node.present = own, present, chosen
+    return node
+
+
+def cut_of(base: Tensor) -> DetachPoint | None:
+    """Where the history of a tensor ended in place the last time; None where it never did."""
+    storage = base._storage
+    return None if storage is None or storage.cuts is None else storage.cuts.get(id(base))
+
+
+@attrs.define(eq=False)
+class DetachedHistory:
+    """The history that a view has of its own, since that of its base has ended in place.
+
+    Attributes:
+        view: what the view knows, of which this is a part; a view that was taken of it finds another's here.
+        edge: the edge to it.
+        cut: where the base's history has ended.
+        base_edge: the base's present history, where the view's edge has been made for that.
+    """
+
+    view: Any
+    edge: OptionalEdge
+    cut: DetachPoint
+    base_edge: OptionalEdge
+
+
+def _written(cut: DetachPoint, base: Tensor) -> Written:
+    found: Written | None = cut.written
+    if found is None:
+        cut.written = found = Written(cut, base)
+    return found
+
+
+def written_since(cut: DetachPoint, base: Tensor, view: Any) -> Array | None:
+    """For each element of a view, whether it was written since its base's history ended; None where nobody can tell."""
+    written = _written(cut, base)
+    written.learn(base._edge)
+    written.give_up(base._array)
+    must, may = np.asarray(view.window(written.must)), np.asarray(view.window(written.may))
+    if not np.array_equal(must, may):
+        return None
+    if must.dtype.kind == "c" and not np.array_equal(must.real, must.imag):
+        return None
+    found: Array = must != 0
+    return found
+
+
+def has_ended(tensor: Tensor) -> bool:
+    """Whether the history of a tensor over this memory has ever ended in place, where others look at it."""
+    storage = tensor._storage
+    return storage is not None and storage.cuts is not None
+
+
+def begin_constant(tensor: Tensor, window: Array | None) -> bool:
+    """Note that something constant is about to be written to a tensor whose history, or whose base's, has ended.
+
+    Arguments:
+        tensor: what is written to.
+        window: the part of it; None for the whole.
+
+    Returns:
+        Whether `constant_written` is to be called when that is done.
+    """
+    base = tensor if tensor._view is None else tensor._view.base
+    cut = cut_of(base)
+    if cut is None or base._edge is not None or not current_mode() & GRAD:
+        return False
+    written = _written(cut, base)
+    written.give_up(base._array)
+    written.begun = tensor._array if window is None else window
+    return True
+
+
+def constant_written(tensor: Tensor, window: Array | None = None, index: Any = ...) -> None:
+    """Note that it was written, to the places `index` of that part."""
+    base = tensor if tensor._view is None else tensor._view.base
+    cut = cut_of(base)
+    if cut is not None:
+        written = _written(cut, base)
+        if written.mark(base._array, tensor._array if window is None else window, index):
+            written.begun = None
+
+
+def catch_up(tensor: Tensor) -> None:
+    """Take in what has been written before, ahead of a step that does not say what it writes to."""
+    base = tensor if tensor._view is None else tensor._view.base
+    cut = cut_of(base)
+    if cut is not None:
+        _written(cut, base).learn(base._edge)
+
+
+def step_written(tensor: Tensor, index: Any = ...) -> None:
+    """Note that the last step of the history of a tensor, or its base, has written to these places of it."""
+    base = tensor if tensor._view is None else tensor._view.base
+    cut, last = cut_of(base), node_of(base._edge)
+    if cut is not None and last is not None:
+        written = _written(cut, base)
+        if not written.mark(base._array, tensor._array, index):
+            _fill(written.may)
+        written.seen = last.sequence_nr

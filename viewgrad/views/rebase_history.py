@@ -1,0 +1,221 @@
+"""Rebasing history: what a write in place does to the history of what it writes to, and of its base.
+
+The old history is replaced before memory is touched, by one that refuses to be differentiated until the write is
+finished. So wherever an exception strikes, no gradient comes out that contradicts a value. See
+Note [Writes that are interrupted] in docs/notes/interruption.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import ConcurrentWriteError, InterruptedWriteError
+from ..tensor.async_safety import is_refusal
+from ..tensor.modes import GRAD, current_mode
+from ..tensor.node import (
+    MANY,
+    ONE_EDGE,
+    UNFINISHED,
+    AccumulateGrad,
+    Node,
+    NodeHooks,
+    OptionalEdge,
+    finished_hooks,
+    new,
+    next_sequence_nr,
+    node_of,
+    numbered,
+)
+from ..tensor.tangents import interrupt_tangents
+from ..tensor.tensor import Tensor
+from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
+from .meta import let_follow, move_retained, moved_hooks
+from .unbroadcast import Like
+from .view_functions import ViewFunction
+from .view_nodes import layout_for
+
+__all__ = ["abandon_write", "begin_copy", "begin_write", "finish_write", "keep_own", "rebase_history", "refuse_written"]
+
+
+class InterruptedWrite(Node):
+    """The node of a write that an error has ended: what it has left has no derivative that could be told."""
+
+    __slots__ = ("edge", "writer")
+
+    kind: ClassVar[int] = MANY
+    edges = ONE_EDGE
+
+    edge: OptionalEdge
+    writer: str
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[None, ...]:
+        """Raise, unless what was left has been overwritten since, and no gradient comes here."""
+        if np.any(grad._array if isinstance(grad, Tensor) else grad):
+            raise InterruptedWriteError(
+                f"{self.writer} raised an error when it had begun to write, so that the value that it has left has no "
+                "derivative; compute the tensor anew, or overwrite what was written by values that are well-defined"
+            )
+        return (None,) * len(edges)
+
+    apply_recorded = apply
+
+
+def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, OptionalEdge]:
+    """Let `node`, the step that is about to write to `tensor`, be its history from now on, and so the base's.
+
+    What is returned refuses to be differentiated, and to be written over, until its `hooks` are set: the last step of
+    the write. See Note [Two threads that write to one tensor] in docs/notes/interruption.md.
+
+    Arguments:
+        tensor: what is to be written to.
+        node: the step, without number and hooks. Its first edge is the tensor's own old history; for a view it is never
+            followed.
+        own: the edge to that.
+
+    Returns:
+        The node that is at the end of the history now, and the edge that was there before.
+
+    Raises:
+        InterruptedWriteError: where an earlier write was never finished.
+        ConcurrentWriteError: where another thread has written to the tensor in the meantime.
+    """
+    view = tensor._view
+    if view is None:
+        if own is not None and own.hooks is not None:
+            finished_hooks(own)  # raises, or waits for the end of another thread's write
+        node.hooks = UNFINISHED
+        node.sequence_nr = next_sequence_nr()
+        # No call from here on: no other thread gets in between.
+        if tensor._edge is not own:
+            raise ConcurrentWriteError("another thread has written to this tensor while a write to it was being made")
+        tensor._edge = node
+        return node, own
+    return begin_part(view.base, view.index, view.view_fn, node)
+
+
+def begin_part(base: Tensor, index: Any, view_fn: ViewFunction | None, node: Node) -> tuple[Node, OptionalEdge]:
+    """Begin a write by `node` to the part of `base` that `index` or `view_fn` takes, as `begin_write` does."""
+    node.hooks = None
+    node.sequence_nr = next_sequence_nr()
+    slices = CopySlices()
+    slices.fn = node
+    slices.index = index
+    slices.view_fn = view_fn
+    slices.layout = layout_for(base)
+    slices.hooks = UNFINISHED
+    others = node.edges[1:]
+    while True:
+        old = base._edge
+        if old is not None and old.hooks is not None:
+            finished_hooks(old)
+        slices.sequence_nr = next_sequence_nr()  # larger than that of `old`
+        if base._edge is old:  # no call from here on
+            slices.edges = (old, *others)
+            base._edge = slices
+            return slices, old
+
+
+def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) -> CopySlicesOfCopy:
+    """Begin the write `base[index] = value`, as `begin_write` does, with `edge` leading to the value's history.
+
+    Arguments:
+        base: a tensor that is no view.
+        index: a basic index.
+        edge: None for a value without history.
+        like: shape and dtype of the value, where they differ from those of what it is written to.
+    """
+    node = CopySlicesOfCopy()
+    node.edge1 = edge
+    node.index = index
+    node.like = like
+    storage = base._storage
+    layout = None if storage is None or base._array is not storage.root else storage.layout
+    node.layout = layout_for(base) if layout is None else layout
+    node.hooks = UNFINISHED
+    while True:
+        node.edge0 = old = base._edge
+        if old is not None and old.hooks is not None:
+            finished_hooks(old)
+        node.sequence_nr = next_sequence_nr()  # larger than that of `old`
+        if base._edge is old:  # no call from here on
+            base._edge = node
+            return node
+
+
+def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
+    """Let what was begun be the history for good; what the old one retains goes along.
+
+    The hot paths say `head.hooks = None` in its place where `old` has no hooks.
+    """
+    hooks: NodeHooks | None = None
+    if old is not None and finished_hooks(old) is not None:
+        hooks = moved_hooks(tensor if tensor._view is None else tensor._view.base, old)
+    head.hooks = hooks
+    if hooks is not None:
+        let_follow(hooks)
+
+
+def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseException, writer: str) -> None:
+    """After an exception: let the history be the old one, where nothing was written, and one that refuses elsewhere.
+
+    Arguments:
+        tensor: what was to be written to.
+        head: what `begin_write` or `begin_copy` has returned.
+        old: the edge that was there before.
+        error: the exception, as caught in the function that writes.
+        writer: what the user has called.
+    """
+    root = tensor if tensor._view is None else tensor._view.base
+    if is_refusal(error):
+        root._edge = old
+        return
+    node = _interrupted(old, writer)
+    end: Node = node
+    if isinstance(head, CopySlices):
+        end = slices = numbered(CopySlices)
+        slices.edges = (old,)
+        slices.fn = node
+        slices.index = head.index
+        slices.view_fn = head.view_fn
+        slices.layout = head.layout
+    root._edge = end
+    if old is not None:
+        move_retained(root, old, end)
+
+
+def _interrupted(old: OptionalEdge, writer: str) -> InterruptedWrite:
+    """The node of a write that was interrupted, or made in vain; `old` leads to the history before it."""
+    node = numbered(InterruptedWrite)
+    node.edge = old
+    node.writer = writer
+    return node
+
+
+def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
+    """Let `node`, of a write that has been made already, be the history of `tensor` from now on, and so the base's."""
+    head, old = begin_write(tensor, node, own)
+    finish_write(tensor, head, old)
+
+
+def keep_own(view: Tensor) -> None:
+    """Let the base of a view that has a history of its own have that too, as if the view were assigned to itself."""
+    node = new(CopyBackwards)
+    node.edge0, node.edge1, node.like = None, view._edge, None
+    rebase_history(view, node, None)
+
+
+def refuse_written(tensor: Tensor, writer: str) -> None:
+    """Let the history of a tensor, of all its base, and the tangents refuse to be used: it was written to in vain.
+
+    A leaf stays one: its gradient is that of the value that it has.
+    """
+    root = tensor if tensor._view is None else tensor._view.base
+    interrupt_tangents(tensor)
+    old = root._edge
+    if old is None or type(old) is AccumulateGrad or not current_mode() & GRAD:
+        return
+    root._edge = node = _interrupted(old, writer)
+    if node_of(old).hooks is not UNFINISHED:
+        move_retained(root, old, node)

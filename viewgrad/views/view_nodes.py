@@ -1,0 +1,229 @@
+"""The nodes of views: each adds what arrives to its window of the accumulator of what the view was taken from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..tensor.indices import window_at
+from ..tensor.node import ONE_EDGE, SCATTER, Node, OptionalEdge, named_node, numbered
+from ..tensor.tensor import Tensor, from_array
+from .unbroadcast import sum_to
+from .view_functions import ViewFunction
+
+__all__ = [
+    "AS_STRIDED",
+    "ElementBackward",
+    "FunctionViewBackward",
+    "IndexViewBackward",
+    "Layout",
+    "ViewBackward",
+    "layout_for",
+    "layout_of",
+    "node_of_view",
+    "node_pair",
+    "places_of",
+    "take_window",
+    "view_node",
+    "zeros_for",
+]
+
+Array = np.ndarray[Any, Any]
+Layout = tuple[tuple[int, ...], "np.dtype[Any]", str]  # of a gradient: shape, dtype, and order "C" or "F"
+ndarray: Final = np.ndarray
+np_add: Final = np.add
+
+
+class ViewBackward(Node):
+    """The node of a view: adds the gradient to the window that the view is, so that it costs what the view costs.
+
+    Attributes:
+        layout: of the gradient of what it was taken from.
+        index: the basic index that takes the view from that, where one does.
+        view_fn: the function that takes it where none does.
+        overlaps: whether elements of the view share places in memory, so that their gradients add up.
+    """
+
+    __slots__ = ("edge", "layout")
+
+    kind: ClassVar[int] = SCATTER
+    edges = ONE_EDGE
+
+    edge: OptionalEdge
+    layout: Layout
+    index: Any
+    view_fn: ViewFunction | None
+    overlaps: bool
+
+    def window(self, accumulator: Any) -> Any:
+        """The view's window of an accumulator, an array or a tensor; None where its layout allows none."""
+        return take_window(accumulator, self.index, self.view_fn)
+
+    def add_to(self, accumulator: Array, grad: Any) -> None:
+        """Add `grad` to the view's window of `accumulator`."""
+        view_fn = self.view_fn
+        if view_fn is None:
+            index = self.index
+            window = accumulator[index]
+            if type(window) is ndarray:
+                np_add(window, grad, window)
+            else:  # a number, of a single element
+                accumulator[index] = window + grad
+            return
+        window = None if self.overlaps else take_window(accumulator, None, view_fn)
+        if window is not None:
+            np_add(window, grad, window)
+        elif self.sums:
+            np_add(accumulator, sum_to(grad, self.layout[0]), accumulator)
+        elif self.overlaps:
+            np.add.at(accumulator, places_of(view_fn, self.layout[0]), grad)
+        else:
+            whole, window = zeros_for(view_fn, self.layout)
+            window[...] = grad
+            np_add(accumulator, whole, accumulator)
+
+    def add_to_recorded(self, accumulator: Any, grad: Any) -> None:
+        """`add_to` with tensors, recorded."""
+        window = None if self.overlaps else self.window(accumulator)
+        if window is not None:
+            window.add_(grad)
+        elif self.sums:
+            accumulator.add_(sum_to(grad, self.layout[0]))
+        elif self.overlaps:
+            accumulator.index_accumulate_(places_of(self.view_fn, self.layout[0]), grad)
+        else:
+            whole = from_array(zeros_for(self.view_fn, self.layout)[0])
+            self.window(whole).copy_(grad)
+            accumulator.add_(whole)
+
+    @property
+    def sums(self) -> bool:
+        """Whether the view was broadcast, so that its gradient is a sum; always so for one of a single element."""
+        return not self.layout[0] or self.view_fn.broadcasts  # type: ignore[union-attr]
+
+    @property
+    def transparent(self) -> bool:
+        """Whether a gradient may be added straight to the window, past this node."""
+        return self.hooks is None and not self.overlaps
+
+
+def take_window(buffer: Any, index: Any, view_fn: ViewFunction | None) -> Any:
+    """The window of `buffer`, an array or a tensor, that `index` or `view_fn` takes.
+
+    None where `view_fn` copies, because it reshapes and the buffer is laid out otherwise than what the view was taken
+    from: what is written to a copy would be lost.
+    """
+    if view_fn is None:
+        return window_at(buffer, index)
+    window = view_fn(buffer)
+    if view_fn.exact or _is_window(window, buffer):
+        return window
+    return None
+
+
+def _is_window(window: Any, buffer: Any) -> bool:
+    if type(buffer) is np.ndarray:
+        return window.size == 0 or np.may_share_memory(window, buffer)
+    view = window._view
+    return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
+
+
+def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:
+    """Zeros of which `view_fn` takes a window, as it did of what the view was taken from; and that window."""
+    shape, dtype, _ = layout
+    for order in itertools.permutations(range(len(shape))):
+        zeros = np.zeros([shape[dim] for dim in order], dtype).transpose(np.argsort(order))
+        window = take_window(zeros, None, view_fn)
+        if window is not None:
+            return zeros, window
+    raise AssertionError(f"no layout of {shape} has a window for {view_fn}")
+
+
+def places_of(view_fn: Any, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    """For each element of the view that `view_fn` takes of what has the given shape, the index of its place there."""
+    numbers = view_fn(np.arange(math.prod(shape)).reshape(shape))
+    return np.unravel_index(numbers, shape)
+
+
+def layout_of(source: Array) -> Layout:
+    """The layout of a gradient from which the views of `source` can be taken as windows."""
+    flags = source.flags
+    return source.shape, source.dtype, "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+
+
+def layout_for(tensor: Tensor) -> Layout:
+    """The layout of a tensor's gradient, remembered for the tensor whose memory the storage is."""
+    array = tensor._array
+    storage = tensor._storage
+    if storage is None or array is not storage.root:
+        return layout_of(array)
+    if storage.layout is None:
+        storage.layout = layout_of(array)
+    return storage.layout
+
+
+class IndexViewBackward(ViewBackward):
+    """The node of a view that is taken by a basic index."""
+
+    __slots__ = ("index",)
+
+    view_fn = None
+    overlaps = False
+
+
+class ElementBackward(IndexViewBackward):
+    """The node of a read of one element, which gives a scalar and no view.
+
+    In one dimension `index` is the number of the element itself, and no tuple: see `autograd/scalar_engine.py`.
+    """
+
+    __slots__ = ()
+
+    def add_to(self, accumulator: Array, grad: Any) -> None:
+        """Add `grad`, a number, to the element of `accumulator`."""
+        accumulator[self.index] += grad
+
+
+class FunctionViewBackward(ViewBackward):
+    """The node of a view that is taken by a view function."""
+
+    __slots__ = ("overlaps", "view_fn")
+
+    index = None
+
+
+def view_node(name: str, base: type[ViewBackward]) -> Any:
+    """The node class of a view operator."""
+    return named_node(name, base, f"The node of the view operator `{name.removesuffix('Backward')}`.")
+
+
+def node_pair(name: str) -> tuple[type[IndexViewBackward], type[FunctionViewBackward]]:
+    """The node classes of a view that some basic index may take, and of the same where none does."""
+    return view_node(name, IndexViewBackward), view_node(name, FunctionViewBackward)
+
+
+def node_of_view(
+    node_class: type[ViewBackward],
+    edge: OptionalEdge,
+    source: Tensor,
+    index: Any,
+    view_fn: ViewFunction | None,
+    overlaps: bool,
+) -> ViewBackward:
+    """The node of a view of `source`, with `edge` leading to the history of that."""
+    node: Any = numbered(node_class)
+    node.edge = edge
+    node.layout = layout_for(source)
+    if view_fn is None:
+        node.index = index
+    else:
+        node.view_fn = view_fn
+        node.overlaps = overlaps
+    return node  # type: ignore[no-any-return]
+
+
+# Of a view whose base has moved on: leads from the view straight to the base's present history.
+AS_STRIDED: Final = node_pair("AsStridedBackward")
