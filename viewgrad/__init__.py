@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from . import autograd, drawing, errors, fft, func, linalg, operators, symbolic, views
 from . import trace as _trace  # imported before the operator `trace` takes the name, never after
 from .compiler import compile
+from .func.checkpoint import checkpoint
 from .naming import document, name_functions
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
@@ -97,6 +98,7 @@ __all__ = [
     "asarray",
     "autograd",
     "broadcast_to",
+    "checkpoint",
     "chunk",
     "compile",
     "diagonal",

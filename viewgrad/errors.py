@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 __all__ = [
     "AnomalyError",
     "AutogradError",
+    "CheckpointError",
     "CompiledMismatchError",
     "ConcurrentWriteError",
     "DeclarationError",
@@ -98,6 +99,10 @@ class TraceTooLongError(NotCompiledError):
 
 class FreedGraphError(AutogradError):
     """A node was run whose saved values an earlier backward pass has released."""
+
+
+class CheckpointError(AutogradError):
+    """A checkpointed function cannot be run again for its gradient, or computed something else when it was."""
 
 
 class DifferentiabilityError(AutogradError):

@@ -16,7 +16,18 @@ import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
-from ..tensor.node import ONE, ONE_EDGE, Edge, Node, OptionalEdge, next_sequence_nr, node_of, numbered
+from ..tensor.node import (
+    ONE,
+    ONE_EDGE,
+    AccumulateGrad,
+    Edge,
+    Node,
+    OptionalEdge,
+    input_nr_of,
+    next_sequence_nr,
+    node_of,
+    numbered,
+)
 from ..tensor.tangents import at_level, open_levels, set_tangent, tangent_of
 from ..tensor.tensor import Tensor, current_edge, from_array, from_new_array
 from ..views.scalar_nodes import ScalarOfTwo
@@ -149,6 +160,27 @@ class Transform:
         """The numbers of the primals to which the history of any of these tensors leads."""
         numbers = {node: number for number, node in enumerate(self.primals)}
         return {numbers[node] for node in self._histories(map(current_edge, tensors)) if node in numbers}
+
+    def graph(self, edges: Iterable[OptionalEdge]) -> tuple[list[Node], list[Node | Edge]]:
+        """The nodes of the run that `edges` lead to, and the edges that lead from there to histories outside.
+
+        Both come in an order that depends on the run alone.
+        """
+        primals, nodes = set(self.primals), dict[Node, None]()
+        outside: dict[tuple[Node, int], Node | Edge] = {}
+        stack = [edge for edge in edges if edge is not None]
+        while stack:
+            edge = stack.pop()
+            node = node_of(edge)
+            if node in primals or node in nodes:
+                continue
+            if node.sequence_nr >= self._first:
+                nodes[node] = None
+                before = node.ends if type(node) is ScalarOfTwo else node.edges
+                stack.extend([each for each in before if each is not None])
+            elif not (isinstance(node, AccumulateGrad) and node.variable is None):
+                outside.setdefault((node, input_nr_of(edge)), edge)
+        return list(nodes), list(outside.values())
 
     def _leads_outside(self, edges: Iterable[OptionalEdge]) -> bool:
         first = self._first

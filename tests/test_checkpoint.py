@@ -1,0 +1,216 @@
+"""`checkpoint`: the values and gradients of the function itself, for less memory; or an error."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad import func
+from viewgrad.autograd import grad
+from viewgrad.errors import CheckpointError, FreedGraphError
+
+RNG = np.random.default_rng(5)
+
+
+def leaf(*shape):
+    return vg.Tensor(RNG.normal(size=shape), requires_grad=True)
+
+
+def recurrence(x, a):
+    """Writes to what it makes, through views, and branches on values."""
+    out = vg.zeros(len(x))
+    out[0] = x[0] * a
+    for i in range(1, len(x)):
+        out[i] = x[i] * out[i - 1] + a if x[i] > 0 else vg.sin(out[i - 1])
+    tail = out[1:]
+    tail *= x[:-1]
+    return {"out": out, "sum": (out.sum(), "text", 3)}
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(np.asarray(actual.detach()), np.asarray(expected.detach()), rtol=1e-12, atol=1e-12)
+
+
+def both(f, *inputs):
+    """The results and first and second derivatives of `f` and of its checkpointed version."""
+    found = []
+    for each in (f, vg.checkpoint(f)):
+        result = each(*inputs)
+        loss = (result["out"] ** 2).sum() + result["sum"][0]
+        first = grad(loss, inputs, create_graph=True, allow_unused=True)
+        second = grad(sum((g * g).sum() for g in first), inputs)
+        found.append((result["out"], *first, *second))
+        assert result["sum"][1:] == ("text", 3)
+    return zip(*found)
+
+
+def test_derivatives_are_those_of_the_function():
+    for a, b in both(recurrence, leaf(6), leaf()):
+        close(b, a)
+
+
+def test_captured_tensors_have_gradients():
+    x, w = leaf(4), leaf(4)
+    v = w * w
+    f = vg.checkpoint(lambda x: (x * v[1:3].sum()).exp())
+    g = lambda x: (x * v[1:3].sum()).exp()
+    for expected, found in zip(grad(g(x).sum(), [x, w], retain_graph=True), grad(f(x).sum(), [x, w])):
+        close(found, expected)
+    slope = lambda w: func.grad(lambda x: vg.checkpoint(lambda x: (x * x * w).sum() * w[0])(x))(x.detach()).sum()
+    plain = lambda w: func.grad(lambda x: (x * x * w).sum() * w[0])(x.detach()).sum()
+    close(func.hessian(slope)(w.detach()), func.hessian(plain)(w.detach()))
+
+
+def test_transforms_and_modes():
+    x, a, along = leaf(5).detach(), vg.Tensor(0.7), vg.Tensor(RNG.normal(size=5))
+    plain = lambda x: recurrence(x, a)["out"].sum()
+    checkpointed = lambda x: vg.checkpoint(recurrence)(x, a)["out"].sum()
+    for transform in (func.grad, func.hessian, func.jacfwd):
+        close(transform(checkpointed)(x), transform(plain)(x))
+    close(func.hvp(checkpointed, (x,), (along,))[1][0], func.hvp(plain, (x,), (along,))[1][0])
+    with vg.no_grad():
+        assert not checkpointed(x).requires_grad
+    assert not vg.checkpoint(lambda x: x * 2)(x).requires_grad
+
+
+def test_memory_is_that_of_the_arguments():
+    def steps(x, n):
+        for _ in range(n):
+            x = x + 0.1 * vg.sin(x) * x
+        return x
+
+    x = leaf(100)
+    saved = lambda y: vg.autograd.graph.memory(y).total.saved
+    part = vg.checkpoint(steps)
+    y = x
+    for _ in range(8):
+        y = part(y, 8)
+    assert saved(y) == 8 * 800
+    assert saved(steps(x, 64)) > 64 * 800
+    close(grad(y.sum(), x)[0], grad(steps(x, 64).sum(), x)[0])
+    nested = vg.checkpoint(lambda x: part(part(x, 8), 8))
+    close(grad(nested(x).sum(), x)[0], grad(steps(x, 16).sum(), x)[0])
+
+
+def test_random_numbers_are_the_same_in_the_second_run():
+    mine, given, x = np.random.default_rng(1), np.random.default_rng(2), leaf(4)
+
+    class Layer:
+        def __init__(self):
+            self.rng = np.random.RandomState(3)
+
+        def __call__(self, x, rng):
+            noise = mine.normal() + rng.normal() + self.rng.normal() + np.random.normal() + random.random()  # noqa: NPY002
+            return x * noise * mine.choice([0.5, 2.0], size=4)
+
+    layer = Layer()
+    y = vg.checkpoint(layer)(x, given)
+    after = [each.normal() for each in (mine, given, layer.rng)]
+    (slope,) = grad(y.sum(), x, retain_graph=True)
+    close(slope * x, y)
+    (slope,) = grad(y.sum(), x)
+    close(slope * x, y)
+    assert after[0] not in np.random.default_rng(1).normal(size=2)  # the first run has advanced the generator
+
+
+def test_hidden_state_that_changes_is_an_error():
+    class Hidden:  # a library's class, the state of which is not searched
+        __module__ = "numpy.hidden"
+        count = 0
+
+        def __call__(self):
+            Hidden.count += 1
+            return Hidden.count
+
+    hidden, x = Hidden(), vg.Tensor([0.0, 1.0], requires_grad=True)
+    y = vg.checkpoint(lambda x: x * hidden())(x)
+    with pytest.raises(CheckpointError, match="did not compute"):
+        y.sum().backward()
+    # Even where the results are equal: what the graph has saved is compared as well.
+    zero = vg.Tensor([0.0], requires_grad=True)
+    y = vg.checkpoint(lambda x: x * hidden())(zero)
+    with pytest.raises(CheckpointError, match="did not compute"):
+        y.sum().backward()
+
+
+def test_captured_tensor_that_is_written_to_before_the_backward_pass():
+    x, w = leaf(3), leaf(3)
+    y = vg.checkpoint(lambda x: x * w)(x)
+    with vg.no_grad():
+        w -= 0.1
+    with pytest.raises(CheckpointError, match="captured tensor was written to"):
+        y.sum().backward()
+
+
+def test_an_argument_may_be_written_to_afterwards():
+    x = leaf(3)
+    z = x * 1.0
+    before = np.array(z.detach())
+    y = vg.checkpoint(lambda z: z * z)(z)
+    z *= 5.0
+    close(grad(y.sum(), x)[0], vg.Tensor(2 * before))
+
+
+def overwrite(x):
+    x *= 2.0
+    return x * 1.0
+
+
+@pytest.mark.parametrize(
+    "f, message",
+    [
+        (overwrite, "wrote to a tensor of shape"),
+        (lambda x: SCRATCH.__setitem__(0, x[0]) or x * 2, "wrote to a tensor of shape"),
+        (lambda x: x[1:], "shares memory with an argument"),
+        (lambda x: (y := x * 2, y[1:]), "another result"),
+        (lambda x: SCRATCH[1:], "a captured tensor"),
+        (lambda x: x * W * V, "one was computed from another"),
+        (lambda x: x * HOOKED, "has hooks"),
+    ],
+)
+def test_refusals(f, message):
+    with pytest.raises(CheckpointError, match=message):
+        vg.checkpoint(f)(leaf(3))
+
+
+SCRATCH, W, HOOKED = vg.zeros(3), leaf(3), leaf(3)
+V = W * 2.0
+HOOKED.register_hook(lambda g: g * 2)
+
+
+def test_a_hook_that_comes_later():
+    x, w = leaf(3), leaf(3)
+    y = vg.checkpoint(lambda x: x * w)(x)
+    w.register_hook(lambda g: g * 2)
+    with pytest.raises(CheckpointError, match="hook"):
+        y.sum().backward()
+
+
+def test_second_backward_pass():
+    x = leaf(3)
+    y = vg.checkpoint(lambda x: x * x)(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    close(x.grad, 4 * x)
+    with pytest.raises(FreedGraphError, match="checkpointed call"):
+        y.backward()
+
+
+def test_one_result_returned_twice_and_integers():
+    x = leaf(3)
+    y, again, ranks, plain = vg.checkpoint(lambda x: ((y := x * 3), y, vg.argsort(x), np.arange(2)))(x)
+    assert y is again and ranks.dtype.kind == "i" and plain.tolist() == [0, 1]
+    close(grad((y * again).sum(), x)[0], 18 * x)
+    assert vg.checkpoint(lambda x: x.sum())(x).grad_fn.name() == "CheckpointBackward"
+
+
+def test_saved_tensor_hooks_see_the_arguments():
+    x = leaf(3)
+    seen = []
+    with vg.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
+        y = vg.checkpoint(lambda x: x * x * x)(x)
+    assert seen == [(3,)]
+    close(grad(y.sum(), x)[0], 3 * x * x)

@@ -1,0 +1,118 @@
+"""The state that a function refers to besides its arguments: tensors, and generators of random numbers."""
+
+from __future__ import annotations
+
+import functools
+import random
+import types
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ..tensor.tensor import Tensor
+
+__all__ = ["RandomState", "reachable"]
+
+LIMIT: Final = 10_000  # objects that are inspected at most
+LIBRARIES: Final = ("builtins", "numpy", "viewgrad", "scipy")
+GENERATORS: Final = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def reachable(*roots: Any) -> Iterator[Any]:
+    """Yield objects that functions refer to: by closures, defaults, bound instances, and the globals that they name.
+
+    Containers and attributes of instances are searched too. Modules, classes and functions of libraries are not.
+    """
+    stack: list[Any] = list(roots)
+    seen: dict[int, Any] = {}
+    while stack and len(seen) < LIMIT:
+        each = stack.pop()
+        if id(each) in seen or isinstance(each, (str, bytes, int, float, complex, type, types.ModuleType, type(None))):
+            continue
+        seen[id(each)] = each
+        yield each
+        stack.extend(_children(each))
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, (Tensor, np.ndarray, *GENERATORS)):
+        return []
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, functools.partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, (types.MethodType, types.BuiltinMethodType)):
+        return [getattr(value, "__func__", None), value.__self__]
+    if isinstance(value, types.FunctionType):
+        return _of_function(value)
+    if type(value).__module__.partition(".")[0] in LIBRARIES:
+        return []
+    slots = [getattr(value, name, None) for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    call = type(value).__dict__.get("__call__")
+    return [*getattr(value, "__dict__", {}).values(), *slots, call]
+
+
+def _of_function(function: types.FunctionType) -> list[Any]:
+    if function.__module__ is not None and function.__module__.partition(".")[0] in LIBRARIES[1:]:
+        closure = function.__closure__ or ()
+        return [cell.cell_contents for cell in closure if _is_filled(cell)]  # such as a transform of a user's function
+    cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    named = [function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__]
+    return [*cells, *named, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """The names that a function's code, and the code of functions defined inside it, refers to."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+class RandomState:
+    """The states of random number generators: NumPy's and Python's global ones, and those given.
+
+    Arguments:
+        generators: the others; the states are taken when this is made.
+    """
+
+    def __init__(self, generators: list[Any]) -> None:
+        self.generators = generators
+        self.states = [_state(each) for each in generators]
+        self.numpy, self.python = np.random.get_state(), random.getstate()  # noqa: NPY002
+
+    def restore(self) -> None:
+        """Set all generators to the states that they had."""
+        for each, state in zip(self.generators, self.states):
+            if isinstance(each, np.random.Generator):
+                each.bit_generator.state = state
+            elif isinstance(each, np.random.RandomState):
+                each.set_state(state)
+            else:
+                each.setstate(state)
+        np.random.set_state(self.numpy)  # noqa: NPY002
+        random.setstate(self.python)
+
+    @classmethod
+    def of(cls, *roots: Any) -> RandomState:
+        """The states of the global generators, and of those that functions and arguments refer to."""
+        return cls([each for each in reachable(*roots) if isinstance(each, GENERATORS)])
+
+    def again(self) -> RandomState:
+        """The states that the same generators have now."""
+        return RandomState(self.generators)
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate()

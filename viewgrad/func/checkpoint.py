@@ -1,0 +1,354 @@
+"""`checkpoint`: keep the arguments of a call instead of its graph, and run it again in the backward pass.
+
+Source: A. Griewank, A. Walther, "Algorithm 799: Revolve", ACM Transactions on Mathematical Software 26 (2000).
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from ..autograd.execute import run_backward
+from ..autograd.graph.describe import saved_entries
+from ..autograd.modes.saved_hooks import packed
+from ..autograd.transform_inputs import Transform
+from ..errors import CheckpointError, FreedGraphError
+from ..tensor.async_safety import in_own_context
+from ..tensor.modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, PACK, TRACE, ModeSwitch, current_mode
+from ..tensor.node import MANY, Edge, Node, OptionalEdge, input_nr_of, node_of, numbered
+from ..tensor.storage import save
+from ..tensor.tensor import Tensor, as_scalar, current_edge, edge_to, from_array, is_scalar, tensor_like
+from ..views.copy_slices import CopySlices
+from .captured_state import RandomState, reachable
+from .tree import Structure, flatten, unflatten
+
+__all__ = ["CheckpointBackward", "checkpoint"]
+
+Function = Callable[..., Any]
+WHOLE: Final = FORWARD | TRACE | FUNCTIONAL | INFERENCE  # modes in which the function itself runs
+
+
+def checkpoint(f: Function) -> Function:
+    """Recompute `f` in the backward pass instead of keeping what its gradient needs.
+
+    A call of `f` becomes one step of the graph. It keeps the tensors among the arguments, and `f` runs a second time
+    when the gradient is asked for. Splitting a loop of n steps into checkpointed parts of sqrt(n) steps brings the
+    memory from O(n) down to O(sqrt(n)), at the cost of one more forward run.
+
+    Arguments:
+        f: a function of any arguments. Tensors that it captures have their gradients too. It may write to tensors that
+            it makes, but not to its arguments or to captured tensors. It may draw random numbers, from the global
+            generators of NumPy and Python or from generators that it captures or is given: they are set back for the
+            second run. Other side effects happen twice.
+
+    Returns:
+        A function with the same arguments and results.
+
+    Raises:
+        CheckpointError: by that function, if `f` writes to an argument or a captured tensor, or returns a tensor that
+            shares memory with one or with another result. In the backward pass, if the second run does not compute the
+            values of the first.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> def steps(x, n):
+        ...     for _ in range(n):
+        ...         x = x + 0.1 * vg.sin(x)
+        ...     return x
+        >>> x = vg.Tensor([1.0, 2.0], requires_grad=True)
+        >>> y = vg.checkpoint(steps)(vg.checkpoint(steps)(x, 50), 50)
+        >>> vg.autograd.graph.memory(y).total.saved
+        32
+    """
+
+    @functools.wraps(f, updated=())
+    @in_own_context
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        mode = current_mode()
+        if not mode & GRAD or mode & WHOLE:
+            return f(*args, **kwargs)
+        leaves, structure = flatten((args, kwargs))
+        with ModeSwitch(off=PACK):
+            call = _Call.of(f, structure, leaves)
+            run = call.first_run(leaves)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        edges = (*map(current_edge, tensors), *call.captured)
+        if all(edge is None for edge in edges):
+            return unflatten(run.structure, [_detached(leaf) for leaf in run.leaves])
+        node = numbered(CheckpointBackward)
+        node.edges, node.call, node.outputs = edges, call, len(run.outputs)
+        node.saved = [packed(save(tensor)) if mode & PACK else save(tensor) for tensor in tensors]
+        places = {id(output): edge_to(node, number) for number, output in enumerate(run.outputs)}
+        made: dict[int, Any] = {id(leaf): _detached(leaf, places.get(id(leaf))) for leaf in run.leaves}
+        return unflatten(run.structure, [made[id(leaf)] for leaf in run.leaves])
+
+    return checkpointed
+
+
+class CheckpointBackward(Node):
+    """The step of a checkpointed call.
+
+    Attributes:
+        edges: one for each tensor among the arguments, then one for each captured history.
+        outputs: the number of differentiable outputs.
+        call: what is run again.
+        saved: the tensors among the arguments; None once they were released.
+    """
+
+    __slots__ = ("call", "edges", "outputs", "saved")
+
+    kind: ClassVar[int] = MANY
+
+    outputs: int  # type: ignore[misc]
+    call: _Call
+    saved: Any
+
+    def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The gradients along `edges`, from a second run."""
+        grads = [None if each is None else from_array(each) for each in ((grad,) if self.outputs == 1 else grad)]
+        found = self._gradients([from_array(each.array) for each in self._kept()], grads, edges, create_graph=False)
+        return tuple([None if each is None else each._array for each in found])
+
+    def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
+        """The same from tensors, recorded so that it can be differentiated again."""
+        tensors = [tensor_like(each, edge) for each, edge in zip(self._kept(), self.edges)]
+        return self._gradients(tensors, (grad,) if self.outputs == 1 else grad, edges, create_graph=True)
+
+    def _kept(self) -> Any:
+        if self.saved is None:
+            raise FreedGraphError(
+                "a checkpointed call was differentiated a second time, after its values were released; say "
+                "retain_graph=True the first time"
+            )
+        return self.saved
+
+    def _gradients(
+        self, tensors: Sequence[Tensor], grads: Sequence[Any], edges: Sequence[OptionalEdge], create_graph: bool
+    ) -> tuple[Tensor | None, ...]:
+        transform, outputs = self.call.second_run(tensors, [edge is not None for edge in self.edges])
+        if any(map(_has_hooks, self.call.captured)):
+            raise CheckpointError(
+                "a hook was registered on a tensor that a checkpointed function captures; pass the tensor as an "
+                "argument"
+            )
+        wanted: list[Any] = [*transform.primals, *self.call.captured]
+        numbers = [number for number, edge in enumerate(self.edges) if edge is not None]
+        starts = [(current_edge(out), grad) for out, grad in zip(outputs, grads) if grad is not None]
+        found = run_backward(
+            [edge for edge, _ in starts if edge is not None],
+            [grad for edge, grad in starts if edge is not None],
+            retain_graph=True,
+            create_graph=create_graph,
+            inputs=wanted,
+            capture=True,
+        )
+        gradients: list[Tensor | None] = [None] * len(edges)
+        for number, gradient in zip(numbers, found):
+            gradients[number] = None if edges[number] is None else gradient
+        return tuple(gradients)
+
+    def kept(self) -> list[tuple[str, Any]]:
+        """The tensors among the arguments."""
+        return [] if self.saved is None else [("arguments", self.saved)]
+
+    def release(self) -> None:
+        """Let go of the arguments."""
+        self.saved = None
+
+
+@attrs.define(eq=False)
+class _Run:
+    """What one run has computed.
+
+    Attributes:
+        leaves, structure: of the result.
+        outputs: the differentiable tensors among the leaves, each once.
+        captured: the edges that lead from the run's graph to histories outside.
+        digest: a checksum of the graph, of the values that it saves, and of the results.
+    """
+
+    leaves: list[Any]
+    structure: Structure
+    outputs: list[Tensor]
+    captured: list[Node | Edge]
+    digest: tuple[int, int]
+
+    @classmethod
+    def of(cls, result: Any, transform: Transform) -> _Run:
+        """Take a result apart."""
+        leaves, structure = flatten(result)
+        outputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor) and current_edge(leaf) is not None}
+        nodes, captured = transform.graph(map(current_edge, outputs.values()))
+        digest = 0
+        for node in nodes:
+            digest = zlib.crc32(node.name().encode(), digest)
+            for saved in _saved_in(node):
+                digest = _checksum(saved, digest)
+        for leaf in leaves:
+            digest = _checksum(leaf._array if isinstance(leaf, Tensor) else leaf, digest)
+        return cls(leaves, structure, list(outputs.values()), captured, (len(nodes), digest))
+
+
+@attrs.define(eq=False)
+class _Call:
+    """A call that can be run again.
+
+    Attributes:
+        function: what is called.
+        structure, leaves: of the arguments; None in the place of each tensor.
+        random: the states of random number generators before the call.
+        captured: the edges to histories that the function uses and was not given.
+        digest: see `_Run`.
+    """
+
+    function: Function
+    structure: Structure
+    leaves: list[Any]
+    random: RandomState
+    captured: list[Node | Edge] = attrs.Factory(list)
+    digest: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, function: Function, structure: Structure, leaves: Sequence[Any]) -> _Call:
+        """A call that is about to be made."""
+        kept = [None if isinstance(leaf, Tensor) else _copied(leaf) for leaf in leaves]
+        return cls(function, structure, kept, RandomState.of(function, unflatten(structure, leaves)))
+
+    def first_run(self, leaves: Sequence[Any]) -> _Run:
+        """Run the function on copies of the arguments, and check that it can be run again."""
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        known = [each for each in reachable(self.function) if isinstance(each, Tensor)]
+        before = [(each._version, current_edge(each)) for each in known]
+        transform, given = self._given(tensors, [current_edge(tensor) is not None for tensor in tensors])
+        run = self._run(transform, given)
+        written = [each for each in given if isinstance(each, Tensor) and each._version]
+        written += [each for each, (version, _) in zip(known, before) if each._version != version]
+        if written:
+            raise CheckpointError(
+                f"a checkpointed function wrote to a tensor of shape {written[0].shape} that it was given or captures, "
+                "and would do so again in the backward pass; write to a clone() and return it"
+            )
+        outputs = [leaf for leaf in {id(leaf): leaf for leaf in run.leaves}.values() if isinstance(leaf, Tensor)]
+        for number, output in enumerate(outputs):
+            for other in (*given, *known, *outputs[:number]):
+                if isinstance(other, Tensor) and np.may_share_memory(output._array, other._array):
+                    raise CheckpointError(
+                        f"a checkpointed function returned a tensor of shape {output.shape} that shares memory with an "
+                        "argument, a captured tensor or another result; return a clone() of it"
+                    )
+        if any(map(_has_hooks, run.captured)) or _are_entangled(run.captured):
+            raise CheckpointError(
+                "a checkpointed function captures several tensors of which one was computed from another, or one that "
+                "has hooks; pass them as arguments"
+            )
+        self.captured, self.digest = run.captured, run.digest
+        return run
+
+    def second_run(self, tensors: Sequence[Tensor], needed: Sequence[bool]) -> tuple[Transform, list[Tensor]]:
+        """Run the function again, with grad mode on and the random numbers of the first run.
+
+        Returns:
+            The transform with the copies of differentiated arguments, and the outputs.
+
+        Raises:
+            CheckpointError: if it does not compute what the first run did.
+        """
+        after = self.random.again()
+        self.random.restore()
+        try:
+            with ModeSwitch(on=GRAD, off=PACK):
+                transform, given = self._given(tensors, needed)
+                run = self._run(transform, given)
+        finally:
+            after.restore()
+        if run.digest != self.digest or not _same_edges(run.captured, self.captured):
+            raise CheckpointError(
+                "a checkpointed function did not compute in the backward pass what it had computed before: a captured "
+                "tensor was written to in the meantime, other state that it reads has changed, or it draws random "
+                "numbers from a generator that it neither captures nor is given; pass such state as arguments"
+            )
+        return transform, run.outputs
+
+    def _given(self, tensors: Sequence[Tensor], needed: Iterable[bool]) -> tuple[Transform, list[Any]]:
+        """Copies of the leaves of the arguments; those of tensors that need a gradient are primals."""
+        transform = Transform()
+        copies = iter([
+            transform.primal(tensor) if need else transform.copy(tensor.detach())
+            for tensor, need in zip(tensors, needed)
+        ])  # fmt: skip
+        places = {number for number, leaf in enumerate(self.leaves) if leaf is None}
+        return transform, [next(copies) if n in places else _copied(leaf) for n, leaf in enumerate(self.leaves)]
+
+    def _run(self, transform: Transform, given: Sequence[Any]) -> _Run:
+        args, kwargs = unflatten(self.structure, given)
+        with transform:
+            result = self.function(*args, **kwargs)
+        return _Run.of(result, transform)
+
+
+def _copied(leaf: Any) -> Any:
+    return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
+
+
+def _detached(leaf: Any, edge: OptionalEdge = None) -> Any:
+    """A result, with the history that leads to the checkpointed call."""
+    if not isinstance(leaf, Tensor) or (edge is None and current_edge(leaf) is None):
+        return leaf
+    made = from_array(leaf._array, edge)
+    return as_scalar(made) if is_scalar(leaf) else made
+
+
+# -- the graph of a run ------------------------------------------------------------------------------------------------
+
+
+def _has_hooks(edge: Node | Edge) -> bool:
+    return node_of(edge).hooks is not None
+
+
+def _are_entangled(edges: Sequence[Node | Edge]) -> bool:
+    """Tell if one of the histories leads to another: its gradient would be counted twice."""
+    ends = {node_of(edge) for edge in edges}
+    if len(ends) < 2:
+        return False
+    oldest = min(node.sequence_nr for node in ends)
+    stack = list(ends)
+    seen = set[Node]()
+    while stack:
+        for edge in stack.pop().edges:
+            node = node_of(edge)
+            if node in ends:
+                return True
+            if node is not None and node not in seen and node.sequence_nr >= oldest:
+                seen.add(node)
+                stack.append(node)
+    return False
+
+
+def _saved_in(node: Node) -> Iterator[Any]:
+    if isinstance(node, CopySlices) and isinstance(getattr(node, "fn", None), Node):
+        yield node.fn.name()
+        yield from _saved_in(node.fn)
+    for _, saved in saved_entries(node):
+        yield getattr(saved, "array", saved)
+
+
+def _checksum(value: Any, digest: int) -> int:
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        if array.dtype.kind != "O":
+            digest = zlib.crc32(f"{array.dtype}{array.shape}".encode(), digest)
+            return zlib.crc32(np.ascontiguousarray(array).tobytes(), digest)
+    if isinstance(value, (int, float, complex, str, bool, type(None))):
+        return zlib.crc32(repr(value).encode(), digest)
+    return zlib.crc32(type(value).__name__.encode(), digest)
+
+
+def _same_edges(found: Sequence[Node | Edge], expected: Sequence[Node | Edge]) -> bool:
+    return len(found) == len(expected) and all(
+        node_of(a) is node_of(b) and input_nr_of(a) == input_nr_of(b) for a, b in zip(found, expected)
+    )
