@@ -38,7 +38,6 @@ from source_programs import SourceProgram, total_of
 from test_compiler_programs import close, everything, leaves
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.testing import Program, programs
 
 CALLS = 3  # each kind is recorded, compared, and run alone
@@ -291,7 +290,6 @@ def main() -> int:
 
 def soaked(executor: str, wanted: int, start: int) -> int:
     """Draw programs until so many have run compiled; gives 1 where one has failed."""
-    choosing.LITTLE = float("inf")  # so that programs are run where eager runs take less time
     soak = Soak(executor, wanted)
     warnings.simplefilter("ignore")
     began = time.perf_counter()

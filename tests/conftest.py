@@ -68,12 +68,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
-@pytest.fixture(autouse=True)
-def programs_however_slow(monkeypatch):
-    """Let compiled programs be used also where the function itself is faster: tests are small, and time is noisy."""
-    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
-
-
 @pytest.fixture
 def frequent_switches() -> Iterator[None]:
     """Let Python change threads as often as it can."""

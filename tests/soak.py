@@ -37,7 +37,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-import viewgrad.compiler.calls.choosing
 import viewgrad.tensor.modes
 import viewgrad.tensor.node
 from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
@@ -307,7 +306,6 @@ def main() -> int:
     options = parser.parse_args()
     soak = Soak(options.only.split(","), options.first)
     os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
-    viewgrad.compiler.calls.choosing.LITTLE = float("inf")  # programs are compiled however short they are
     warnings.simplefilter("ignore")
     end = time.monotonic() + 60 * options.minutes
     with np.errstate(all="ignore"):

@@ -7,7 +7,6 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 
 
 def discrete_observations(transitions, emissions, start, seen):
@@ -127,10 +126,9 @@ def outcomes(f, arrays):
 
 @pytest.mark.parametrize("executor", ["python", "interpreted", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("f", PROGRAMS)
-def test_the_program_is_the_same_whatever_the_indices_are(f, executor, monkeypatch):
+def test_the_program_is_the_same_whatever_the_indices_are(f, executor):
     if executor == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = compiled_by(executor, f)
     fixed = f is put_by_arrays
     for seed in range(4 if fixed else 12):
@@ -143,8 +141,7 @@ def test_the_program_is_the_same_whatever_the_indices_are(f, executor, monkeypat
 
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
-def test_an_index_that_is_out_of_range_raises_as_it_does(executor, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_an_index_that_is_out_of_range_raises_as_it_does(executor):
 
     def f(x, places):
         y = x * 2.0
@@ -164,8 +161,7 @@ def test_an_index_that_is_out_of_range_raises_as_it_does(executor, monkeypatch):
     assert compiled.entries[0].records == 1
 
 
-def test_rows_that_were_read_keep_their_values(monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_rows_that_were_read_keep_their_values():
 
     def f(x, places):
         y = x * 1.0
@@ -188,8 +184,7 @@ def test_rows_that_were_read_keep_their_values(monkeypatch):
 
 
 @pytest.mark.slow
-def test_derivatives_along_directions_and_options_of_operators(monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_derivatives_along_directions_and_options_of_operators():
 
     def moved(x):
         y, total = x * 1.0, 0.0
@@ -249,8 +244,7 @@ def barrier(x):
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 @pytest.mark.parametrize("f", [clipped, barrier])
-def test_one_value_is_written_by_masks_whatever_these_are(f, executor, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_one_value_is_written_by_masks_whatever_these_are(f, executor):
     compiled = compiled_by(executor, f)
     for seed in range(10):
         arrays = [np.random.default_rng(seed if f is clipped else seed // 4).normal(size=5)]

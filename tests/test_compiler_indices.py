@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 import viewgrad.numpy as vnp
 
 
@@ -50,10 +49,9 @@ def largest(x):
 
 @pytest.mark.parametrize("executor", ["python", "numba"])
 @pytest.mark.parametrize("f", [permuted, diagonal_written, sorted_rows, put_in_order, positive, largest])
-def test_indices_by_arrays(f, executor, monkeypatch):
+def test_indices_by_arrays(f, executor):
     if executor == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = vg.compile(f, executor=executor)
     rng = np.random.default_rng(0)
     first = rng.normal(size=(3, 3))
@@ -134,10 +132,9 @@ def flags_put_twice(x, v):
 
 @pytest.mark.parametrize("executor", ["python", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("f", [put_twice, added_twice, in_two_dimensions, along_edges, flags_put_twice])
-def test_places_that_are_named_twice_in_an_index(f, executor, monkeypatch):
+def test_places_that_are_named_twice_in_an_index(f, executor):
     if executor == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = vg.compile(f, executor=executor)
     for seed in range(4):
         rng = np.random.default_rng(seed)

@@ -19,11 +19,6 @@ needs_numba = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="
 NUMBA = pytest.param("numba", marks=[needs_numba, pytest.mark.slow])
 
 
-@pytest.fixture(autouse=True)
-def always_compiled(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
-
-
 def check(function, calls, executor="python"):
     """Compare the values of a function with those of the compiled one, which is called without being compared."""
     compiled = compiled_by(executor, function, check=False)

@@ -9,7 +9,6 @@ import pytest
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.compiler.scalar_rules import FORWARD, derivative
 from viewgrad.operators import OPERATORS
 
@@ -282,8 +281,7 @@ def dots_of_one(x, s):
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("f", [scaled_places, scaled_parts, scaled_table, dots_of_one])
-def test_arrays_of_one_number_that_are_put_in_single_places(f, executor, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_arrays_of_one_number_that_are_put_in_single_places(f, executor):
     compiled = vg.compile(f, executor=executor, check=False)
     for call in range(4):
         seen = []
@@ -297,8 +295,7 @@ def test_arrays_of_one_number_that_are_put_in_single_places(f, executor, monkeyp
 
 
 @pytest.mark.parametrize("executor", ["interpreted", pytest.param("numba", marks=pytest.mark.slow)])
-def test_arrays_of_one_number_that_iterations_hand_on(executor, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_arrays_of_one_number_that_iterations_hand_on(executor):
 
     def f(x):
         total, count = vg.zeros(1), vg.zeros(1, dtype=int)

@@ -25,7 +25,6 @@ import pytest
 from threads import in_threads
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.trace.tracing.preexisting import Existing
 
 
@@ -109,8 +108,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_is_changed_is_noticed(what, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_what_is_changed_is_noticed(what):
     reads, change = CHANGES[what]
     change(1.0)
     compiled = vg.compile(reads, executor="python")
@@ -156,9 +154,8 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("what", HIDDEN)
-def test_what_may_be_another_in_each_run_is_not_compiled(what, tmp_path, monkeypatch):
+def test_what_may_be_another_in_each_run_is_not_compiled(what, tmp_path):
     global place
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     place = tmp_path / "numbers"
     place.write_text("2")
     reads, reason = HIDDEN[what]
@@ -169,12 +166,11 @@ def test_what_may_be_another_in_each_run_is_not_compiled(what, tmp_path, monkeyp
     assert compiled.entries[0].program is None and reason in compiled.explain(), compiled.explain()
 
 
-def test_what_loggers_read_is_none_of_the_programs(monkeypatch):
+def test_what_loggers_read_is_none_of_the_programs():
     def told(x):
         logger.error("once more")
         return x * 2.0
 
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     logger.setLevel(logging.ERROR)
     compiled = vg.compile(told, executor="python")
     for _ in range(4):
@@ -182,12 +178,11 @@ def test_what_loggers_read_is_none_of_the_programs(monkeypatch):
     assert compiled.entries[0].program is not None, compiled.explain()
 
 
-def test_a_tensor_that_is_kept_in_an_object_is_that_of_the_last_call(monkeypatch):
+def test_a_tensor_that_is_kept_in_an_object_is_that_of_the_last_call():
     def keeping(x):
         kept.last = x * 2.0
         return (x * 2.0).sum()
 
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     kept = types.SimpleNamespace(last=None)
     compiled = vg.compile(keeping, executor="python")
     for number in range(6):
@@ -195,7 +190,7 @@ def test_a_tensor_that_is_kept_in_an_object_is_that_of_the_last_call(monkeypatch
         assert kept.last.tolist() == [2.0 * number, 2.0]
 
 
-def test_each_thread_has_the_program_of_its_own_variables(monkeypatch):
+def test_each_thread_has_the_program_of_its_own_variables():
     def scaled(x):
         return (x * own.rate).sum()
 
@@ -204,15 +199,13 @@ def test_each_thread_has_the_program_of_its_own_variables(monkeypatch):
         for _ in range(20):
             found[number].append(compiled(vg.ones(3)).item())
 
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     own, found = threading.local(), collections.defaultdict(list)
     compiled = vg.compile(scaled, executor="python")
     in_threads(4, work)
     assert dict(found) == {number: [3.0 * number] * 20 for number in (0.0, 1.0, 2.0, 3.0)}
 
 
-def test_arrays_of_the_standard_library_and_of_files_are_compared(tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_arrays_of_the_standard_library_and_of_files_are_compared(tmp_path):
     numbers = array.array("d", [1.0])
     mapping = np.memmap(tmp_path / "numbers", float, "w+", shape=2)
     compiled = vg.compile(lambda x: (x * mapping * numbers[0]).sum(), executor="python")
@@ -222,14 +215,13 @@ def test_arrays_of_the_standard_library_and_of_files_are_compared(tmp_path, monk
     assert compiled.entries[0].program is not None, compiled.explain()
 
 
-def test_arguments_that_lie_in_another_order_are_laid_out_before_loops(monkeypatch):
+def test_arguments_that_lie_in_another_order_are_laid_out_before_loops():
     def products(w, v):
         found = vg.zeros(5)
         for i in range(1, 6):
             found[i - 1] = (w[:i] @ v[:i]).sum()
         return (found * found).sum()
 
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = vg.compile(products, executor="python")
     rng = np.random.default_rng(0)
     for _ in range(4):
@@ -240,10 +232,9 @@ def test_arguments_that_lie_in_another_order_are_laid_out_before_loops(monkeypat
 
 
 @pytest.mark.parametrize("name", ["voigt_profile", "expit"])
-def test_functions_of_cython_are_functions(name, monkeypatch):
+def test_functions_of_cython_are_functions(name):
     function = getattr(pytest.importorskip("scipy.special.cython_special"), name)
     given = (1.0, 2.0, 3.0) if name == "voigt_profile" else (0.5,)
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = vg.compile(lambda x: x * function(*given), executor="python")
     for _ in range(4):
         assert compiled(vg.ones(2))[0].item() == function(*given)
@@ -268,7 +259,7 @@ def test_a_look_at_all_objects_does_not_disturb_other_threads(frequent_switches)
     assert not errors
 
 
-def test_threads_that_record_and_check_at_the_same_time(frequent_switches, monkeypatch):
+def test_threads_that_record_and_check_at_the_same_time(frequent_switches):
     def scaled(x):
         y = x * own.rate
         return (y * y).sum()
@@ -282,7 +273,6 @@ def test_threads_that_record_and_check_at_the_same_time(frequent_switches, monke
             expected = scaled(x)
             wanted[number].append((expected.item(), vg.autograd.grad(expected, x)[0].tolist()))
 
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     for _ in range(10):
         own, found, wanted = threading.local(), collections.defaultdict(list), collections.defaultdict(list)
         compiled = vg.compile(scaled, executor="python")

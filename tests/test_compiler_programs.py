@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.testing import Program, programs
 
 CALLS = 4
@@ -124,8 +123,7 @@ def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, req
 
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
-def test_drawn_loops_compiled_are_what_they_are_eagerly_and_on_arrays(executor, monkeypatch, request):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_drawn_loops_compiled_are_what_they_are_eagerly_and_on_arrays(executor, request):
     start = 5 * request.config.getoption("--programs-seed")
     for number in range(start, start + 5):
         program, plain = drawn_loops.loop_program(number), drawn_loops.loop_program(number, np.zeros)

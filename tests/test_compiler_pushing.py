@@ -11,15 +11,9 @@ from compiled_programs import PROGRAMS
 from interpreted_kernels import compiled_by
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 from viewgrad.errors import DifferentiabilityError
 from viewgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vhp
 from viewgrad.func.tree import flatten
-
-
-@pytest.fixture(autouse=True)
-def programs_where_eager_runs_take_less(monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
 
 
 def agree(found, wanted, rtol=1e-7):

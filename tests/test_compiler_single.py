@@ -7,16 +7,14 @@ import pytest
 from compiled_programs import PROGRAMS
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 
 TABLED = [program for program in PROGRAMS if program.__name__ not in ("lattice", "filtered_states")]
 
 
 @pytest.fixture(params=["python", "numba"])
-def executor(request, monkeypatch):
+def executor(request):
     if request.param == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     return request.param
 
 
@@ -77,10 +75,9 @@ def test_sums_products_and_roots_are_the_same_to_the_last_bit(executor):
 
 @pytest.mark.parametrize("program", TABLED)
 @pytest.mark.parametrize("by", ["python", pytest.param("numba", marks=pytest.mark.slow)])
-def test_programs_in_single_precision(program, by, monkeypatch):
+def test_programs_in_single_precision(program, by):
     if by == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = vg.compile(program, executor=by)
     for seed in range(4):
         arrays = [np.asarray(each, np.float32) for each in PROGRAMS[program](np.random.default_rng(seed))]
@@ -115,8 +112,7 @@ def test_batches_and_transforms_in_single_precision(executor):
         np.testing.assert_allclose(gradient, expected[1], rtol=1e-4)
 
 
-def test_reductions_of_single_numbers_along_an_axis(monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_reductions_of_single_numbers_along_an_axis():
 
     def f(x):
         y = x.sum()
@@ -128,14 +124,13 @@ def test_reductions_of_single_numbers_along_an_axis(monkeypatch):
     assert compiled.entries[0].program is not None, compiled.explain()
 
 
-def test_results_in_double_precision_of_rounded_numbers_may_differ_by_rounding(monkeypatch):
+def test_results_in_double_precision_of_rounded_numbers_may_differ_by_rounding():
     def amplified(x):
         total = x.sum(axis=0) / 3
         for _ in range(12):
             total = 4 * total * (1 - total)  # each step doubles what rounding has left
         return (np.linalg.norm(total) * np.arange(3)).sum() * (total * np.arange(3)).sum()
 
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
     compiled = vg.compile(amplified, executor="python")
     for seed in range(4):
         x = np.random.default_rng(seed).random((7, 3)).astype(np.float32) / 3

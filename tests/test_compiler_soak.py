@@ -7,13 +7,10 @@ import importlib.util
 import pytest
 from compiled_soak import soaked
 
-import viewgrad.compiler.calls.choosing as choosing
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("executor", "number"), [("python", 400), ("numba", 25)])
-def test_drawn_programs_that_run_compiled(executor, number, monkeypatch):
+def test_drawn_programs_that_run_compiled(executor, number):
     if executor == "numba" and not importlib.util.find_spec("numba"):
         pytest.skip("needs Numba")
-    monkeypatch.setattr(choosing, "LITTLE", choosing.LITTLE)  # which the soak changes
     assert soaked(executor, number, 3) == 0

@@ -15,7 +15,6 @@ import pytest
 import settings_of_programs as settings
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 
 factor = 2.0
 
@@ -144,13 +143,8 @@ def set_all(number: float) -> None:
     os.environ["FACTOR"] = str(number)
 
 
-@pytest.fixture
-def always_compiled(monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
-
-
 @pytest.mark.parametrize("what", SEEING)
-def test_what_is_changed_is_noticed(what, always_compiled):
+def test_what_is_changed_is_noticed(what):
     set_all(2.0)
     compiled = vg.compile(SEEING[what], executor="python")
     x = vg.arange(3.0).requires_grad_()
@@ -161,7 +155,7 @@ def test_what_is_changed_is_noticed(what, always_compiled):
     assert compiled(x).tolist() == SEEING[what](x).tolist() != before.tolist()
 
 
-def test_methods_and_attributes_that_come_later_are_noticed(always_compiled):
+def test_methods_and_attributes_that_come_later_are_noticed():
     class Plain:
         factor = 2.0
 
@@ -196,7 +190,7 @@ def test_methods_and_attributes_that_come_later_are_noticed(always_compiled):
     assert agrees()
 
 
-def test_a_cache_that_the_first_call_fills_does_no_harm(always_compiled):
+def test_a_cache_that_the_first_call_fills_does_no_harm():
     cache = {}
 
     def cached(x):

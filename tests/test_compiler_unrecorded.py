@@ -16,11 +16,6 @@ needs_numba = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="
 EXECUTORS = ["python", "interpreted", pytest.param("numba", marks=[needs_numba, pytest.mark.slow])]
 
 
-@pytest.fixture(autouse=True)
-def always_compiled(monkeypatch):
-    monkeypatch.setattr("viewgrad.compiler.calls.choosing.LITTLE", float("inf"))
-
-
 def written_by_indices(x, p):
     y = x * p[0]
     for i in range(3):

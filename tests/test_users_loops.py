@@ -10,7 +10,6 @@ from test_textbook_loops import close, gradients
 from users_loops import LOOPS, lu_pivoting
 
 import viewgrad as vg
-import viewgrad.compiler.calls.choosing as choosing
 
 NUMBA = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
 QUICK = 40  # each so many-th program is tried in the fast suite
@@ -46,8 +45,7 @@ def numbers(trees):
 
 
 @pytest.mark.parametrize(("f", "executor"), CASES)
-def test_values_and_derivatives_for_fresh_arguments(f, executor, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_values_and_derivatives_for_fresh_arguments(f, executor):
     compiled = vg.compile(f, executor=executor)
     for kind in KINDS if executor == "python" else KINDS[:1]:
         is_single = kind[1] is np.float32
@@ -68,8 +66,7 @@ def test_values_and_derivatives_for_fresh_arguments(f, executor, monkeypatch):
 
 
 @pytest.mark.parametrize(("f", "executor"), [each for each in CASES if each.values[1] == "python"])
-def test_transforms_and_batches(f, executor, monkeypatch):
-    monkeypatch.setattr(choosing, "LITTLE", float("inf"))
+def test_transforms_and_batches(f, executor):
     compiled = vg.compile(f, executor=executor)
     given = [x.detach() for x in tensors(f, 5, float, "rows", 7)]
     directions = tuple(vg.Tensor(np.cos(np.arange(x.size)).reshape(x.shape)) for x in given)

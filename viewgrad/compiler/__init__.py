@@ -15,7 +15,7 @@ A call goes through these files:
     adjoint                its gradient
     passes                 what is left out of both
     writing                its source, and what runs it
-    calling/checking       compared with the function; by choosing, what takes less time is run from then on
+    calls/verify           compared with the function in its first run
     calling/call, direct   its place in the graph; by likeness, calls like an earlier one go a short way
     calling/batch          a program run for each of many examples
 """

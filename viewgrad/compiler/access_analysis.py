@@ -116,6 +116,17 @@ class AccessAnalysis:
             product = product * self.value(block, n)
         return int(np.sum(np.broadcast_to(product, self.counts[block])))
 
+    def work(self) -> int:
+        """The number of elements that all executions of all steps compute, read or write."""
+        total = 0
+        for step, block in self._block_of.items():
+            sizes = [n.value for n in step.sizes]
+            if None in sizes:
+                total += self.elements(block, step.sizes)
+            else:
+                total += math.prod(sizes) * self.counts[block]  # type: ignore[arg-type]
+        return total
+
     def is_kept(self, step: Read | Write, window: Read | None = None) -> bool:
         """Whether what a step reads or writes is never overwritten after that; or another window, from its time on."""
         base = (window or step).base

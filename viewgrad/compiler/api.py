@@ -29,8 +29,7 @@ from .backends.backends import Executor, chosen_executor
 from .calls.arguments import Arguments, form_of, is_found_by_name
 from .calls.batched import Batched
 from .calls.capture import recorded
-from .calls.choosing import pass_by
-from .calls.fast_call import MISSED, FastCall, direct, sharing
+from .calls.fast_call import MISSED, EagerCall, FastCall, direct, sharing
 from .calls.jvp import pushed_forward
 from .calls.node import called, differentiable_outputs
 from .calls.pickling import PickledTrace, packed, unpacked
@@ -38,7 +37,7 @@ from .calls.retrace_policy import Misses
 from .calls.verify import checked
 from .compiled import CompiledProgram, CompilerDefectError, compiled_program
 from .explain import explained
-from .guards.call_signature import layout_key, numbered_tensor
+from .guards.call_signature import layout_key, likeness, numbered_tensor
 from .guards.closure_guard import ClosureGuard, random_state
 
 __all__ = ["Compiled", "compile"]
@@ -48,6 +47,7 @@ Batch = int | str | Sequence[int | str]  # True is an int
 OPERATIONS: Final = 20_000_000  # so many are recorded, at most
 DIRECT_FROM: Final = 2  # the run of a program from which on calls like it go the direct way
 COMPILED: Final = frozenset(map(np.dtype, (float, np.float32, bool, np.int64)))  # dtypes of arguments
+EAGER_CALLS: Final = 16  # signatures of calls that are known to run eagerly, at most
 RECORDS: Final = 8  # so often a function is recorded anew for arguments of one kind
 
 
@@ -68,7 +68,6 @@ class Specialization:
         checked: whether the program has been compared with a run of the function.
         calls: how often the program was run.
         is_direct: whether calls like those go the direct way.
-        passed: why calls run the function although there is a program, which other ways use.
         is_crowd: whether it stands for all further kinds, where there are too many.
         pickled: the record, where it has travelled or is about to.
         reasons: why calls ran the function although there was a program, and how often.
@@ -88,7 +87,6 @@ class Specialization:
     checked: bool = False
     calls: int = 0
     is_direct: bool = False
-    passed: str | None = None
     is_crowd: bool = False
     pickled: bytes | None = None
     reasons: Counter[str] = attrs.Factory(Counter)
@@ -107,7 +105,6 @@ class Compiled:
         self.static = tuple(static)
         self.arguments = Arguments(f, static)
         self.check = check
-        self.calls_alone = True  # whether calls run the program for themselves, and not for many examples
         self.entries: list[Specialization] = []
         self.directs: list[Any] = []  # the short ways of calls that look like earlier ones
         self.travellers: list[PickledTrace] = []  # records from another process
@@ -131,9 +128,9 @@ class Compiled:
         key = self._key(structure, leaves, mode, static)
         entry = self._entry(key)
         entry.static = static
-        if entry.refusal is not None or entry.passed is not None:
+        if entry.refusal is not None:
             if not key[3]:  # where arguments share memory, others that look like them need not
-                pass_by(self, entry, args, keywords, leaves, entry.is_crowd)
+                self._stay_eager(entry, args, keywords, leaves)
             return self.function(*args, **keywords)
         if entry.misses.rest:
             entry.misses.rest -= 1
@@ -427,7 +424,7 @@ class Compiled:
         if entry.program is not program:
             return self.function(*args, **keywords)
         if not entry.checked:
-            return checked(self, entry, graph, program, tensors, outputs, run, args, keywords, leaves)
+            return checked(self, entry, graph, program, tensors, outputs, run, args, keywords)
         if entry.calls >= DIRECT_FROM and not entry.is_direct and len(self.directs) < RECORDS:
             with self.lock:
                 fits = entry.program is program and entry.surroundings is surroundings
@@ -459,6 +456,14 @@ class Compiled:
         entry.checked = not self.check
         self._forget_direct(entry)
         return True
+
+    def _stay_eager(self, entry: Specialization, args: Any, keywords: Any, leaves: list[Any]) -> None:
+        """Let calls that look like this one run the function without further ado."""
+        if len(self.directs) < EAGER_CALLS:
+            like = likeness(args, keywords, leaves, entry.static, entry.is_crowd)
+            if like is not None:
+                way = EagerCall(self.function, entry, current_mode(), like)
+                self.directs.insert(len(self.directs) if entry.is_crowd else 0, way)
 
     def _forget_direct(self, entry: Specialization) -> None:
         """Let calls of a kind go the long way again."""

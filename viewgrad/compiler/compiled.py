@@ -138,6 +138,7 @@ class CompiledProgram:
         reuse_loads(self.program, AccessAnalysis(self.program))
         promote_loop_carried(self.program)
         executions = AccessAnalysis(self.program)
+        self.work = executions.work()  # how many elements a run computes
         self.inputs: list[Buffer] = sorted(
             (base for base in self.program.bases.values() if base.kind == "input"), key=lambda base: base.initial
         )
@@ -179,7 +180,6 @@ class CompiledProgram:
         self.tables = {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()}
         self.differentiable: list[int] = []  # the results that have a history
         self.remark = ""  # why it is run by another executor than was asked for
-        self.slow_in_threads = 0  # how often in a row threads took longer than one; see `batch`
         self._read_again: list[Buffer] = []  # the inputs that the gradient reads as they are
         if self.backward_kernel is not None:
             read = self.backward_kernel.parameters

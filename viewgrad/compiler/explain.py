@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .api import Compiled, Specialization
 
 __all__ = ["explained"]
+
+FEW: Final = 16  # operations of eager mode, with gradient, that take as long as the call of a program
 
 
 def explained(compiled: Compiled) -> str:
@@ -36,8 +38,8 @@ def _entry(name: str, compiled: Compiled, entry: Specialization) -> str:
         lines.append(
             f"  compiled, {program.executor.name} executor: {program.recorded} operations recorded, {steps} left"
         )
-        if entry.passed is not None:
-            lines.append(f"  {entry.passed}; `value_and_grad` and batches run the program")
+        if program.recorded < FEW:
+            lines.append(f"  little to gain: a call costs as much as about {FEW} eager operations")
         if program.remark:
             lines.append(f"  by Python: {program.remark}")
         lines += _loops(program.program, program.program.block, "  ")

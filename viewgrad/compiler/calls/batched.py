@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextvars
 import functools
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
@@ -41,8 +40,7 @@ Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
 PARTS: Final = 16  # into so many parts a batch is split, at most
-LONG: Final = 5e-4  # seconds that an example takes at least where threads are of use
-PATIENCE: Final = 3  # so often in a row threads may take longer than one would, before they are given up
+LONG: Final = 400_000  # elements that a program computes at least where threads are of use
 
 
 class Batched:
@@ -59,7 +57,6 @@ class Batched:
     def __init__(self, compiled: Compiled, batch: int | str | Sequence[int | str]) -> None:
         functools.update_wrapper(self, compiled.function)
         self.compiled = compiled
-        compiled.calls_alone = False
         if batch is False or batch == () or batch == []:
             raise ValueError(f"batch={batch!r} names no argument; say True for all tensors and arrays, or leave it out")
         self.batch = batch
@@ -332,31 +329,21 @@ def _example(arrays: list[Array], batched: frozenset[int], at: int) -> list[Arra
 
 
 def _by_parts(work: Callable[[int, int, int], None], count: int, program: CompiledProgram) -> None:
-    """Do something for the parts of a batch: `work(part, start, stop)`.
+    """Call `work(part, start, stop)` for each part of a batch.
 
-    The first is done at once. Where an example takes long then, the others are done on all cores. Threads that wait
-    for the interpreter's lock after every short kernel, or for memory, take longer than one. Where that shows a few
-    times in a row, the program is left to one thread from then on.
+    Long programs run on all cores. Threads that wait for the interpreter's lock after every short kernel take longer
+    than one.
     """
     parts = min(PARTS, count)
     bounds = [count * part // parts for part in range(parts + 1)] if parts else []
     spans = list(zip(range(parts), bounds, bounds[1:]))
-    began = time.perf_counter()
-    for span in spans[:1]:
-        work(*span)
-    each = (time.perf_counter() - began) / bounds[1] if parts else 0.0
-    is_long = each >= LONG and parts > 2 and program.slow_in_threads < PATIENCE
-    if not is_long or program.executor.name != "numba" or _cores() < 2:
-        for span in spans[1:]:
+    if program.work < LONG or program.executor.name != "numba" or parts < 2 or _cores() < 2:
+        for span in spans:
             work(*span)
         return
     pool = _pool()
-    began = time.perf_counter()
-    futures = [pool.submit(contextvars.copy_context().run, functools.partial(work, *span)) for span in spans[1:]]
-    errors = [future.exception() for future in futures]
-    gained = time.perf_counter() - began < each * (count - bounds[1])
-    program.slow_in_threads = 0 if gained else program.slow_in_threads + 1
-    for error in errors:
+    futures = [pool.submit(contextvars.copy_context().run, functools.partial(work, *span)) for span in spans]
+    for error in [future.exception() for future in futures]:
         if error is not None:
             raise error
 

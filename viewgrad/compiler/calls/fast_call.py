@@ -6,7 +6,7 @@ asked here too. A call that does not fit, or no longer, goes the usual way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from .value_and_grad import together
 if TYPE_CHECKING:
     from ..api import Compiled, Specialization
 
-__all__ = ["MISSED", "FastCall", "direct", "sharing"]
+__all__ = ["MISSED", "EagerCall", "FastCall", "direct", "sharing"]
 
 MISSED: Final = object()  # what a call gives that does not fit
 Array = np.ndarray[Any, Any]
@@ -227,6 +227,29 @@ def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | N
             return None
         arrays.append(array)
     return arrays
+
+
+class EagerCall:
+    """Calls that run the function itself.
+
+    Arguments:
+        function: the function.
+        entry: the specialization that says so.
+        mode: the mode of the calls.
+        like: the signature of their arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], entry: Specialization, mode: int, like: CallSignature) -> None:
+        self.function = function
+        self.entry = entry
+        self.mode = mode
+        self.like = like
+
+    def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
+        """What the function gives, or `MISSED`."""
+        if mode != self.mode or self.like.leaves(args, keywords) is None:
+            return MISSED
+        return self.function(*args, **keywords)
 
 
 def direct(

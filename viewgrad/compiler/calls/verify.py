@@ -1,4 +1,4 @@
-"""The first run of a compiled program, beside the function itself: what they give is compared, and their time."""
+"""The first run of a compiled program, compared with a run of the function itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec, Signature
 from ..compiled import CompiledProgram, Run
-from .choosing import Times, choose, clock, shortest
 
 if TYPE_CHECKING:
     from ..api import Compiled, Specialization
@@ -22,35 +21,30 @@ if TYPE_CHECKING:
 __all__ = ["checked"]
 
 Array = np.ndarray[Any, Any]
-SHORT: Final = 0.01  # seconds; of what takes longer, the ceremony of a call is no part
 ROUNDING: Final = 1e-13  # of the numbers that are added up, of which a sum that cancels may be left
 SINGLE_NOISE: Final = 1e8  # times as much of it is left in single precision
-CEREMONY: Final = 2e-5  # seconds that a call takes beside its program
 
 
 def checked(
     compiled: Compiled, entry: Specialization, graph: Graph, program: CompiledProgram, tensors: list[Tensor],
-    outputs: list[Array], run: Run, args: Any, keywords: Any, leaves_given: list[Any],
+    outputs: list[Array], run: Run, args: Any, keywords: Any,
 ) -> Any:
-    """What the function gives, after it was compared with what the program has given.
+    """Return what the function returns, after comparing it with the results of the program.
 
-    Where the program takes longer, the function runs eagerly from then on. So it does where it gives other results each
-    time.
+    If the function returns different results for the same arguments, it stays eager.
 
     Arguments:
         compiled, entry: the function, and what is known of it.
         graph, program: its graph and its program, whatever other threads do meanwhile.
         tensors: the inputs of the program.
         outputs, run: what it has given for them, and what its gradient needs.
-        args, keywords, leaves_given: the arguments, and their leaves as inputs.
+        args, keywords: the arguments.
 
     Raises:
         CompiledMismatchError: where they differ.
     """
     signature: Signature = graph.signature  # type: ignore[assignment]
-    start = clock()
     result = compiled.function(*args, **keywords)
-    times = Times(clock() - start, 0.0, 0.0)
     entry.checked = True
     found, _ = flatten(result)
     pairs = []
@@ -70,30 +64,22 @@ def checked(
     for number, leaf in pairs:
         if not _agrees(leaf._array, outputs[number], noise, "the result", compiled, entry):
             return result
-    seeds: list[Any] | None = None
     if program.wanted and not signature.mutations:
         chosen = list({n: (n, leaf) for n, leaf in pairs if leaf.requires_grad}.values())
         leaves = [tensors[base.initial] for base in program.wanted]
         if chosen and all(_has_no_hooks(tensor) for tensor in leaves):
-            seeds = [None] * len(outputs)
+            seeds: list[Any] = [None] * len(outputs)
             for number, leaf in chosen:
                 seeds[number] = _seed(leaf)
             wanted_of = [leaf for _, leaf in chosen]
             expected = _gradients(wanted_of, leaves)
             noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
-            times.gradient = shortest(lambda: _gradients(wanted_of, leaves))
             for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
                 if gradient is not None or mine is not None:
                     wanted = np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient._array
                     given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
                     if not _agrees(wanted, given, noise, "the gradient", compiled, entry):
                         return result
-    times.program = _time_of(program, arrays, seeds)
-    if compiled.calls_alone:
-        times.call = times.program + CEREMONY
-        if times.program < min(times.eager, SHORT) and not signature.mutations:
-            times.call = _time_of_calls(compiled, args, keywords, tensors, seeds)
-    choose(compiled, entry, times, args, keywords, leaves_given)
     return result
 
 
@@ -111,30 +97,6 @@ def _seed(output: Tensor) -> Array:
 def _size(arrays: Sequence[Array]) -> float:
     """The size of the greatest finite number."""
     return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)), default=0.0)
-
-
-def _time_of(program: CompiledProgram, arrays: Sequence[Array], seeds: list[Any] | None) -> float:
-    """How long a program takes, in seconds, with its gradient where there are `seeds`."""
-
-    def once() -> None:
-        _, _, run = program.run(arrays)
-        if seeds is not None:
-            program.gradients(run, seeds, arrays)
-
-    return shortest(once)
-
-
-def _time_of_calls(compiled: Compiled, args: Any, keywords: Any, tensors: list[Tensor], seeds: Any) -> float:
-    """How long a call takes, in seconds, with its gradient where there are `seeds`."""
-    wanted = [tensor for tensor in tensors if tensor.requires_grad]
-
-    def once() -> None:
-        found, _ = flatten(compiled(*args, **keywords))
-        if seeds is not None:
-            _gradients([leaf for leaf in found if isinstance(leaf, Tensor) and leaf.requires_grad], wanted)
-
-    once()  # from here on the direct way
-    return shortest(once)
 
 
 def _agrees(expected: Any, found: Any, noise: float, what: str, compiled: Compiled, entry: Specialization) -> bool:

@@ -1,71 +1,46 @@
-"""Which calls of a compiled function run its program, and which the function: both give the same."""
-
-import itertools
+"""Dispatch of compiled calls: which run the program, and which the function."""
 
 import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler.callbacks import choosing
-from viewgrad.compiler.calls.choosing import Passed, Trial
-from viewgrad.compiler.calls.fast_call import FastCall
+from viewgrad.compiler.calls.fast_call import EagerCall, FastCall
 
 
-def timed(monkeypatch, function, program, call):
-    """Let the function take so many seconds, and its gradient, its program, and calls of that."""
-    now = itertools.count()
-    for module in ("choosing", "checking"):
-        monkeypatch.setattr(f"viewgrad.compiler.calls.{module}.clock", lambda: function * next(now))
-    monkeypatch.setattr(choosing, "LITTLE", 0.0)
-    monkeypatch.setattr("viewgrad.compiler.calls.verify._time_of", lambda *args: program)
-    monkeypatch.setattr("viewgrad.compiler.calls.verify._time_of_calls", lambda *args: call)
-    return vg.compile(lambda x, scale: (x * x).sum() * scale, executor="python")
-
-
-def called(compiled, number=2.0):
-    x = vg.Tensor([1.0, number], requires_grad=True)
-    value = compiled(x, 0.5)
-    value.backward()
-    assert value.item() == 0.5 + number * number / 2
-    np.testing.assert_array_equal(x.grad.numpy(), [1.0, number])
-    return value.grad_fn.name() == "CompiledBackward"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "program", "call", "kinds", "uses"),
-    [
-        (1.0, 0.1, 0.1, [], [False, False, True, True, True]),
-        (1e-4, 1e-5, 2e-5, [], [False, False, True, True, True]),
-        (1e-4, 1e-5, 1.5e-4, [Trial], [False, False, False, False, True]),
-        (1e-4, 1e-5, 3e-4, [Trial], [False] * 5),
-        (1e-4, 3e-4, 3e-4, [], [False] * 5),
-    ],
-)
-def test_the_faster_one_is_chosen(monkeypatch, seconds, program, call, kinds, uses):
-    compiled = timed(monkeypatch, seconds, program, call)
-    seen = []
+def test_a_program_runs_from_the_third_call_on_however_small_it_is():
+    compiled = vg.compile(lambda x: x * 2.0, executor="python")
+    names = []
     for number in range(5):
-        seen.append(called(compiled, 1.0 + number))
-        if number == 1:
-            assert [type(way) for way in compiled.directs] == kinds
-    assert seen == uses, compiled.explain()
-    if not uses[-1]:
-        assert isinstance(compiled.directs[0], Passed)
-        assert "eagerly" in compiled.explain()
+        x = vg.Tensor(1.0 + number, requires_grad=True)
+        names.append(compiled(x).grad_fn.name())
+    assert names == ["MulBackward"] * 2 + ["CompiledBackward"] * 3
+    assert "little to gain" in compiled.explain()
 
 
-def test_programs_of_calls_that_run_eagerly_serve_gradients(monkeypatch):
-    compiled = timed(monkeypatch, 1e-4, 1e-5, 3e-4)
-    for _ in range(6):
-        assert not called(compiled)
-    assert "`value_and_grad` and batches run the program" in compiled.explain()
-    value, gradient = compiled.value_and_grad(np.array([1.0, 2.0]), 0.5)
-    assert value == 2.5
-    np.testing.assert_array_equal(gradient, [1.0, 2.0])
-    longer = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
-    assert compiled(longer, 0.5).item() == 7.0
-    assert compiled(longer, scale=2.0).item() == 28.0
-    assert len(compiled.entries) == 3
+def test_no_clock_decides_what_runs(monkeypatch):
+    def forbidden(*args):
+        raise AssertionError("a clock was read")
+
+    for name in ("time", "perf_counter", "process_time", "thread_time", "monotonic"):
+        monkeypatch.setattr(f"time.{name}", forbidden)
+    batched = vg.compile(lambda x: (x * x).sum(), batch=True, executor="python")
+    x = vg.Tensor(np.arange(8.0).reshape(4, 2), requires_grad=True)
+    for _ in range(3):
+        batched(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 6 * x.detach().numpy())
+
+
+def test_calls_that_cannot_be_compiled_are_recognised_by_their_signature():
+    def draws(x, scale):
+        return (x * np.random.default_rng().random()).sum() * 0 + x.sum() * scale
+
+    compiled = vg.compile(draws, executor="python")
+    for number in range(4):
+        assert compiled(vg.Tensor([1.0, number]), 2.0).item() == 2 + 2 * number
+    (way,) = compiled.directs
+    assert type(way) is EagerCall
+    longer = vg.Tensor([1.0, 2.0, 3.0])
+    assert compiled(longer, scale=2.0).item() == 12.0
 
 
 def direct(f, *args, **keywords):
