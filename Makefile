@@ -5,6 +5,7 @@
 #   make test    the default test suite: a few minutes on two cores
 #   make test-all             the whole test suite: hours; what has passed since the code last changed is skipped
 #   make test-all SHARD=2/6   a sixth of it
+#   make test-optimized       a part of it under `python -OO`
 #   make docs    build the site, site/index.html; a broken link or an undocumented name fails
 #   make bench   compare with other engines, in an environment of its own
 #   make readme  put the figures of the last `make bench` into README.md and its picture
@@ -26,7 +27,7 @@ SHARD ?= 1/1
 # Other programs are drawn every day; a run of an earlier day is repeated with `make test-all SEED=20260131`.
 SEED ?= $(shell date +%Y%m%d)
 
-.PHONY: demo panel test test-all docs bench readme lint types clean
+.PHONY: demo panel test test-all test-optimized docs bench readme lint types clean
 # The targets share environments, and two pips in one environment spoil it.
 .NOTPARALLEL:
 # Without this, make deletes the interpreters as intermediate files.
@@ -43,6 +44,11 @@ test: $(VENV)/.installed-dev
 
 test-all: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) -q --shard $(SHARD) --resume --programs-seed $(SEED) $(PYTEST_FLAGS)
+
+# Tests that compare values, under the interpreter without assertions; pytest's own still run, since it rewrites them.
+test-optimized: $(VENV)/.installed-dev
+	$(BIN)/python -OO -m pytest -q -p no:doctest tests/test_optimized.py tests/test_engine.py tests/test_copy_slices.py \
+	    tests/test_func.py tests/test_programs.py tests/test_compiler_programs.py --programs 40 $(PYTEST_FLAGS)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict

@@ -193,6 +193,58 @@ assert "viewgrad.operators.samples.elementwise" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+# -- assertions --------------------------------------------------------------------------------------------------------
+
+# What an assertion may call: it must do nothing, since `python -O` leaves assertions out.
+PURE_CALLS = {"all", "any", "bool", "difference", "endswith", "isinstance", "issubclass", "len", "startswith", "type"}
+
+
+def stores(function):
+    """Whether a function stores something in an object."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+    )
+
+
+FUNCTIONS = [f for tree in TREES.values() for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)]
+STORING = {function.name for function in FUNCTIONS if stores(function)}
+# The properties that store what they compute, or call a method of theirs that does.
+LAZY = {
+    function.name
+    for function in FUNCTIONS
+    if any(ast.unparse(decorator).endswith("property") for decorator in function.decorator_list)
+    and (stores(function) or STORING & set(re.findall(r"self\.(\w+)\(", ast.unparse(function))))
+}
+
+
+def effects_in(assertion):
+    """The parts of an assertion that may do something."""
+    for node in ast.walk(assertion):
+        if isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+            yield ast.unparse(node)
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called not in PURE_CALLS:
+                yield ast.unparse(node)
+        if isinstance(node, ast.Attribute) and node.attr in LAZY:
+            yield ast.unparse(node)
+
+
+def test_assertions_have_no_effects():
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assert):
+                assert not list(effects_in(node)), f"{name}:{node.lineno}"
+
+
+def test_effects_in_assertions_are_found():
+    assert {"code", "reading"} <= LAZY
+    for text in ("operator.code is not None", "(x := f) > 2", "stack.pop() is node", "operator.reading"):
+        assert list(effects_in(ast.parse(f"assert {text}").body[0])), text
+    assert not list(effects_in(ast.parse("assert isinstance(x, A) and x.node is not None").body[0]))
+
+
 # -- the private slots of a tensor; the rule is stated at `Tensor.__slots__` -------------------------------------------
 
 # Where tensors are made.

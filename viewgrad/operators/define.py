@@ -196,13 +196,13 @@ def _declare(
     )
     environment = environment_of(operator)
     if user_defined:
-        assert operator.reading is not None  # what is wrong with it is to be said here
+        operator.read_formulas()  # what is wrong with it is to be said here
     try:
         unwritten(operator, environment)
     except NameError as error:
         raise declaration_error(name, f"a default in the signature cannot be evaluated: {error}") from None
     if user_defined:
-        assert operator.code is not None
+        operator.write_code()
     announce(operator)
     OPERATORS[name] = operator
     return operator

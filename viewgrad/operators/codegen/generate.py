@@ -212,7 +212,7 @@ def write(operator: Operator, which: str, function: FunctionType) -> FunctionTyp
         which: "function" or "inplace_function".
         function: that function itself, or a copy of it with other globals.
     """
-    assert operator.code is not None
+    operator.write_code()
     written: FunctionType = getattr(operator, which)
     names = function.__globals__
     if names is not written.__globals__:
@@ -305,7 +305,7 @@ def label_of(environment: dict[str, Any]) -> str:
 
 def augmented(operator: Operator) -> Callable[..., Any]:
     """The in-place variant as Python's `x += y` and its like call it: of a scalar it returns NotImplemented."""
-    assert operator.code is not None
+    operator.write_code()
     environment = operator.function.__globals__
     source = FunctionWriter(operator).inplace(augmented=True)
     scope = compile_source(source, f"{label_of(environment)}_, augmented", environment)
@@ -318,7 +318,7 @@ def reflected(operator: Operator) -> Callable[..., Any]:
 
     It is written instead of being a call of the function, which would add a tenth to the time of a scalar's operator.
     """
-    assert operator.code is not None
+    operator.write_code()
     environment = operator.function.__globals__
     first, second = (argument.name for argument in operator.signature.tensors)
     source = FunctionWriter(operator).function()

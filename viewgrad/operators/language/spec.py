@@ -303,6 +303,10 @@ class Operator:
     @property
     def reading(self) -> Reading:
         """What follows from the formulas, read when it is first asked for."""
+        return self.read_formulas()
+
+    def read_formulas(self) -> Reading:
+        """Parse and check the formulas, unless that has been done."""
         if self._reading is None:
             with _making:
                 if self._reading is None:
@@ -312,6 +316,10 @@ class Operator:
     @property
     def code(self) -> Code:
         """What was generated, when it was first asked for."""
+        return self.write_code()
+
+    def write_code(self) -> Code:
+        """Generate the code of the operator, unless that has been done; its functions take it over."""
         if self._code is None:
             with _making:
                 if self._code is None:
