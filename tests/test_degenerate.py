@@ -292,7 +292,7 @@ def test_a_layer_without_inputs_has_empty_gradients():
 
 def test_a_value_that_is_put_in_many_places_has_the_sum_of_their_gradients():
     x = leaf([2.0])
-    spread = OPERATORS["scatter_into_zeros"](x, (np.array([0, 1, 1]),), (3,))
+    spread = OPERATORS["_scatter_into_zeros"](x, (np.array([0, 1, 1]),), (3,))
     assert spread.detach().tolist() == [2, 4, 0]
     assert grad((spread * np.array([1.0, 10.0, 100.0])).sum(), x)[0].tolist() == [21]
 

@@ -14,8 +14,8 @@ from viewgrad.operators.numpy_api.reductions import REDUCTIONS
 NAMES = sorted(name for name, operator in OPERATORS.items() if not operator.user_defined)
 # What other operators consist of; their arguments are objects that a program does not write down.
 WITHOUT_EXAMPLE = set(
-    "accumulated cast cast_exactly convolution convolution_input convolution_weight native_dropout overwritten "
-    "scatter_into_zeros window_spread window_sums".split()
+    "_accumulated _cast _cast_exactly _convolution _convolution_input _convolution_weight _native_dropout "
+    "_overwritten _scatter_into_zeros _window_spread _window_sums".split()
 )
 
 

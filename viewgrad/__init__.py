@@ -147,7 +147,7 @@ __all__ = [
     "views",
     "zeros",
     "zeros_like",
-    *OPERATORS,
+    *(name for name in OPERATORS if name[0] != "_"),
     *COMPOSITES,
     *FUNCTIONS,
     "linalg",

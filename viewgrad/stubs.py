@@ -65,6 +65,8 @@ def functions_stub() -> str:
     """The text of the stub file of the functions."""
     parts = [HEADER.format(subject="The operators as functions.", tensor="..tensor")]
     for name, operator in sorted(OPERATORS.items()):
+        if name[0] == "_":
+            continue
         if not operator.user_defined and name not in COMPOSITES and name not in REDUCTIONS:
             parts.append(_definition(name, _arguments(operator), _result(operator), operator.doc))
     for name, function in sorted((COMPOSITES | REDUCTIONS).items()):

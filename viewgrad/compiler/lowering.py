@@ -40,7 +40,7 @@ Shape = tuple[int, ...]
 EMPTY: Final[Mapping[Any, int]] = {}
 ROUNDS: Final = 32  # so often may one place be added to
 UNRECORDED: Final = frozenset({"overwrite", "put_at_unrecorded", "add_at_unrecorded"})
-DRAWING: Final = frozenset({"native_dropout"})  # which draw random numbers
+DRAWING: Final = frozenset({"_native_dropout"})  # which draw random numbers
 
 
 class Memory(NamedTuple):
@@ -650,8 +650,8 @@ _HANDLERS: Final[dict[str, Callable[[Lowering, Node], None]]] = {
     "concatenate": Lowering._joined,
     "overwrite": Lowering._write,
     "detach": Lowering._detach,
-    "cast": Lowering._cast,
-    "cast_exactly": Lowering._cast,
+    "_cast": Lowering._cast,
+    "_cast_exactly": Lowering._cast,
 }
 _COMPOSITES: Final = COMPOSITES | SMALL_MATRICES | REARRANGING | PARTS
 

@@ -248,7 +248,7 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
     infinite there. See Note [Where nothing flows] in docs/notes/declarations.md.
     """
     if observed() is not None:  # whose record is to hold for other values
-        return TENSOR_FUNCTIONS.where_flowing(formula(grad, *tensors), grad)  # type: ignore[no-any-return]
+        return TENSOR_FUNCTIONS._where_flowing(formula(grad, *tensors), grad)  # type: ignore[no-any-return]
     with no_grad():
         product = formula(grad, *tensors)._array
     flows = ~(np.isnan(product) & (grad._array == 0))
@@ -258,7 +258,7 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
     if not flows.any():
         return from_array(np.zeros(product.shape, product.dtype))
     chosen = [tensor.broadcast_to(flows.shape)[flows] for tensor in (grad, *tensors)]
-    return TENSOR_FUNCTIONS.scatter_into_zeros(formula(*chosen), np.nonzero(flows), flows.shape)  # type: ignore[no-any-return]
+    return TENSOR_FUNCTIONS._scatter_into_zeros(formula(*chosen), np.nonzero(flows), flows.shape)  # type: ignore[no-any-return]
 
 
 def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:

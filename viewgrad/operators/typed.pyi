@@ -16,9 +16,6 @@ _Axis: TypeAlias = int | tuple[int, ...] | None
 def abs(self: _TensorLike) -> Tensor:
     """The absolute value; gradient 0 at 0."""
 
-def accumulated(self: _TensorLike, values: _TensorLike, items: Any) -> Tensor:
-    """A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place."""
-
 def add(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The sum."""
 
@@ -33,9 +30,6 @@ def addmm(self: _TensorLike, mat1: _TensorLike, mat2: _TensorLike, *, beta: Any 
 
 def addmv(self: _TensorLike, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
-
-def all_pole(self: _TensorLike, a: _TensorLike) -> Tensor:
-    """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
 
 def angle(self: _TensorLike) -> Tensor:
     """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
@@ -76,9 +70,6 @@ def avg_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding:
 def baddbmm(self: _TensorLike, batch1: _TensorLike, batch2: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """A stack of matrices, times `beta`, plus the products of two stacks of matrices, times `alpha`."""
 
-def batch_norm_training(self: _TensorLike, weight: _TensorLike | None = None, bias: _TensorLike | None = None, eps: float = 1e-05) -> tuple[Tensor, Tensor, Tensor]:
-    """The values with mean 0 and variance 1 over all dimensions but the second, times `weight` plus `bias`, and the means and variances that they had."""
-
 def beta(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The beta function."""
 
@@ -109,12 +100,6 @@ def bitwise_or(self: _TensorLike, other: _TensorLike) -> Tensor:
 def bitwise_xor(self: _TensorLike, other: _TensorLike) -> Tensor:
     """Of integers or bools, bit by bit: exclusive or."""
 
-def cast(self: _TensorLike, dtype: npt.DTypeLike | None) -> Tensor:
-    """The values in another floating-point or complex dtype."""
-
-def cast_exactly(self: _TensorLike, dtype: npt.DTypeLike | None) -> Tensor:
-    """The values as integers or bools."""
-
 def cbrt(self: _TensorLike) -> Tensor:
     """The cube root; infinite gradient at 0."""
 
@@ -133,20 +118,11 @@ def clip(self: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | N
 def clone(self: _TensorLike) -> Tensor:
     """A copy with the same history."""
 
-def cofactor_change(self: _TensorLike, direction: _TensorLike) -> Tensor:
-    """What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`."""
-
-def cofactor_matrix(self: _TensorLike) -> Tensor:
-    """The matrices of cofactors of square matrices."""
-
 def concatenate(tensors: Sequence[_TensorLike], axis: _Axis = 0) -> Tensor:
     """The tensors joined along a dimension that they have."""
 
 def conj(self: _TensorLike) -> Tensor:
     """The complex conjugate."""
-
-def contiguous_copy(self: _TensorLike) -> Tensor:
-    """A copy laid out in row order."""
 
 def conv1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1) -> Tensor:
     """The convolution (without turning the weights round) in 1 dimension."""
@@ -162,15 +138,6 @@ def conv_transpose1d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike |
 
 def conv_transpose2d(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: Any = 1, dilation: Any = 1) -> Tensor:
     """The transposed convolution in 2 dimensions."""
-
-def convolution(self: _TensorLike, weight: _TensorLike, window: Any, groups: Any) -> Tensor:
-    """The convolution that a window describes, in groups of channels."""
-
-def convolution_input(self: _TensorLike, weight: _TensorLike, extents: Any, window: Any, groups: Any) -> Tensor:
-    """The gradient of what was convolved: the transposed convolution."""
-
-def convolution_weight(self: _TensorLike, other: _TensorLike, kernel: Any, window: Any, groups: Any) -> Tensor:
-    """The gradient of the weights of a convolution."""
 
 def convolve(self: _TensorLike, v: _TensorLike, mode: str = 'full') -> Tensor:
     """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
@@ -240,12 +207,6 @@ def eigvals(self: _TensorLike) -> Tensor:
 
 def eigvalsh(self: _TensorLike, UPLO: str = 'L') -> Tensor:
     """The eigenvalues, ascending, of symmetric or Hermitian matrices, of which only one triangle is read."""
-
-def einsum_pair(self: _TensorLike, other: _TensorLike, subscripts: Any) -> Tensor:
-    """The sum of products of two tensors that `einsum` writes with subscripts."""
-
-def einsum_single(self: _TensorLike, subscripts: Any) -> Tensor:
-    """One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it."""
 
 def ellipe(self: _TensorLike) -> Tensor:
     """The complete elliptic integral of the second kind."""
@@ -405,12 +366,6 @@ def ifftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence
 
 def ifftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
     """The dimensions rolled so that the lowest frequency comes back to the front."""
-
-def incomplete_beta(a: _TensorLike, b: _TensorLike, x: _TensorLike, power: Any = 0, other_power: Any = 0) -> Tensor:
-    """The regularised incomplete beta function as a function of its parameters and its end, also with powers of log(t) and log(1 - t), less their means, in the integral."""
-
-def incomplete_gamma(a: _TensorLike, x: _TensorLike, power: Any = 0, upper: bool = False) -> Tensor:
-    """The regularised incomplete gamma function, lower or upper, as a function of its order and its end; the lower one also with a power of log(t) - digamma(a) in the integral."""
 
 def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
     """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
@@ -607,9 +562,6 @@ def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> 
 def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
     """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
 
-def native_dropout(self: _TensorLike, p: Any, train: bool = True, *, generator: Any) -> tuple[Tensor, Tensor]:
-    """The values, each replaced by 0 with probability `p` and divided by 1 - p otherwise, and a mask of those that stay."""
-
 def ndtr(self: _TensorLike) -> Tensor:
     """The probability that a normal variable is less than the value."""
 
@@ -634,14 +586,8 @@ def one_hot(self: _TensorLike, num_classes: int = -1) -> Tensor:
 def outer(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The products of each element of the first with each of the second."""
 
-def overwritten(self: _TensorLike, values: _TensorLike, place: Any) -> Tensor:
-    """A copy of the tensor with `values` at a place; what `functionalize` makes of a write."""
-
 def pad(self: _TensorLike, pad_width: Any, mode: str = 'constant', constant_values: Any = 0) -> Tensor:
     """The tensor with a margin: of constants, or (`edge`, `reflect`, `symmetric`, `wrap`) of its own elements."""
-
-def partition_places(self: _TensorLike, kth: Any, axis: _Axis = -1) -> Tensor:
-    """The places of the values in the order in which `numpy.partition` puts them."""
 
 def pinv(self: _TensorLike, rcond: Any = None) -> Tensor:
     """The Moore-Penrose pseudo-inverses. Differentiable where the rank does not change nearby."""
@@ -658,17 +604,11 @@ def pow(self: _TensorLike, exponent: _TensorLike) -> Tensor:
 def ptp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest value less the least; equal ones share the gradient."""
 
-def ptp_weights(self: _TensorLike, axis: _Axis = None) -> Tensor:
-    """With which weight each value goes into the range from the least to the greatest; equal ones share it."""
-
 def qr(self: _TensorLike, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
     """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
 def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
     """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
-
-def quantile_weights(self: _TensorLike, q: Any, axis: _Axis = None, method: str = 'linear', ignore_nan: bool = False) -> Tensor:
-    """With which weight each value goes into a quantile."""
 
 def rad2deg(self: _TensorLike) -> Tensor:
     """Radians as degrees."""
@@ -690,9 +630,6 @@ def remainder(self: _TensorLike, other: _TensorLike) -> Tensor:
 
 def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
     """Each element, or each slice along `axis`, repeated."""
-
-def reshaped_copy(self: _TensorLike, shape: int | tuple[int, ...]) -> Tensor:
-    """A copy of the elements in row order in another shape."""
 
 def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
     """The half of the discrete Fourier transform of real numbers that tells the whole."""
@@ -724,12 +661,6 @@ def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorL
 def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
     """The tensor with `source` added at `index` along `axis`."""
 
-def scatter_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis, length: Any) -> Tensor:
-    """Zeros with `length` elements along `axis`, to which the elements are added at `indices` along that axis."""
-
-def scatter_into_zeros(self: _TensorLike, index: Any, shape: int | tuple[int, ...]) -> Tensor:
-    """Zeros of `shape`, to which the values are added at the places `zeros[index]`."""
-
 def searchsorted(self: _TensorLike, v: _TensorLike, side: str = 'left') -> Tensor:
     """Where values would have to be inserted to keep a vector sorted."""
 
@@ -753,9 +684,6 @@ def sin(self: _TensorLike) -> Tensor:
 
 def sinc(self: _TensorLike) -> Tensor:
     """sin(pi * value) / (pi * value), and 1 at 0."""
-
-def sinc_derivative(self: _TensorLike, order: Any) -> Tensor:
-    """A derivative of `sinc`, exact also near 0."""
 
 def sinh(self: _TensorLike) -> Tensor:
     """The hyperbolic sine."""
@@ -789,9 +717,6 @@ def sort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
 
 def spacing(self: _TensorLike) -> Tensor:
     """The distance to the next number that is greater in magnitude; gradient 0."""
-
-def special_family(self: _TensorLike, name: Any, parameters: Any = ()) -> Tensor:
-    """A special function of one variable, by its name in `scipy.special`, with plain parameters."""
 
 def sqrt(self: _TensorLike) -> Tensor:
     """The root; infinite gradient at 0."""
@@ -870,15 +795,6 @@ def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: b
 
 def where(condition: _TensorLike, self: _TensorLike, other: _TensorLike) -> Tensor:
     """The first value where the condition is true, the second elsewhere."""
-
-def where_flowing(self: _TensorLike, other: _TensorLike) -> Tensor:
-    """The first, a product with the second, but 0 where the second is 0 and the product is no number."""
-
-def window_spread(self: _TensorLike, extents: Any, kernel: Any, window: Any) -> Tensor:
-    """Zeros with the given last extents, to which each value was added everywhere in its window."""
-
-def window_sums(self: _TensorLike, kernel: Any, window: Any) -> Tensor:
-    """The sums of the windows that move over the last dimensions."""
 
 def xlog1py(self: _TensorLike, other: _TensorLike) -> Tensor:
     """self * log1p(other), and 0 where the first value is 0, as is the gradient of the second."""

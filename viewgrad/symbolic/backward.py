@@ -188,7 +188,7 @@ class BackwardWriter:
                 kind = tensor_type(grad)
             if kind.dtype != like.dtype:
                 kind = TensorType.of(like.dtype, kind.shape, kind.requires_grad)
-                grad = self.emit("cast", (grad,), (like.dtype,), kind).output
+                grad = self.emit("_cast", (grad,), (like.dtype,), kind).output
         return grad
 
     # -- rules ---------------------------------------------------------------------------------------------------------
@@ -217,13 +217,13 @@ class BackwardWriter:
 
     def flowing(self, grad: Value | None, arriving: Value | None) -> Value | None:
         """A gradient; but 0 where the one that it was made of is 0, and it is no number."""
-        if grad is None or arriving is None or grad.node.kind == "where_flowing" or grad is arriving:
+        if grad is None or arriving is None or grad.node.kind == "_where_flowing" or grad is arriving:
             return grad
         kind, given = tensor_type(grad), tensor_type(arriving)
         if kind.shape != given.shape or kind.dtype != given.dtype or kind.dtype.kind not in "fc":
             return grad
         kind = kind.with_grad(kind.requires_grad)
-        return self.emit("where_flowing", (grad, arriving), (), kind).output
+        return self.emit("_where_flowing", (grad, arriving), (), kind).output
 
     def _whole_gradient(self, grad: Value, window: Window, base: TensorType) -> Value | None:
         """The gradient of a base all of which was read, each element once or repeatedly by broadcasting."""

@@ -153,7 +153,7 @@ class Reverse:
         inner = linear.blocks[0]
         writer = BackwardWriter(inner, constants=self.constants)
         found = writer.write(node, arriving, wanted, totals)
-        if node.kind == "where_flowing" or node in self.products:
+        if node.kind == "_where_flowing" or node in self.products:
             self.products.update(factors_of(node))
         if node in self.products:
             found = [writer.flowing(grad, arriving[0]) for grad in found]
@@ -185,7 +185,7 @@ class Reverse:
 
 def factors_of(node: Node) -> Iterator[Node]:
     """The elementwise nodes that a node takes values of, within the formula that both come from."""
-    for value in node.inputs[:1] if node.kind == "where_flowing" else node.inputs:
+    for value in node.inputs[:1] if node.kind == "_where_flowing" else node.inputs:
         if value is not None and value.node.location == node.location:
             operator = operator_of(value.node.kind)
             if operator is not None and operator.elementwise and len(value.node.outputs) == 1:

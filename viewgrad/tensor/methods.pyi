@@ -72,9 +72,6 @@ class OperatorMethods:
             Tensor(False)
         """
 
-    def all_pole(self, a: _TensorLike) -> Tensor:
-        """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
-
     def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
         """Whether all elements are nearly equal."""
 
@@ -321,9 +318,6 @@ class OperatorMethods:
 
     def contiguous(self) -> Tensor:
         """The tensor itself where it is laid out in row order, and a copy that is otherwise."""
-
-    def contiguous_copy(self) -> Tensor:
-        """A copy laid out in row order."""
 
     def convolve(self, v: _TensorLike, mode: str = 'full') -> Tensor:
         """The convolution of two vectors: all of it, the part of the length of the longer one, or what needs no padding."""
@@ -1186,9 +1180,6 @@ class OperatorMethods:
     def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """In place: put the `kth` element in order at its own place, and lesser ones before it."""
 
-    def partition_places(self, kth: Any, axis: _Axis = -1) -> Tensor:
-        """The places of the values in the order in which `numpy.partition` puts them."""
-
     def percentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
         """The values below which given percentages of the values lie."""
 
@@ -1335,9 +1326,6 @@ class OperatorMethods:
 
     def reshape(self, *shape: Any, order: str = 'C', copy: bool | None = None) -> Tensor:
         """The elements in another shape: a view where NumPy's is one, a copy otherwise."""
-
-    def reshaped_copy(self, shape: int | tuple[int, ...]) -> Tensor:
-        """A copy of the elements in row order in another shape."""
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """In place: take another shape, with zeros for elements that there are more, where the memory has no other user."""

@@ -100,7 +100,7 @@ def _row_order(base: Tensor, in_place: bool) -> Any:
     """A base that may be written to, in row order."""
     if in_place and base._view is None and base.is_contiguous():
         return base
-    return base.contiguous_copy() if base.ndim else base.clone()
+    return base._contiguous_copy() if base.ndim else base.clone()
 
 
 def _write(node: Node, given: list[Any], in_place: bool) -> Any:

@@ -22,7 +22,7 @@ WEAK: Final = (float, complex)  # which take the dtype of what they meet; NumPy'
 OF_PYTHON: Final = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "positive", "pow", "remainder", "sub"})
 # What it takes no dtype from: it is cast to that of what it is written to.
 CASTS: Final = frozenset(
-    "write overwrite put_at put_at_unrecorded add_at add_at_unrecorded guard cast cast_exactly".split()
+    "write overwrite put_at put_at_unrecorded add_at add_at_unrecorded guard _cast _cast_exactly".split()
 )
 
 

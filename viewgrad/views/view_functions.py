@@ -220,7 +220,7 @@ class AsComplex(ViewFunction):
 
     def __call__(self, base: Any) -> Any:
         if not isinstance(base, np.ndarray):
-            return (base if lies_in_pairs(base._array) else base.contiguous_copy()).view_as_complex()
+            return (base if lies_in_pairs(base._array) else base._contiguous_copy()).view_as_complex()
         dtype = np.result_type(base.dtype, np.complex64)
         if not base.size:  # NumPy gives empty arrays strides that allow no view
             return np.ndarray(base.shape[:-1], dtype, base.reshape(-1))

@@ -249,7 +249,7 @@ def reshape(self: Tensor, *shape: Any) -> Tensor:
     sizes = flat_sizes(shape)
     array = self._array.reshape(sizes)
     if not (self._array.flags.c_contiguous or _is_window(array, self._array)):
-        copied: Tensor = self.reshaped_copy(array.shape)
+        copied: Tensor = self._reshaped_copy(array.shape)
         return copied
     return make_view(self, array, None, Reshaped(array.shape), ReshapeViewBackward)
 
@@ -282,7 +282,7 @@ def ravel(self: Tensor) -> Tensor:
     """The elements in row order in one dimension: a view of what is laid out so, without gaps, and a copy otherwise."""
     if self._array.flags.c_contiguous:
         return reshape(self, -1)
-    copied: Tensor = self.reshaped_copy((self._array.size,))
+    copied: Tensor = self._reshaped_copy((self._array.size,))
     return copied
 
 
@@ -292,7 +292,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     shape = self._array.shape
     first, last = (_dimension(start_dim, len(shape)), _dimension(end_dim, len(shape))) if shape else (0, 0)
     merged = int(np.prod(shape[first : last + 1]))
-    copied: Tensor = self.reshaped_copy((*shape[:first], merged, *shape[last + 1 :]))
+    copied: Tensor = self._reshaped_copy((*shape[:first], merged, *shape[last + 1 :]))
     return copied
 
 

@@ -98,7 +98,7 @@ class Place:
 
     def of_rest(self, grad: Any) -> Any:
         """The gradient of the tensor in which values were replaced, from that of the result; None for zero."""
-        return None if self.is_whole else call_either("overwritten", grad, 0.0, self)
+        return None if self.is_whole else call_either("_overwritten", grad, 0.0, self)
 
     def __repr__(self) -> str:
         window = "" if self.view_fn is None and self.index is ... else f", {self.view_fn or self.index}"
@@ -106,7 +106,7 @@ class Place:
 
 
 row(
-    "overwritten(self, values, place)",
+    "_overwritten(self, values, place)",
     lambda self, values, place: place.replaced(self, values),
     {"self": "place.of_rest(grad)", "values": "place.of_values(grad)"},
     forward_derivative="auto_linear",
@@ -116,7 +116,7 @@ row(
     doc="A copy of the tensor with `values` at a place; what `functionalize` makes of a write.",
 )
 trial(
-    "overwritten",
+    "_overwritten",
     samples=lambda rng: [
         ((rng.standard_normal(shape), rng.standard_normal(values), place), {})
         for shape, values, place in (
@@ -137,7 +137,7 @@ def accumulated_forward(self: Array, values: Array, items: Any) -> Array:
 
 
 row(
-    "accumulated(self, values, items)",
+    "_accumulated(self, values, items)",
     accumulated_forward,
     {"self": "grad", "values": "grad[items]"},
     forward_derivative="auto_linear",
@@ -147,7 +147,7 @@ row(
     doc="A copy of the tensor with `values` added at places given by arrays of indices, for each mention of a place.",
 )
 trial(
-    "accumulated",
+    "_accumulated",
     samples=lambda rng: [
         ((rng.standard_normal(shape), rng.standard_normal(values), items), {})
         for shape, values, items in (
@@ -211,7 +211,7 @@ def overwrite(
     place = Place.of(target, items, last)
     base = _base_of(target)
     with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
-        new = call_either("overwritten", base, values, place)
+        new = call_either("_overwritten", base, values, place)
     _adopt(base, new, target, lambda window: place.write(window, values._array), recorded)
     noted(target, index=... if items is None else items)
     if current_mode() & FORWARD:
@@ -221,7 +221,7 @@ def overwrite(
 
 def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
     """Let `target` have the value that adding `values` to `target[items]` would give it; returns it."""
-    renew(target, call_either("accumulated", target, values, items), items)
+    renew(target, call_either("_accumulated", target, values, items), items)
     return target
 
 
@@ -235,7 +235,7 @@ def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
     new = value
     if base is not target:
         with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
-            new = as_buffered(call_either("overwritten", base, value, Place.of(target)))
+            new = as_buffered(call_either("_overwritten", base, value, Place.of(target)))
     array = value._array
     _adopt(base, new, target, lambda window: np.copyto(window, array), recorded)
     noted(target, index=places)
@@ -249,7 +249,7 @@ def rebase(view: Tensor, edge: OptionalEdge) -> None:
     base = _base_of(view)
     value = from_array(view._array, edge)
     with at_level(None), ModeSwitch(on=GRAD):
-        new = call_either("overwritten", from_array(base._array, base._edge), value, Place.of(view))
+        new = call_either("_overwritten", from_array(base._array, base._edge), value, Place.of(view))
     set_history(base, new._edge)
     step_written(view)
 

@@ -143,8 +143,8 @@ def _einsum_pair(of: Lowering, node: Node) -> bool:
 
 
 REARRANGING: Final[dict[str, Callable[[Any, Node], bool]]] = {
-    "contiguous_copy": _copy, "roll": _moved, "tile": _moved, "pad": _pad, "trace": _trace,
-    "einsum_pair": _einsum_pair,
+    "_contiguous_copy": _copy, "roll": _moved, "tile": _moved, "pad": _pad, "trace": _trace,
+    "_einsum_pair": _einsum_pair,
 }  # fmt: skip
 
 

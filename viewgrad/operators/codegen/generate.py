@@ -190,7 +190,7 @@ def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
     if operator.has_inplace:
         source += "\n\n" + _first_call(operator, f"{name}_", "inplace_function")
     scope = compile_source(source, f"{label_of(environment)}, first call", environment)
-    operator.function = environment[f"_{name}_function"] = environment["_this_function"] = scope[name]
+    operator.function = environment[f"{name}_function"] = environment["_this_function"] = scope[name]
     operator.function.__doc__ = operator.doc
     if operator.has_inplace:
         operator.inplace_function = environment[f"{name}_"] = scope[f"{name}_"]

@@ -197,7 +197,7 @@ def repeat_gradient(grad: Any, repeats: Any, shape: tuple[int, ...], axis: int |
         grad = grad.reshape((*lanes[: along + 1], count, *lanes[along + 1 :])).sum(axis=along + 1)
     else:
         places = (slice(None),) * along + (np.repeat(np.arange(lanes[along]), counts),)
-        grad = call("scatter_into_zeros", grad, places, lanes)
+        grad = call("_scatter_into_zeros", grad, places, lanes)
     return grad.reshape(shape)
 
 
@@ -208,4 +208,4 @@ def pad_gradient(grad: Any, shape: tuple[int, ...], pad_width: Any, mode: str) -
         widths = np.broadcast_to(np.asarray(pad_width, int), (len(shape), 2)) if shape else ()
         return grad[tuple(slice(int(before), int(before) + extent) for (before, _), extent in zip(widths, shape))]
     places = np.pad(np.arange(math.prod(shape)).reshape(shape), pad_width, mode)  # type: ignore[call-overload]
-    return call("scatter_into_zeros", grad, (places,), (math.prod(shape),)).reshape(shape)
+    return call("_scatter_into_zeros", grad, (places,), (math.prod(shape),)).reshape(shape)

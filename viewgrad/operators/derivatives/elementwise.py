@@ -237,7 +237,7 @@ row(
     doc="The tensor with `value` where the mask is true.",
 )
 row(
-    "where_flowing(self, other)", lambda product, grad: np.array(flowing(*np.broadcast_arrays(product, grad))),
+    "_where_flowing(self, other)", lambda product, grad: np.array(flowing(*np.broadcast_arrays(product, grad))),
     {"self": "masked_fill(grad, isnan(self) & (other == 0), 0)", "other": NOT},
     forward_derivative="masked_fill(self_t, isnan(self_p) & (other_p == 0), 0)", elementwise=True, method=False,
     dtype_kinds="fc",

@@ -67,7 +67,7 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
     """
     recorded = isinstance(product, Tensor)
     if recorded and observed() is not None:  # whose record is to hold for other values
-        return call("where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
+        return call("_where_flowing", product, grad if dim is None else (grad != 0).any(dim, keepdims=True))
     array = product._array if recorded else product
     if not array.size or not np.isnan(minimum_reduce(array, None)):  # which is no number as soon as one of them is
         return product

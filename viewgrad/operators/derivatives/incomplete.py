@@ -96,8 +96,8 @@ def _like(slope: Any, values: Any) -> Any:
     return slope if slope.dtype == values.dtype or values.dtype.kind != "f" else slope.astype(values.dtype)
 
 
-_gamma = _called("incomplete_gamma", gamma_integral)
-_beta = _called("incomplete_beta", beta_integral)
+_gamma = _called("_incomplete_gamma", gamma_integral)
+_beta = _called("_incomplete_beta", beta_integral)
 _trigamma = _called("polygamma", lambda order, a: special.polygamma(order, a))
 
 
@@ -144,7 +144,7 @@ def beta_end_slope(a: Any, b: Any, x: Any, power: int, other_power: int) -> Any:
 
 
 row(
-    "incomplete_gamma(a, x, power=0, upper=False)",
+    "_incomplete_gamma(a, x, power=0, upper=False)",
     lambda a, x, power=0, upper=False: in_precision_of(gamma_integral(a, x, power, upper), a * x),
     {"a": "grad * gamma_order_slope(a, x, power, upper)", "x": "grad * gamma_end_slope(a, x, power, upper)"},
     forward_derivative="flowing(a_t * gamma_order_slope(a_p, x_p, power, upper), a_t) "
@@ -154,7 +154,7 @@ row(
     "lower one also with a power of log(t) - digamma(a) in the integral.",
 )  # fmt: skip
 row(
-    "incomplete_beta(a, b, x, power=0, other_power=0)",
+    "_incomplete_beta(a, b, x, power=0, other_power=0)",
     lambda a, b, x, power=0, other_power=0: in_precision_of(beta_integral(a, b, x, power, other_power), a * b * x),
     {
         "a": "grad * beta_slope(a, b, x, power, other_power, False)",

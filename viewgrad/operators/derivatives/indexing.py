@@ -36,21 +36,21 @@ clone = row(
     dtype_kinds="fc", numpy=[np.copy], returns_0d_arrays=True, doc="A copy with the same history.",
 ).function
 contiguous_copy = row(
-    "contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
+    "_contiguous_copy(self)", lambda self: self.copy(order="C"), {"self": "grad"}, forward_derivative=LINEAR,
     dtype_kinds="fc", returns_0d_arrays=True, doc="A copy laid out in row order.",
 ).function
 row(
-    "reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
+    "_reshaped_copy(self, shape)", lambda self, shape: reshaped(self, shape), {"self": "grad.reshape(self.shape)"},
     forward_derivative=LINEAR, dtype_kinds="fc",
     returns_0d_arrays=True, doc="A copy of the elements in row order in another shape.",
 )
 cast = row(
-    "cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
+    "_cast(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": "as_dtype(grad, self.dtype)"},
     forward_derivative=LINEAR, method=False, dtype_kinds="fc", returns_0d_arrays=True,
     doc="The values in another floating-point or complex dtype.",
 ).function
 cast_exactly = row(
-    "cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
+    "_cast_exactly(self, dtype)", lambda self, dtype: self.astype(dtype), {"self": NOT}, method=False,
     returns_0d_arrays=True,
     doc="The values as integers or bools.",
 ).function
@@ -157,7 +157,7 @@ def values_at(grad: Any, index: Any, shape: tuple[int, ...]) -> Any:
 
 
 row(
-    "scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward,
+    "_scatter_into_zeros(self, index, shape)", scatter_into_zeros_forward,
     {"self": "sum_to(values_at(grad, index, self.shape), self.shape)"},
     forward_derivative=LINEAR, method=False, dtype_kinds="fc",
     doc="Zeros of `shape`, to which the values are added at the places `zeros[index]`.",
@@ -236,7 +236,7 @@ def take_gradient(grad: Any, indices: Any, shape: tuple[int, ...], axis: int | N
         places = places % lanes[along]
     elif mode == "clip":
         places = np.clip(places, 0, lanes[along] - 1)
-    return call("scatter_into_zeros", grad, (slice(None),) * along + (places,), lanes).reshape(shape)
+    return call("_scatter_into_zeros", grad, (slice(None),) * along + (places,), lanes).reshape(shape)
 
 
 @formula_function
@@ -244,7 +244,7 @@ def take_along_axis_gradient(grad: Any, indices: Any, shape: tuple[int, ...], ax
     """The gradient added to the places that were taken."""
     lanes = (math.prod(shape),) if axis is None else shape
     places = places_along_axis(plain(indices), 0 if axis is None else axis, lanes)
-    return call("scatter_into_zeros", grad, places, lanes).reshape(shape)
+    return call("_scatter_into_zeros", grad, places, lanes).reshape(shape)
 
 
 def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ row(
     doc="The places of the values, with that of the `kth` in order at its own place and lesser ones before it.",
 )
 row(
-    "partition_places(self, kth, axis=-1)", partition_places, {"self": NOT},
+    "_partition_places(self, kth, axis=-1)", partition_places, {"self": NOT},
     doc="The places of the values in the order in which `numpy.partition` puts them.",
 )
 row(

@@ -42,7 +42,7 @@ def family_value(x: Any, name: str, parameters: tuple[Any, ...]) -> Any:
 def _of(name: str, x: Any, *parameters: Any) -> Any:
     """A function of a family, of arrays or of tensors."""
     if isinstance(x, Tensor):
-        return OPERATORS["special_family"].function(x, name, parameters)
+        return OPERATORS["_special_family"].function(x, name, parameters)
     return family_value(x, name, parameters)
 
 
@@ -54,7 +54,7 @@ def family_slope(x: Any, value: Any, name: str, parameters: tuple[Any, ...]) -> 
 
 
 row(
-    "special_family(self, name, parameters=())",
+    "_special_family(self, name, parameters=())",
     lambda x, name, parameters=(): in_precision_of(family_value(x, name, parameters), x),
     {"self": "grad * conj(family_slope(self, result, name, parameters))"},
     forward_derivative="flowing(self_t * family_slope(self_p, result, name, parameters), self_t)",

@@ -89,7 +89,7 @@ def gather_along_axis(values: Any, indices: Any, axis: int) -> Any:
 
 
 row(
-    "scatter_along_axis(self, indices, axis, length)",
+    "_scatter_along_axis(self, indices, axis, length)",
     scatter_along_axis_forward,
     {"self": "gather_along_axis(grad, indices, axis)", "indices": "not_differentiable"},
     forward_derivative="auto_linear",
@@ -101,7 +101,7 @@ row(
 
 def scattered(values: Any, indices: Any, axis: int, length: int) -> Any:
     """`scatter_along_axis` of an array or of a tensor."""
-    return call("scatter_along_axis", values, indices, axis, length)
+    return call("_scatter_along_axis", values, indices, axis, length)
 
 
 # -- on a diagonal -----------------------------------------------------------------------------------------------------

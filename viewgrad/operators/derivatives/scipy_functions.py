@@ -170,13 +170,13 @@ def all_pole_response(coefficients: Any, y: Any) -> Any:
 
 
 row(
-    "all_pole(self, a)",
+    "_all_pole(self, a)",
     lambda x, a: signal.lfilter(np.ones(1, a.dtype), a, x, axis=-1),
     {
-        "self": "reversed_in_time(all_pole(reversed_in_time(grad), conj(a)))",
-        "a": "-lagged_products(reversed_in_time(all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
+        "self": "reversed_in_time(_all_pole(reversed_in_time(grad), conj(a)))",
+        "a": "-lagged_products(reversed_in_time(_all_pole(reversed_in_time(grad), conj(a))), result, a.shape[0])",
     },
-    forward_derivative="all_pole(self_t - all_pole_response(a_t, result), a_p)",
+    forward_derivative="_all_pole(self_t - all_pole_response(a_t, result), a_p)",
     dtype_kinds="fc",
     doc="The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension.",
 )

@@ -47,7 +47,7 @@ def topk_forward(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bo
 row(
     "topk(self, k, dim=-1, largest=True, sorted=True) -> (values, indices)",
     topk_forward,
-    {"self": "scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
+    {"self": "_scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
     nondifferentiable_outputs=("indices",),
     forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
     dtype_kinds="fc",
@@ -80,7 +80,7 @@ row(
     "kthvalue(self, k, dim=-1, keepdim=False) -> (values, indices)",
     kthvalue_forward,
     {
-        "self": "scatter_along_axis(reinserted(grad, dim, keepdim or not self.ndim), "
+        "self": "_scatter_along_axis(reinserted(grad, dim, keepdim or not self.ndim), "
         "reinserted(indices, dim, keepdim or not self.ndim), dim, length_along(self.shape, dim))"
     },
     nondifferentiable_outputs=("indices",),
@@ -106,7 +106,7 @@ def running_extremum(name: str, accumulate: Any, doc: str) -> None:
     row(
         f"{name}(self, dim) -> (values, indices)",
         forward,
-        {"self": "scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
+        {"self": "_scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
         nondifferentiable_outputs=("indices",),
         forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
         dtype_kinds="fc",

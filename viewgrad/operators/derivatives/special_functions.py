@@ -68,15 +68,15 @@ def sinc_derivative_forward(a: Any, order: int) -> Any:
 unary(
     "sinc",
     np.sinc,
-    "grad * conj(sinc_derivative(self, 1))",
+    "grad * conj(_sinc_derivative(self, 1))",
     "sin(pi * value) / (pi * value), and 1 at 0.",
     numpy=[np.sinc],
     dtype_kinds="fc",
 )
 unary(
-    "sinc_derivative(self, order)",
+    "_sinc_derivative(self, order)",
     sinc_derivative_forward,
-    "grad * conj(sinc_derivative(self, order + 1))",
+    "grad * conj(_sinc_derivative(self, order + 1))",
     "A derivative of `sinc`, exact also near 0.",
     dtype_kinds="fc",
     method=False,

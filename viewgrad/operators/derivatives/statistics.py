@@ -162,7 +162,7 @@ def number_of_dimensions(q: Any) -> int:
 
 
 row(
-    "quantile_weights(self, q, axis=None, method='linear', ignore_nan=False)",
+    "_quantile_weights(self, q, axis=None, method='linear', ignore_nan=False)",
     quantile_weights_forward,
     {"self": "not_differentiable"},
     method=False,
@@ -171,7 +171,7 @@ row(
 
 for _name, _ignore in (("median", False), ("nanmedian", True)):
     _function = getattr(np, _name)
-    _weights = f"quantile_weights(%s, 0.5, axis, 'linear', {_ignore})"
+    _weights = f"_quantile_weights(%s, 0.5, axis, 'linear', {_ignore})"
     row(
         f"{_name}(self, axis=None, keepdims=False)",
         lambda a, axis=None, keepdims=False, function=_function: function(a, axis=axis, keepdims=keepdims),
@@ -185,7 +185,7 @@ for _name, _ignore in (("median", False), ("nanmedian", True)):
     )
 for _name, _ignore in (("quantile", False), ("nanquantile", True)):
     _function = getattr(np, _name)
-    _weights = f"quantile_weights(%s, q, axis, method, {_ignore})"
+    _weights = f"_quantile_weights(%s, q, axis, method, {_ignore})"
     row(
         f"{_name}(self, q, axis=None, keepdims=False, *, method='linear')",
         lambda a, q, axis=None, keepdims=False, *, method="linear", function=_function: in_precision_of(
@@ -343,7 +343,7 @@ def extremum_weights_forward(a: Any, axis: Any = None) -> Array:
 
 
 row(
-    "ptp_weights(self, axis=None)",
+    "_ptp_weights(self, axis=None)",
     extremum_weights_forward,
     {"self": "not_differentiable"},
     method=False,
@@ -352,8 +352,8 @@ row(
 row(
     "ptp(self, axis=None, keepdims=False)",
     lambda a, axis=None, keepdims=False: np.ptp(a, axis=axis, keepdims=keepdims),
-    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * ptp_weights(self, axis)"},
-    forward_derivative="(self_t * ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
+    {"self": "expand_reduced(grad, self.shape, axis, keepdims) * _ptp_weights(self, axis)"},
+    forward_derivative="(self_t * _ptp_weights(self_p, axis)).sum(axis=axis, keepdims=keepdims)",
     numpy=[np.ptp],
     dtype_kinds="fc",
     doc="The greatest value less the least; equal ones share the gradient.",

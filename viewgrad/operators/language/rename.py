@@ -59,7 +59,7 @@ class _ForTensors(ast.NodeTransformer):
     """Lets every call of a name look it up where it is kept."""
 
     place = "ops"
-    own_name = "_{}_function"  # what the operator's own name means
+    own_name = "{}_function"  # what the operator's own name means
 
     def __init__(self, local: set[str], own: str) -> None:
         self.local = local

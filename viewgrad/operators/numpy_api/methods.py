@@ -89,7 +89,7 @@ def _conj(self: Any) -> Any:
     return conj(self) if self.dtype.kind == "c" else self
 
 
-conj, contiguous_copy = OPERATORS["conj"].function, OPERATORS["contiguous_copy"].function
+conj, contiguous_copy = OPERATORS["conj"].function, OPERATORS["_contiguous_copy"].function
 ravel, flatten, copied = Tensor.ravel, Tensor.flatten, Tensor.copy
 astyped: Any = Tensor.astype
 viewed = Tensor.view

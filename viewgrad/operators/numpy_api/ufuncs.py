@@ -87,7 +87,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     if order != sorted(order):  # so that the result is laid out as NumPy's
         found = partition(a.transpose(order), kth, order.index(axis % a.ndim))
         return found.transpose([order.index(dim) for dim in range(a.ndim)])
-    return np.take_along_axis(a, OPERATORS["partition_places"].function(a, kth, axis), axis)
+    return np.take_along_axis(a, OPERATORS["_partition_places"].function(a, kth, axis), axis)
 
 
 def i0_vector(x: Any) -> Any:

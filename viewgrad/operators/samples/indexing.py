@@ -21,9 +21,9 @@ SCATTERED: Final = draws(
 )
 
 
-trial("reshaped_copy", samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))))
-trial("cast", samples=draws(case((3, 4), np.dtype(np.float64)), case((3, 4), np.dtype(np.complex128))))
-trial("cast_exactly", samples=draws(case((3, 4), np.dtype(int)), case((3, 4), np.dtype(bool))))
+trial("_reshaped_copy", samples=draws(case((3, 4), shape=(2, 6)), case((2, 3), shape=(6,)), case((0, 2), shape=(0,))))
+trial("_cast", samples=draws(case((3, 4), np.dtype(np.float64)), case((3, 4), np.dtype(np.complex128))))
+trial("_cast_exactly", samples=draws(case((3, 4), np.dtype(int)), case((3, 4), np.dtype(bool))))
 trial(
     "take",
     samples=draws(
@@ -49,7 +49,7 @@ trial(
 trial("tril", samples=MATRICES)
 trial("triu", samples=MATRICES)
 trial(
-    "scatter_into_zeros",
+    "_scatter_into_zeros",
     samples=lambda rng: [((rng.standard_normal((3, 2)), (np.array([0, 0, 1]), np.array([2, 2, 0])), (2, 3, 2)), {})],
 )
 trial(

@@ -8,7 +8,7 @@ from .trials import trial
 __all__: list[str] = []
 
 trial(
-    "special_family",
+    "_special_family",
     samples=draws(
         case((2, 3), name="kv", parameters=(1.5,)),
         case((3,), name="yv", parameters=(0.5,)),

@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 
 trial(
-    "scatter_along_axis",
+    "_scatter_along_axis",
     samples=lambda rng: [
         ((rng.standard_normal((3, 4)), rng.integers(0, 5, (3, 4)), 1, 5), {}),
         ((rng.standard_normal((3, 4)), rng.integers(0, 2, (3, 4)), 0, 2), {}),

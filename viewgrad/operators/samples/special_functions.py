@@ -16,7 +16,7 @@ __all__: list[str] = []
 trial("ndtr", reference=ndtr_plainly)
 trial("sinc", samples=draws(case((3, 4)), case(np.array([0.0, 1.0, -2.0, 1e-4])), case(())))
 trial(
-    "sinc_derivative",
+    "_sinc_derivative",
     samples=draws(*[case(shape, order) for order in (0, 1, 2, 5) for shape in ((3, 4), np.array([0.0, 1e-3, 0.6]))]),
 )
 trial("nan_to_num", samples=draws(case((3, 4)), case((4,), nan=1.0, neginf=-5.0), case(())))

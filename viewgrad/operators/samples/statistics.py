@@ -19,10 +19,10 @@ REDUCED = draws(
 trial("nansum", samples=REDUCED)
 trial("nanmean", samples=REDUCED)
 trial(
-    "quantile_weights",
+    "_quantile_weights",
     samples=draws(case((3, 4), 0.3), case((3, 4), np.array([0.2, 0.9]), 0), case((3, 4), 0.5, 1, "linear", True)),
 )
-trial("ptp_weights", samples=draws(case((3, 4)), case((3, 4), 0)))
+trial("_ptp_weights", samples=draws(case((3, 4)), case((3, 4), 0)))
 trial("ptp", samples=REDUCED)
 trial(
     "cov",

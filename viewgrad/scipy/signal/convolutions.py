@@ -15,7 +15,7 @@ __all__ = ["MADE"]
 
 MADE: dict[str, Any] = {}
 made: Final = maker(scipy.signal, MADE)
-all_pole = OPERATORS["all_pole"].function
+all_pole = OPERATORS["_all_pole"].function
 
 
 # -- convolutions ------------------------------------------------------------------------------------------------------

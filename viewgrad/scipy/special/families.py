@@ -26,7 +26,7 @@ def family(name: str, x: Any, *parameters: Any) -> Any:
         raise lost(f"scipy.special.{name}", "no gradient flows to its orders and parameters; pass their detach()")
     x = numbers(x) * 1.0
     given = [np.asarray(plain_values(numbers(each))) for each in parameters]
-    operator = OPERATORS["special_family"].function
+    operator = OPERATORS["_special_family"].function
     if all(each.size == 1 for each in given):
         shape = np.broadcast_shapes(x.shape, *(each.shape for each in given))
         found = operator(x, name, tuple(each.reshape(()).item() for each in given))

@@ -20,7 +20,7 @@ made: Final = maker(scipy.special, MADE)
 
 def _incomplete_gamma(name: str, upper: bool) -> None:
     """An incomplete gamma function of tensors; where its order is one number without history, by the simpler row."""
-    scipys, row = getattr(scipy.special, name), OPERATORS["incomplete_gamma"].function
+    scipys, row = getattr(scipy.special, name), OPERATORS["_incomplete_gamma"].function
 
     def incomplete(a: Any, x: Any, **options: Any) -> Any:
         order = numbers(a)
@@ -44,7 +44,7 @@ def betainc(a: Any, b: Any, x: Any, **options: Any) -> Any:
     """The regularised incomplete beta function, differentiable by its parameters and the end of the integral."""
     if not carries_history((a, b)):
         return as_tensors(scipy.special.betainc(plain_values(a), plain_values(b), x, **options))
-    return OPERATORS["incomplete_beta"].function(*(numbers(each) * 1.0 for each in (a, b, x)))
+    return OPERATORS["_incomplete_beta"].function(*(numbers(each) * 1.0 for each in (a, b, x)))
 
 
 @made

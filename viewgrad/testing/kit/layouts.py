@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 # How an operand {v} with the value of the leaf {a} (whose array is {n}) comes about, through a base {b}.
 INPUT_LAYOUTS: Final[dict[str, str]] = {
     "in tensors of their own": "{v} = vg.clone({a})",
-    "transposed": "{b} = vg.clone(vg.contiguous_copy({a}.T)); {v} = {b}.T",
+    "transposed": "{b} = vg.clone(vg.contiguous({a}.T)); {v} = {b}.T",
     "reversed": "{b} = vg.clone({a}[::-1]); {v} = {b}[::-1]",
     "reversed along the last axis": "{b} = vg.clone({a}[..., ::-1]); {v} = {b}[..., ::-1]",
     "with gaps": "{b} = vg.ones((*{a}.shape[:-1], 2 * {a}.shape[-1]), dtype={a}.dtype); {v} = {b}[..., ::2]; "

@@ -318,7 +318,7 @@ class Tracer:
             kind = TensorType.of(data.dtype, array.shape)
             value = self.node("detach", (value,), None, (kind,)).output
             if array.dtype != data.dtype:
-                name = "cast" if array.dtype.kind in "fc" else "cast_exactly"
+                name = "_cast" if array.dtype.kind in "fc" else "_cast_exactly"
                 value = self.node(name, (value,), (array.dtype,), (TensorType.of(array.dtype, array.shape),)).output
             self.add(tensor, value)
             return

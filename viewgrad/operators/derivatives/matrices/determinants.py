@@ -42,7 +42,7 @@ def cofactors(a: Any, determinant: Any) -> Any:
         )
         if (norms < REGULAR).all():
             return determinant[..., None, None] * (np.linalg.inv(a) if isinstance(a, Tensor) else inverse).mT
-    return call("cofactor_matrix", a)
+    return call("_cofactor_matrix", a)
 
 
 def decomposed(a: Any) -> tuple[Array, Array, Array, Any]:
@@ -107,22 +107,22 @@ def trace_of(a: Any) -> Any:
 
 
 row(
-    "cofactor_matrix(self)",
+    "_cofactor_matrix(self)",
     cofactor_matrix_forward,
-    {"self": "conj(cofactor_change(self, conj(grad)))"},
-    forward_derivative="cofactor_change(self_p, self_t)",
+    {"self": "conj(_cofactor_change(self, conj(grad)))"},
+    forward_derivative="_cofactor_change(self_p, self_t)",
     method=False,
     dtype_kinds="fc",
     doc="The matrices of cofactors of square matrices.",
 )
 row(
-    "cofactor_change(self, direction)",
+    "_cofactor_change(self, direction)",
     cofactor_change_forward,
     {
         "self": "conj(cofactor_change_of_change(self, direction, conj(grad)))",
-        "direction": "conj(cofactor_change(self, conj(grad)))",
+        "direction": "conj(_cofactor_change(self, conj(grad)))",
     },
-    forward_derivative="cofactor_change(self_p, direction_t) + cofactor_change_of_change(self_p, direction_p, self_t)",
+    forward_derivative="_cofactor_change(self_p, direction_t) + cofactor_change_of_change(self_p, direction_p, self_t)",
     method=False,
     dtype_kinds="fc",
     doc="What the cofactors of square matrices change by in a direction: the derivative of `cofactor_matrix`.",

@@ -56,18 +56,18 @@ tensordot = row(
     doc="The sum of products over `axes`: the last so many of the first and the first of the second, or two lists.",
 ).function
 einsum_single = row(
-    "einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
+    "_einsum_single(self, subscripts)", lambda self, subscripts: np.einsum(subscripts, self),
     {"self": "einsum_gradient(grad, None, subscripts, 0, self.shape)"},
     forward_derivative="auto_linear", method=False, dtype_kinds="fc",
     doc="One tensor with dimensions summed, exchanged or taken along a diagonal, as `einsum` says it.",
 ).function
 einsum_pair = row(
-    "einsum_pair(self, other, subscripts)", lambda self, other, subscripts: contracted(subscripts, self, other),
+    "_einsum_pair(self, other, subscripts)", lambda self, other, subscripts: contracted(subscripts, self, other),
     {
         "self": "einsum_gradient(grad, other, subscripts, 0, self.shape)",
         "other": "einsum_gradient(grad, self, subscripts, 1, other.shape)",
     },
-    forward_derivative="einsum_pair(self_t, other_p, subscripts) + einsum_pair(self_p, other_t, subscripts)",
+    forward_derivative="_einsum_pair(self_t, other_p, subscripts) + _einsum_pair(self_p, other_t, subscripts)",
     method=False, dtype_kinds="fc",
     doc="The sum of products of two tensors that `einsum` writes with subscripts.",
 ).function

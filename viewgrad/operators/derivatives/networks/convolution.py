@@ -183,39 +183,41 @@ def convolution_weight_forward(x: Any, y: Any, kernel: Any, window: Window, grou
 
 
 row(
-    "convolution(self, weight, window, groups)",
+    "_convolution(self, weight, window, groups)",
     convolution_forward,
     {
-        "self": "convolution_input(grad, conj(weight), extents_of(self.shape, weight.shape), window, groups)",
-        "weight": "convolution_weight(conj(self), grad, weight.shape[2:], window, groups)",
+        "self": "_convolution_input(grad, conj(weight), extents_of(self.shape, weight.shape), window, groups)",
+        "weight": "_convolution_weight(conj(self), grad, weight.shape[2:], window, groups)",
     },
-    forward_derivative="convolution(self_t, weight_p, window, groups) + convolution(self_p, weight_t, window, groups)",
+    forward_derivative=(
+        "_convolution(self_t, weight_p, window, groups) + _convolution(self_p, weight_t, window, groups)"
+    ),
     method=False,
     dtype_kinds="fc",
     doc="The convolution that a window describes, in groups of channels.",
 )
 row(
-    "convolution_input(self, weight, extents, window, groups)",
+    "_convolution_input(self, weight, extents, window, groups)",
     convolution_input_forward,
     {
-        "self": "convolution(grad, conj(weight), window, groups)",
-        "weight": "convolution_weight(grad, conj(self), weight.shape[2:], window, groups)",
+        "self": "_convolution(grad, conj(weight), window, groups)",
+        "weight": "_convolution_weight(grad, conj(self), weight.shape[2:], window, groups)",
     },
-    forward_derivative="convolution_input(self_t, weight_p, extents, window, groups) "
-    "+ convolution_input(self_p, weight_t, extents, window, groups)",
+    forward_derivative="_convolution_input(self_t, weight_p, extents, window, groups) "
+    "+ _convolution_input(self_p, weight_t, extents, window, groups)",
     method=False,
     dtype_kinds="fc",
     doc="The gradient of what was convolved: the transposed convolution.",
 )
 row(
-    "convolution_weight(self, other, kernel, window, groups)",
+    "_convolution_weight(self, other, kernel, window, groups)",
     convolution_weight_forward,
     {
-        "self": "convolution_input(conj(other), grad, extents_of(self.shape, grad.shape), window, groups)",
-        "other": "convolution(conj(self), grad, window, groups)",
+        "self": "_convolution_input(conj(other), grad, extents_of(self.shape, grad.shape), window, groups)",
+        "other": "_convolution(conj(self), grad, window, groups)",
     },
-    forward_derivative="convolution_weight(self_t, other_p, kernel, window, groups) "
-    "+ convolution_weight(self_p, other_t, kernel, window, groups)",
+    forward_derivative="_convolution_weight(self_t, other_p, kernel, window, groups) "
+    "+ _convolution_weight(self_p, other_t, kernel, window, groups)",
     method=False,
     dtype_kinds="fc",
     doc="The gradient of the weights of a convolution.",
@@ -316,12 +318,12 @@ for _n in (1, 2, 3):
         f"conv{_n}d(self, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
         convolved(_n),
         {
-            "self": f"convolution_input(grad, conj(weight), extents_of(self.shape, weight.shape), {_w}, groups)",
-            "weight": f"convolution_weight(conj(self), grad, weight.shape[2:], {_w}, groups)",
+            "self": f"_convolution_input(grad, conj(weight), extents_of(self.shape, weight.shape), {_w}, groups)",
+            "weight": f"_convolution_weight(conj(self), grad, weight.shape[2:], {_w}, groups)",
             "bias": f"over_channels(grad, {_n})",
         },
-        forward_derivative=f"convolution(self_t, weight_p, {_w_p}, groups) "
-        f"+ convolution(self_p, weight_t, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
+        forward_derivative=f"_convolution(self_t, weight_p, {_w_p}, groups) "
+        f"+ _convolution(self_p, weight_t, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
         dtype_kinds="fc",
         doc=f"The convolution (without turning the weights round) in {_n} dimension{'s' * (_n > 1)}.",
@@ -333,12 +335,12 @@ for _n in (1, 2):
         f"conv_transpose{_n}d(self, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",
         transposed(_n),
         {
-            "self": f"convolution(grad, conj(weight), {_w}, groups)",
-            "weight": f"convolution_weight(grad, conj(self), weight.shape[2:], {_w}, groups)",
+            "self": f"_convolution(grad, conj(weight), {_w}, groups)",
+            "weight": f"_convolution_weight(grad, conj(self), weight.shape[2:], {_w}, groups)",
             "bias": f"over_channels(grad, {_n})",
         },
-        forward_derivative=f"convolution_input(self_t, weight_p, {_extents}, {_w_p}, groups) "
-        f"+ convolution_input(self_p, weight_t, {_extents}, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
+        forward_derivative=f"_convolution_input(self_t, weight_p, {_extents}, {_w_p}, groups) "
+        f"+ _convolution_input(self_p, weight_t, {_extents}, {_w_p}, groups) + bias_tangent(bias_t, {_n})",
         method=False,
         dtype_kinds="fc",
         doc=f"The transposed convolution in {_n} dimension{'s' * (_n > 1)}.",

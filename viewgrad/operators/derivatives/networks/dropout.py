@@ -30,7 +30,7 @@ def dropped(a: Any, mask: Any, p: float, train: bool) -> Any:
 
 
 native_dropout = row(
-    "native_dropout(self, p, train=True, *, generator) -> (output, mask)",
+    "_native_dropout(self, p, train=True, *, generator) -> (output, mask)",
     native_dropout_forward,
     {"self": "dropped(grad, mask, p, train)"},
     nondifferentiable_outputs=("mask",),

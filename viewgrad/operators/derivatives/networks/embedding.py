@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 @formula_function
 def embedding_gradient(grad: Any, indices: Any, shape: tuple[int, ...]) -> Any:
     """The gradient of a table, of which rows were looked up."""
-    return call("scatter_into_zeros", grad, (plain(indices),), shape)
+    return call("_scatter_into_zeros", grad, (plain(indices),), shape)
 
 
 row(

@@ -240,7 +240,7 @@ def nll_weight_gradient(grad: Any, a: Any, target: Any, weight: Any, ignore_inde
     elif reduction == "none":
         grad = np.expand_dims(grad, axis)
     per_example = flowing(grad * losses * counted, grad).reshape(-1)
-    return call("scatter_into_zeros", per_example, (places.reshape(-1),), weight.shape)
+    return call("_scatter_into_zeros", per_example, (places.reshape(-1),), weight.shape)
 
 
 @formula_function

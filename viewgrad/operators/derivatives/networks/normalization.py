@@ -159,7 +159,7 @@ def batch_norm_tangents(x_t: Any, weight_t: Any, bias_t: Any, x: Any, weight: An
 
 
 batch_norm_training = row(
-    "batch_norm_training(self, weight=None, bias=None, eps=1e-05) -> (result, mean, var)",
+    "_batch_norm_training(self, weight=None, bias=None, eps=1e-05) -> (result, mean, var)",
     batch_norm_training_forward,
     {
         "self": "batch_norm_gradient(grad_result, grad_mean, grad_var, self, weight, eps)",

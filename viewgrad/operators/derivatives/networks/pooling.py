@@ -67,7 +67,7 @@ def max_pool(n: int) -> Any:
 def max_pool_gradient(grad: Any, indices: Any, shape: tuple[int, ...], n: int) -> Any:
     """The gradient put at the places that were chosen."""
     length = math.prod(shape[len(shape) - n :])
-    return call("scatter_along_axis", flattened(grad, n), flattened(indices, n), -1, length).reshape(shape)
+    return call("_scatter_along_axis", flattened(grad, n), flattened(indices, n), -1, length).reshape(shape)
 
 
 @formula_function
@@ -113,18 +113,18 @@ def window_spread_forward(a: Any, extents: tuple[int, ...], kernel: tuple[int, .
 
 
 row(
-    "window_sums(self, kernel, window)",
+    "_window_sums(self, kernel, window)",
     window_sums_forward,
-    {"self": "window_spread(grad, self.shape[self.ndim - len(kernel):], kernel, window)"},
+    {"self": "_window_spread(grad, self.shape[self.ndim - len(kernel):], kernel, window)"},
     forward_derivative="auto_linear",
     method=False,
     dtype_kinds="fc",
     doc="The sums of the windows that move over the last dimensions.",
 )
 row(
-    "window_spread(self, extents, kernel, window)",
+    "_window_spread(self, extents, kernel, window)",
     window_spread_forward,
-    {"self": "window_sums(grad, kernel, window)"},
+    {"self": "_window_sums(grad, kernel, window)"},
     forward_derivative="auto_linear",
     method=False,
     dtype_kinds="fc",
@@ -160,7 +160,7 @@ def avg_pool_gradient(
     kernel, window = pooling_window(kernel_size, stride, padding, 1, n)
     extents = shape[len(shape) - n :]
     shares = pooling_shares(extents, kernel, window, count_include_pad, grad.dtype)
-    return call("window_spread", grad * shares, extents, kernel, window)
+    return call("_window_spread", grad * shares, extents, kernel, window)
 
 
 for _n in (1, 2):

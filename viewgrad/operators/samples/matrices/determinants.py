@@ -38,8 +38,8 @@ def of_each_rank(rng: np.random.Generator) -> list[Array]:
     ]  # fmt: skip
 
 
-trial("cofactor_matrix", samples=lambda rng: [((a,), {}) for a in of_each_rank(rng)], reference=by_minors)
-trial("cofactor_change", samples=lambda rng: [((a, rng.standard_normal(a.shape)), {}) for a in of_each_rank(rng)])
+trial("_cofactor_matrix", samples=lambda rng: [((a,), {}) for a in of_each_rank(rng)], reference=by_minors)
+trial("_cofactor_change", samples=lambda rng: [((a, rng.standard_normal(a.shape)), {}) for a in of_each_rank(rng)])
 trial(
     "det",
     samples=lambda rng: [

@@ -42,7 +42,7 @@ trial(
     ),
 )
 trial(
-    "einsum_single",
+    "_einsum_single",
     samples=draws(
         case((2, 3), "ab->ba"),
         case((2, 3), "ab->b"),
@@ -54,7 +54,7 @@ trial(
     ),
 )
 trial(
-    "einsum_pair",
+    "_einsum_pair",
     samples=draws(
         case((2, 3), (3, 4), "ab,bc->ac"),
         case((3,), (3,), "a,a->"),

@@ -50,7 +50,7 @@ W2 = Window((2, 1), ((1, 1), (0, 2)), (1, 2))
 
 
 trial(
-    "convolution",
+    "_convolution",
     samples=draws(
         case((1, 2, 4), (3, 2, 2), window=W1, groups=1),
         case((2, 2, 5, 4), (4, 1, 3, 2), window=W2, groups=2),
@@ -59,7 +59,7 @@ trial(
     ),
 )
 trial(
-    "convolution_input",
+    "_convolution_input",
     samples=draws(
         case((1, 3, 3), (3, 2, 2), extents=(4,), window=W1, groups=1),
         case((2, 4, 3, 4), (4, 1, 3, 2), extents=(5, 4), window=W2, groups=2),
@@ -67,7 +67,7 @@ trial(
     ),
 )
 trial(
-    "convolution_weight",
+    "_convolution_weight",
     samples=draws(
         case((1, 2, 4), (1, 3, 3), kernel=(2,), window=W1, groups=1),
         case((2, 2, 5, 4), (2, 4, 3, 4), kernel=(3, 2), window=W2, groups=2),

@@ -23,7 +23,7 @@ class SameNumbers:
 
 
 trial(
-    "native_dropout",
+    "_native_dropout",
     samples=lambda rng: [
         ((rng.standard_normal(shape), p), {"generator": SameNumbers(), **options})
         for shape, p, options in [

@@ -40,7 +40,7 @@ trial(
     reference=_layer_norm_plainly,
 )
 trial(
-    "batch_norm_training",
+    "_batch_norm_training",
     samples=draws(
         case((4, 3)), case((3, 2, 4), (2,), (2,)), case((2, 2, 2, 2), (2,), eps=0.1), case((4, 3), None, (3,))
     ),

@@ -40,8 +40,8 @@ def max_pool_plainly(n: int) -> Any:
 OVERLAPPING = Window((1, 2), ((1, 1), (0, 1)), (1, 1))
 
 
-trial("window_sums", samples=draws(case((2, 3, 4), kernel=(2, 3), window=OVERLAPPING)))
-trial("window_spread", samples=draws(case((2, 4, 2), extents=(3, 4), kernel=(2, 3), window=OVERLAPPING)))
+trial("_window_sums", samples=draws(case((2, 3, 4), kernel=(2, 3), window=OVERLAPPING)))
+trial("_window_spread", samples=draws(case((2, 4, 2), extents=(3, 4), kernel=(2, 3), window=OVERLAPPING)))
 trial(
     "max_pool1d",
     samples=draws(case((2, 6), 2), case((1, 2, 7), 3, 2, 1), case((5,), 2, stride=1, dilation=2), case((0, 4), 2)),

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 ITSELF: Final = "on a tensor of its own"
 WINDOWS: Final[dict[str, str]] = {
     ITSELF: "{b} = {a}.clone(); {v} = {b}; {o} = {b}[...]",
-    "through a transposed view": "{b} = vg.contiguous_copy({a}.T).clone(); {v} = {b}.T; {o} = {b}[..., :1]",
+    "through a transposed view": "{b} = vg.contiguous({a}.T).clone(); {v} = {b}.T; {o} = {b}[..., :1]",
     "through a reversed view": "{b} = {a}[::-1].clone(); {v} = {b}[::-1]; {o} = {b}[:1]",
     "through a row of a larger base": "{b} = vg.stack([{a}, {a}, {a}]); {v} = {b}[1, ...]; {o} = {b}[:2]",
     "through every other column": "{b} = vg.repeat({a}[..., None], 2, -1).reshape((*{a}.shape[:-1], -1)); "
