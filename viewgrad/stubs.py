@@ -108,7 +108,7 @@ def written_stubs() -> Mapping[Path, str]:
 def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:
     """The methods that were attached to `Tensor` after it was defined, and are no part of Python's protocols."""
     for name, value in vars(Tensor).items():
-        if name.startswith("_") or not inspect.isfunction(value):
+        if name.startswith("__") or not inspect.isfunction(value):
             continue
         if _is_attached(value):
             yield name, value

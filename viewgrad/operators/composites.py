@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from ..tensor.tensor import Tensor
 from ..tensor.trace_hooks import composed
-from .numpy_api.dispatch import register
+from .numpy_api.dispatch import declare
 
 __all__ = ["COMPOSITES", "choosing", "composite"]
 
@@ -25,7 +25,7 @@ def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
         if method:
             setattr(Tensor, function.__name__, function)
         for each in numpy:
-            register(each, function)
+            declare(each, function)
         return function
 
     return register_composite

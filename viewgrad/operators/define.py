@@ -30,7 +30,7 @@ from .language.parsing import parse_signature
 from .language.spec import UNDECIDED, Code, Formula, InPlace, Operator, Reading, Signature, Trial
 from .language.validate import check_functions, check_signature, declaration_error, read_formulas
 from .lazy_imports import LateFunction
-from .numpy_api.dispatch import register
+from .numpy_api.dispatch import declare
 from .samples.drawing import given_calls, samples_in_each_kind
 from .samples.trials import trial_of
 
@@ -116,7 +116,7 @@ def row(
         if isinstance(function, LateFunction):
             function.module.when_loaded(functools.partial(_register_late, function, operator.function))
         else:
-            register(function, operator.function)
+            declare(function, operator.function)
     if isinstance(operator.declared_forward, LateFunction):
         operator.declared_forward.module.when_loaded(lambda: set_meaning(operator.name, operator.forward, None))
     return operator
@@ -125,7 +125,7 @@ def row(
 def _register_late(numpy: LateFunction, function: Callable[..., Any]) -> None:
     found = numpy.found()
     if isinstance(found, np.ufunc):  # others are not asked what they mean on tensors
-        register(found, function)
+        declare(found, function)
 
 
 def _places() -> tuple[tuple[str, int], ...]:

@@ -14,6 +14,18 @@ _TensorLike: TypeAlias = Tensor | np.ndarray[Any, Any] | _Number | Sequence[Any]
 _Axis: TypeAlias = int | tuple[int, ...] | None
 
 class OperatorMethods:
+    def _all_pole(self, a: _TensorLike) -> Tensor:
+        """The samples y with `sum(a[k] * y[n - k]) = self[n]`: a recursive filter along the last dimension."""
+
+    def _contiguous_copy(self) -> Tensor:
+        """A copy laid out in row order."""
+
+    def _partition_places(self, kth: Any, axis: _Axis = -1) -> Tensor:
+        """The places of the values in the order in which `numpy.partition` puts them."""
+
+    def _reshaped_copy(self, shape: int | tuple[int, ...]) -> Tensor:
+        """A copy of the elements in row order in another shape."""
+
     def abs(self) -> Tensor:
         """The absolute value; gradient 0 at 0."""
 

@@ -21,6 +21,7 @@ from ..errors import (
     UnsupportedFunctionError,
     UnsupportedTypeError,
 )
+from .adapters import AdapterTable
 from .conversions import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
@@ -59,10 +60,10 @@ C = TypeVar("C", bound=Callable[..., Any])
 Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | SupportsFloat | SupportsComplex | list[Any] | tuple[Any, ...]"
 
 # What `np.sin(x)` and `np.concatenate([x, y])` mean for tensors; the operators fill these tables in.
-UFUNCS: Final[dict[Any, Callable[..., Any]]] = {}
+UFUNCS: Final = AdapterTable()
 # Each makes functions known that were not when the library was imported, since that would have imported SciPy.
 LATE: Final[list[Callable[[], None]]] = []
-FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
+FUNCTIONS: Final = AdapterTable()
 
 
 class Tensor(OperatorMethods, metaclass=TensorType):

@@ -501,32 +501,32 @@ def _install() -> None:
     }
     for name, (function, assign) in properties.items():
         setattr(Tensor, name, property(function, assign, doc=function.__doc__))
-    FUNCTIONS.update(
-        {
-            np.transpose: lambda a, axes=None: transpose(a) if axes is None else transpose(a, axes),
-            np.matrix_transpose: _matrix_transposed,
-            np.swapaxes: swapaxes,
-            np.moveaxis: moveaxis,
-            np.reshape: lambda a, shape: reshape(a, shape),
-            np.ravel: ravel,
-            np.squeeze: squeeze,
-            np.expand_dims: unsqueeze,
-            np.broadcast_to: lambda array, shape, subok=False: broadcast_to(array, shape),
-            np.diagonal: diagonal,
-            np.split: _split_numpy,
-            np.array_split: _split_numpy,
-            np.real: real,
-            np.imag: imag,
-            np.atleast_1d: atleast_1d,
-            np.shape: lambda a: a.shape,
-            np.ndim: lambda a: a.ndim,
-            np.size: lambda a, axis=None: a.size if axis is None else math.prod(
-                a.shape[dim] for dim in (axis if isinstance(axis, tuple) else (axis,))
-            ),
-        }
-    )
+    meanings: dict[Any, Callable[..., Any]] = {
+        np.transpose: lambda a, axes=None: transpose(a) if axes is None else transpose(a, axes),
+        np.matrix_transpose: _matrix_transposed,
+        np.swapaxes: swapaxes,
+        np.moveaxis: moveaxis,
+        np.reshape: lambda a, shape: reshape(a, shape),
+        np.ravel: ravel,
+        np.squeeze: squeeze,
+        np.expand_dims: unsqueeze,
+        np.broadcast_to: lambda array, shape, subok=False: broadcast_to(array, shape),
+        np.diagonal: diagonal,
+        np.split: _split_numpy,
+        np.array_split: _split_numpy,
+        np.real: real,
+        np.imag: imag,
+        np.atleast_1d: atleast_1d,
+        np.shape: lambda a: a.shape,
+        np.ndim: lambda a: a.ndim,
+        np.size: lambda a, axis=None: a.size if axis is None else math.prod(
+            a.shape[dim] for dim in (axis if isinstance(axis, tuple) else (axis,))
+        ),
+    }
     if hasattr(np, "unstack"):  # NumPy 2.1
-        FUNCTIONS[np.unstack] = lambda a, axis=0: tuple(moveaxis(a, axis, 0))
+        meanings[np.unstack] = lambda a, axis=0: tuple(moveaxis(a, axis, 0))
+    for numpy_function, meaning in meanings.items():
+        FUNCTIONS.declare(numpy_function, meaning)
 
 
 _install()

@@ -7,17 +7,18 @@ translated here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
+from ...tensor.adapters import AdapterTable
 from ...tensor.creation import zeros
 from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor
 from ...tensor.trace_hooks import array_of
 from ..operands import as_operand
 
-__all__ = ["of_dtype", "register", "require_tensor", "write_out"]
+__all__ = ["declare", "of_dtype", "register", "require_tensor", "write_out"]
 
 # NumPy's names for options that have another one here.
 RENAMED: Final = {"a_min": "min", "a_max": "max"}
@@ -32,16 +33,31 @@ COMPILED: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
+def declare(numpy: Any, function: Callable[..., Any]) -> None:
+    """Declare that a NumPy function, a ufunc, or a method of one given as `(ufunc, "reduce")`, means an operator.
+
+    See `viewgrad.tensor.adapters.AdapterTable`.
+    """
+    for table, key, adapter in _adapters(numpy, function):
+        table.declare(key, adapter)
+
+
 def register(numpy: Any, function: Callable[..., Any]) -> None:
-    """Let a NumPy function, a ufunc, or a ufunc's method given as `(ufunc, "reduce")`, mean `function` on tensors."""
+    """Make `function` the adapter of a NumPy function, of a ufunc, or of a method given as `(ufunc, "reduce")`."""
+    for table, key, adapter in _adapters(numpy, function):
+        table[key] = adapter
+
+
+def _adapters(numpy: Any, function: Callable[..., Any]) -> Iterator[tuple[AdapterTable, Any, Callable[..., Any]]]:
     if isinstance(numpy, tuple):
-        UFUNCS[numpy] = ufunc_method(function, *numpy)
+        yield UFUNCS, numpy, ufunc_method(function, *numpy)
     elif isinstance(numpy, np.ufunc):
-        UFUNCS[numpy, "__call__"] = ufunc_call(function, numpy)
+        call = ufunc_call(function, numpy)
+        yield UFUNCS, (numpy, "__call__"), call
         if numpy.nin == 2 and numpy.signature is None:
-            UFUNCS[numpy, "outer"] = ufunc_outer(UFUNCS[numpy, "__call__"])
+            yield UFUNCS, (numpy, "outer"), ufunc_outer(call)
     else:
-        FUNCTIONS[numpy] = array_function(function, numpy)
+        yield FUNCTIONS, numpy, array_function(function, numpy)
 
 
 def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -> Tensor:

@@ -39,7 +39,7 @@ def _install() -> None:
     for numpy, (method, fields) in NAMED.items():
         name = f"{numpy.__name__.title().replace('_', '')}Result"
         made = namedtuple(name, fields)  # type: ignore[misc]
-        FUNCTIONS[numpy] = _named(FUNCTIONS[numpy], made)
+        FUNCTIONS.decorate(numpy, functools.partial(_named, made=made))
         if method:
             setattr(Tensor, method, _named(getattr(Tensor, method), made))
 

@@ -11,6 +11,7 @@ from ...tensor.tensor import FUNCTIONS, UFUNCS, Tensor, as_buffered, from_array,
 from .. import OPERATORS
 from ..composites import choosing
 from ..derivatives.helpers import plain
+from ..derivatives.matrices.products import cross_of_three
 from ..operands import operands
 from .dispatch import converted, ufunc_call, write_out
 from .functions import allclose, isclose
@@ -76,9 +77,6 @@ def _fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
     if values.size != 1:
         values = values.take(np.arange(chosen.size) % values.size)
     a[np.unravel_index(chosen, a.shape)] = values.reshape(()) if values.size == 1 else values
-
-
-cross_of_three = FUNCTIONS[np.cross]
 
 
 def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:

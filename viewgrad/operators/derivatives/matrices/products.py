@@ -21,7 +21,7 @@ from ...operands import as_operand
 from ..helpers import conjugated, plain, real_dtype
 from .contractions import parsed_subscripts
 
-__all__ = ["einsum", "inner", "vdot"]
+__all__ = ["cross_of_three", "einsum", "inner", "vdot"]
 
 Array = np.ndarray[Any, Any]
 
@@ -292,14 +292,16 @@ cross = row(
 )
 
 
-def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
+def cross_of_three(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Tensor:
+    """Return the cross products of vectors of three elements, with the options of `numpy.cross`."""
     if axis is not None:
         axisa = axisb = axisc = axis
     product = cross(np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1))
     return product.moveaxis(-1, axisc)  # type: ignore[no-any-return]
 
 
-FUNCTIONS[np.cross] = _cross
 FUNCTIONS[np.linalg.cross] = lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis)
 
 

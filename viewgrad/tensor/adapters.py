@@ -1,0 +1,72 @@
+"""The table of adapters: for each NumPy callable, the function that tensors run in its place.
+
+A row of the table of operators *declares* the NumPy callables that mean its operator. A callable whose signature has
+more options than the operator gets an adapter on top, and a result with named fields one decoration. Which of the three
+a call reaches does not depend on the order of imports, and registering a callable twice on one level is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["AdapterTable"]
+
+Adapter = Callable[..., Any]
+
+
+class AdapterTable(dict[Any, Adapter]):
+    """A mapping from NumPy callables to adapters that refuses to replace an adapter.
+
+    Example:
+        >>> table = AdapterTable()
+        >>> table.declare(len, lambda x: 1)
+        >>> table[len] = lambda x: 2
+        >>> table[len]([])
+        2
+        >>> table[len] = lambda x: 3
+        Traceback (most recent call last):
+        ...
+        ValueError: <built-in function len> has an adapter already
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._declared: set[Any] = set()
+        self._adapted: set[Any] = set()
+        self._decorated: set[Any] = set()
+
+    def declare(self, key: Any, adapter: Adapter) -> None:
+        """Make `adapter` the meaning of a callable, unless there is a more specific adapter for it.
+
+        Raises:
+            ValueError: if the callable was declared before.
+        """
+        _claim(self._declared, key, "is declared already")
+        if key not in self._adapted:
+            super().__setitem__(key, adapter)
+
+    def __setitem__(self, key: Any, adapter: Adapter) -> None:
+        _claim(self._adapted, key, "has an adapter already")
+        super().__setitem__(key, adapter)
+
+    def decorate(self, key: Any, decorator: Callable[[Adapter], Adapter]) -> None:
+        """Replace the adapter of a callable by `decorator(adapter)`, which no later registration removes.
+
+        Raises:
+            ValueError: if the callable was decorated before.
+        """
+        _claim(self._decorated, key, "is decorated already")
+        super().__setitem__(key, decorator(self[key]))
+        self._adapted.add(key)
+
+    def update(self, entries: Mapping[Any, Any], /) -> None:  # type: ignore[override]
+        """Add an adapter for each of several callables."""
+        for key, adapter in entries.items():
+            self[key] = adapter
+
+
+def _claim(keys: set[Any], key: Any, problem: str) -> None:
+    if key in keys:
+        raise ValueError(f"{key!r} {problem}")
+    keys.add(key)
