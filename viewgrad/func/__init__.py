@@ -1,5 +1,8 @@
 """Functional transforms: derivatives of functions, as functions."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .functionalize import functionalize
 from .implicit import implicit
 from .transforms import grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, value_and_grad, vhp, vjp
@@ -15,8 +18,18 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "sparse_jacobian",
     "value_and_grad",
     "vhp",
     "vjp",
     "vmap",
 ]
+
+if TYPE_CHECKING:
+    from ..scipy.sparse.jacobian import sparse_jacobian
+
+
+def __getattr__(name: str) -> Any:
+    if name == "sparse_jacobian":  # which needs SciPy
+        return importlib.import_module("viewgrad.scipy.sparse.jacobian").sparse_jacobian
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,16 +22,17 @@ from . import (
     ndimage,
     optimize,
     signal,
+    sparse,
     spatial,
     special,
     stats,
 )
 
 # Modules that stay SciPy's: numbers, files, and what takes plain arrays alone and refuses tensors with a history.
-PLAIN = ("cluster", "constants", "differentiate", "io", "odr", "sparse", "version")
+PLAIN = ("cluster", "constants", "differentiate", "io", "odr", "version")
 INNER = ("cluster.hierarchy", "cluster.vq", "linalg.blas", "linalg.interpolative", "linalg.lapack", "sparse.csgraph")
 STATISTICS = ("contingency", "mstats", "qmc", "sampling")
-for _name in (*PLAIN, *INNER, "sparse.linalg", *[f"stats.{_part}" for _part in STATISTICS]):
+for _name in (*PLAIN, *INNER, *[f"stats.{_part}" for _part in STATISTICS]):
     if importlib.util.find_spec(f"scipy.{_name}") is None:  # in this version of SciPy
         continue
     _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
@@ -59,6 +60,7 @@ __all__ = [
     "optimize",
     "show_config",
     "signal",
+    "sparse",
     "spatial",
     "special",
     "stats",

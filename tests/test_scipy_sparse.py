@@ -1,0 +1,261 @@
+"""`viewgrad.scipy.sparse`: gradients with respect to stored values, in memory for these alone."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.sparse.linalg
+
+import viewgrad as vg
+from viewgrad import func
+from viewgrad.autograd import gradcheck, gradgradcheck
+from viewgrad.errors import DifferentiabilityError, UnsupportedFunctionError
+from viewgrad.scipy import sparse
+from viewgrad.scipy.sparse import jacobian, linalg
+
+RNG = np.random.default_rng(0)
+ROWS, COLS = np.array([0, 0, 1, 2, 3, 3, 1, 3, 2]), np.array([0, 2, 1, 3, 0, 3, 1, 3, 2])  # two places occur twice
+HEAVY = 3.0 * (ROWS == COLS)
+
+
+def make(data):
+    return sparse.coo_array((data, (ROWS, COLS)), shape=(4, 4))
+
+
+def inputs(is_complex):
+    def drawn(size):
+        return RNG.normal(size=size) + (1j * RNG.normal(size=size) if is_complex else 0)
+
+    return tuple(vg.Tensor(each, requires_grad=True) for each in (drawn(9) + HEAVY, drawn(4) + 1))
+
+
+PROGRAMS = {
+    "matvec": lambda d, x: make(d) @ x,
+    "matmat": lambda d, x: make(d).tocsr() @ (x[:, None] * x),
+    "vecmat": lambda d, x: x @ make(d).tocsc(),
+    "transpose": lambda d, x: make(d).T @ x,
+    "multiply": lambda d, x: (make(d) * x).toarray(),
+    "scale": lambda d, x: (x[0] * make(d) / x[1]).sum(0),
+    "rows": lambda d, x: make(d).tocsr()[1:3] @ x,
+    "add": lambda d, x: (make(d) - make(d).T * x[0]) @ x,
+    "sparse product": lambda d, x: make(d) @ make(d).T @ x,
+    "elementwise": lambda d, x: make(d).multiply(make(d).T).sum(1) * x,
+    "spsolve": lambda d, x: linalg.spsolve(make(d).tocsc(), x),
+    "spsolve of columns": lambda d, x: linalg.spsolve(make(d).tocsc(), x[:, None] * x),
+    "splu transposed": lambda d, x: linalg.splu(make(d)).solve(x, "T"),
+    "splu adjoint": lambda d, x: linalg.splu(make(d)).solve(x, "H"),
+    "factorized": lambda d, x: linalg.factorized(make(d))(x),
+    "gmres": lambda d, x: linalg.gmres(make(d).tocsr(), x, rtol=1e-12)[0],
+    "diagonal": lambda d, x: make(d).diagonal() * x + make(d).trace(),
+    "element": lambda d, x: make(d)[3, 3] * x + make(d)[0, 1],
+    "kron": lambda d, x: sparse.kron(make(d), make(d)[:2]).sum(0) * x[0],
+    "kronsum": lambda d, x: sparse.kronsum(make(d), make(d)[1:3, 1:3]).sum(0) * x[0],
+    "vstack": lambda d, x: sparse.vstack([make(d), make(d).tocsr()[1:2] * x[0]]) @ x,
+    "block_array": lambda d, x: sparse.block_array([[make(d), None], [sparse.eye_array(4) * x[1], make(d)]]).sum(1),
+    "tril": lambda d, x: sparse.tril(make(d)) @ x + sparse.triu(make(d), 1) @ x,
+    "diags": lambda d, x: sparse.diags_array([x, x[1:] * 2, d[:2]], offsets=[0, 1, -2]) @ x,
+    "spdiags": lambda d, x: sparse.spdiags(x[:, None] * d[:4], [0, 1, -1, 2], 4, 4) @ x,
+    "of SciPy's": lambda d, x: scipy.sparse.csr_array(np.arange(16.0).reshape(4, 4)) @ make(d) @ x,
+    "matrix": lambda d, x: (sparse.csr_matrix((d, (ROWS, COLS)), shape=(4, 4)) * x) * x,
+    "dense": lambda d, x: sparse.csr_array(make(d).toarray() * x) @ x,
+    "sin": lambda d, x: make(d).sin() @ x,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives(name):
+    f = PROGRAMS[name]
+    d, x = inputs(False)
+    assert gradcheck(f, (d, x)) and gradgradcheck(f, (d, x))
+    assert gradcheck(f, inputs(True))
+    for forward, reverse in zip(func.jacfwd(f, (0, 1))(d, x), func.jacrev(f, (0, 1))(d, x)):
+        np.testing.assert_allclose(forward.detach().numpy(), reverse.detach().numpy(), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_those_of_dense_arrays(name):
+    """The same program, with dense arrays for sparse ones where both mean the same."""
+    d, x = (each.detach() for each in inputs(False))
+    found = PROGRAMS[name](d, x)
+    scipys = scipy.sparse.coo_array((d.numpy(), (ROWS, COLS)), shape=(4, 4))
+    expected = {
+        "matvec": lambda a, x: a @ x,
+        "vecmat": lambda a, x: x @ a,
+        "rows": lambda a, x: a[1:3] @ x,
+        "sparse product": lambda a, x: a @ a.T @ x,
+        "spsolve": np.linalg.solve,
+        "splu transposed": lambda a, x: np.linalg.solve(a.T, x),
+        "diagonal": lambda a, x: a.diagonal() * x + a.trace(),
+        "element": lambda a, x: a[3, 3] * x,
+        "kron": lambda a, x: np.kron(a, a[:2]).sum(0) * x[0],
+        "elementwise": lambda a, x: (a * a.T).sum(1) * x,
+        "tril": lambda a, x: a @ x,
+    }.get(name)
+    if expected is not None:
+        np.testing.assert_allclose(found.numpy(), expected(scipys.toarray(), x.numpy()), rtol=1e-12)
+
+
+def peak_of(run):
+    tracemalloc.start()
+    run()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("kind", ["product", "spsolve", "cg", "second derivative"])
+def test_memory_grows_with_the_stored_values(kind):
+    """Of a matrix of 20000 rows and columns; a dense one would take 3200 MB."""
+    n = 20_000
+
+    def run():
+        main, side = vg.Tensor(np.full(n, 4.0), requires_grad=True), vg.Tensor(np.full(n - 1, -1.0), requires_grad=True)
+        a = sparse.diags_array([main, side, side], offsets=[0, 1, -1], format="csc")
+        b = vg.ones(n)
+        if kind == "product":
+            y = a @ b
+        elif kind == "cg":
+            y, info = linalg.cg(a, b, rtol=1e-10)
+            assert not info
+        else:
+            y = linalg.spsolve(a, b)
+        loss = (y * y).sum()
+        first = vg.autograd.grad(loss, [main, side], create_graph=kind == "second derivative")
+        if kind == "second derivative":
+            vg.autograd.grad((first[0] * first[0]).sum(), [main, side])
+
+    run()  # imports and caches
+    assert peak_of(run) < 60e6
+
+
+@pytest.mark.parametrize("method", ["cg", "minres", "bicgstab", "gmres", "lgmres", "cgs", "bicg", "qmr", "tfqmr"])
+def test_iterative_solvers(method):
+    n = 12
+    side, b = RNG.normal(size=n - 1), vg.Tensor(RNG.normal(size=n), requires_grad=True)
+    main = vg.Tensor(np.full(n, 8.0), requires_grad=True)
+    below = side if method in ("cg", "minres") else side[::-1].copy()
+    a = lambda main: sparse.diags_array([main, side, below], offsets=[0, 1, -1], format="csr")
+    solve = getattr(linalg, method)
+    run = lambda main, b: solve(a(main), b, rtol=1e-12, maxiter=500)[0]
+    assert gradcheck(run, (main, b), rtol=1e-5, atol=1e-7)
+    exact = lambda main, b: linalg.spsolve(a(main), b)
+    found, expected = (
+        func.hessian(lambda m, f=f: (f(m, b.detach()) ** 2).sum())(main.detach()) for f in (run, exact)
+    )
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-8)
+
+
+def test_preconditioners_and_operators():
+    n = 12
+    main = vg.Tensor(np.linspace(2.0, 50.0, n), requires_grad=True)
+    b = vg.Tensor(RNG.normal(size=n), requires_grad=True)
+    a = sparse.diags_array([main, np.full(n - 1, 0.5), np.full(n - 1, 0.25)], offsets=[0, 1, -1], format="csc")
+    ilu = linalg.spilu(a.detach())
+    m = scipy.sparse.linalg.LinearOperator((n, n), matvec=ilu.solve, rmatvec=lambda v: ilu.solve(v, "T"))
+    plain = vg.autograd.grad((linalg.spsolve(a, b) ** 2).sum(), [main, b], retain_graph=True)
+    x, info = linalg.gmres(a, b, M=m, rtol=1e-12)
+    for found, expected in zip(vg.autograd.grad((x**2).sum(), [main, b]), plain):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-8)
+    assert not info
+    x, info = linalg.gmres(scipy.sparse.linalg.aslinearoperator(a.detach().to_scipy()), b, rtol=1e-12)
+    np.testing.assert_allclose(vg.autograd.grad((x**2).sum(), b)[0].numpy(), plain[1].numpy(), rtol=1e-8)
+    x, info = linalg.gmres(a, b, maxiter=1, restart=1, rtol=1e-14)
+    assert info
+    with pytest.raises(DifferentiabilityError, match="not converged"):
+        x.sum().backward()
+
+
+def test_forms_and_attributes():
+    d = vg.Tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    a = sparse.csr_array((d, [2, 0, 1, 2], [0, 2, 2, 4]), shape=(3, 3))
+    like = scipy.sparse.csr_array((d.detach().numpy(), [2, 0, 1, 2], [0, 2, 2, 4]), shape=(3, 3))
+    assert a.format == "csr" and a.nnz == 4 and a.shape == (3, 3) and a.data is d
+    assert np.array_equal(a.indices, like.indices) and np.array_equal(a.indptr, like.indptr)
+    for form in ("tocsr", "tocsc", "tocoo"):
+        assert np.array_equal(getattr(a, form)().toarray().detach().numpy(), like.toarray())
+    c = a.tocsc()
+    assert np.array_equal(c.indptr, like.tocsc().indptr) and np.array_equal(c.indices, like.tocsc().indices)
+    assert a.T.format == "csc" and sparse.issparse(a) and not scipy.sparse.issparse(a)
+    assert isinstance(a, sparse.csr_array) and "requires_grad" in repr(a)
+    assert np.array_equal(a.detach().to_scipy().toarray(), like.toarray())
+    assert a.detach().max() == 4.0 and sparse.csgraph.connected_components(a.detach().to_scipy())[0] == 1
+    rows, _, values = sparse.find(a)
+    assert values.requires_grad and rows.tolist() == [0, 0, 2, 2]
+    with pytest.raises(UnsupportedFunctionError, match="max"):
+        a.max()
+    with pytest.raises(UnsupportedFunctionError):
+        linalg.eigsh(a.tocsc(), 1)
+    with pytest.raises(ValueError, match="do not match"):
+        a @ vg.ones(4)
+    with pytest.raises(AttributeError):
+        a.no_such_name
+    assert float(linalg.eigsh(sparse.eye_array(5) * 2.0, 1)[0][0]) == pytest.approx(2.0)
+
+
+def test_compiled():
+    f = vg.compile(lambda d, x: (linalg.spsolve(make(d).tocsc(), x) ** 2).sum(), executor="python")
+    for _ in range(4):
+        d, x = inputs(False)
+        plain = lambda d, x: (np.linalg.solve(make(d).toarray(), x) ** 2).sum()
+        for found, expected in zip(func.grad(f, (0, 1))(d, x), func.grad(plain, (0, 1))(d, x)):
+            np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-8)
+
+
+# -- sparse Jacobians --------------------------------------------------------------------------------------------------
+
+
+def banded(x):
+    y = vg.zeros_like(x)
+    y[1:-1] = x[2:] * x[:-2] - x[1:-1] ** 2
+    y[0] = x[0] * x[1]
+    return y
+
+
+def band(n):
+    return scipy.sparse.diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(n, n))
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev", "auto"])
+def test_sparse_jacobian(mode):
+    x = RNG.normal(size=30)
+    found = func.sparse_jacobian(banded, band(30), mode=mode)(x)
+    assert isinstance(found, scipy.sparse.csr_array) and found.nnz == 88
+    np.testing.assert_allclose(found.toarray(), np.asarray(func.jacrev(banded)(vg.Tensor(x))), atol=1e-12)
+    t = vg.Tensor(x, requires_grad=True)
+    curvature = lambda j: vg.autograd.grad((j(t) @ vg.ones(30)).sum(), t)[0].numpy()
+    np.testing.assert_allclose(
+        curvature(func.sparse_jacobian(banded, band(30), mode=mode)), curvature(func.jacrev(banded)), atol=1e-12
+    )
+
+
+def test_groups_of_columns():
+    """An arrow: its columns all meet in the last row, its rows in the last column; reverse mode takes two passes."""
+    n = 50
+    arrow = scipy.sparse.coo_array((np.ones(2 * n), ([*range(n), *[0] * n], [*range(n), *range(n)])), shape=(n, n))
+    calls = []
+
+    def f(x):
+        calls.append(0)
+        y = x * x
+        y[0] = y[0] + x.sum()
+        return y
+
+    x = RNG.normal(size=n)
+    found = func.sparse_jacobian(f, arrow)(x)
+    assert len(calls) == 1  # one run, and one backward pass for each group
+    np.testing.assert_allclose(found.toarray(), np.asarray(func.jacrev(f)(vg.Tensor(x))))
+    assert jacobian.color_columns(jacobian._pattern_of(arrow)).max() == n - 1
+    assert jacobian.color_columns(jacobian._pattern_of(arrow.T)).max() == 1
+    assert jacobian.color_columns(jacobian._pattern_of(band(n))).max() == 2
+
+
+def test_a_pattern_that_lacks_an_element_is_an_error():
+    with pytest.raises(DifferentiabilityError, match="row 1 of the Jacobian"):
+        func.sparse_jacobian(banded, scipy.sparse.eye_array(30) + scipy.sparse.eye_array(30, k=1), mode="fwd")(
+            RNG.normal(size=30)
+        )
+    with pytest.raises(ValueError, match="sparsity"):
+        func.sparse_jacobian(banded, band(31))(RNG.normal(size=30))

@@ -1,0 +1,25 @@
+"""`scipy.sparse` for tensors: CSR, CSC and COO arrays with tensors for their stored values.
+
+Gradients flow to the stored values and are as sparse as they are: no step makes a dense matrix of one that is sparse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import scipy.sparse  # type: ignore[import-untyped]
+from scipy.sparse import csgraph
+
+from ...numpy.namespace import public_names
+from . import linalg
+from .arrays import ARRAYS, SparseArray
+from .construct import MADE
+from .namespace import namespace
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+globals().update(namespace(scipy.sparse, {**ARRAYS, **MADE, "linalg": linalg, "csgraph": csgraph}))
+__all__ = [*public_names(scipy.sparse), "SparseArray"]

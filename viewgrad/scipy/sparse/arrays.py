@@ -1,0 +1,544 @@
+"""Sparse arrays and matrices whose stored values are tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse  # type: ignore[import-untyped]
+
+from ...errors import UnsupportedFunctionError
+from ...numpy.convert import as_argument, carries_history, plain_values
+from ...tensor.creation import as_operand, holds_tensor
+from .pattern import Pattern
+from .products import product
+
+__all__ = ["ARRAYS", "SparseArray", "as_sparse", "combined", "is_sparse", "rearranged", "to_scipy"]
+
+NAMES = ("arcsin", "arcsinh", "arctan", "arctanh", "expm1", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "sign",
+         "ceil", "floor", "rint", "trunc", "deg2rad", "rad2deg")  # fmt: skip
+UFUNCS: frozenset[str] = frozenset(NAMES)
+
+
+class SparseArray:
+    """A sparse array of two dimensions whose stored values are a tensor.
+
+    Gradients flow to the stored values, and are as sparse as these. It is made as SciPy's array of the same name is,
+    and has its attributes and methods. What has no derivative here is SciPy's own, if the stored values have no
+    history, and an error otherwise.
+
+    Arguments:
+        arg1: `(data, indices, indptr)` or `(data, (row, col))`, another sparse array, a dense array or tensor, or a
+            shape.
+        shape: of the array; by default as small as the indices allow.
+        dtype: of the stored values.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.scipy import sparse
+        >>> values = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> a = sparse.coo_array((values, ([0, 0, 2], [0, 2, 1])), shape=(3, 3))
+        >>> (a @ vg.Tensor([1.0, 10.0, 100.0])).sum().backward()
+        >>> values.grad
+        Tensor([  1., 100.,  10.])
+    """
+
+    __array_ufunc__ = None  # arrays and tensors leave operations with it to it
+    __array_priority__ = 100.0
+    ndim = 2
+    format: ClassVar[str] = "csr"
+    is_matrix: ClassVar[bool] = False
+
+    def __init__(self, arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> None:
+        pattern, data = _parts_of(self.format, arg1, shape)
+        if dtype is not None and data.dtype != dtype:
+            data = data.astype(dtype)
+        self.pattern, self.data = _ordered(self.format, pattern, data)
+
+    @classmethod
+    def _of(cls, pattern: Pattern, data: Any) -> Any:
+        made = cls.__new__(cls)
+        made.pattern, made.data = _ordered(cls.format, pattern, data)
+        return made
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return self.pattern.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the stored values."""
+        return self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored values."""
+        return self.pattern.count
+
+    @property
+    def size(self) -> int:
+        """The number of stored values."""
+        return self.pattern.count
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the stored values have a history."""
+        return bool(self.data.requires_grad)
+
+    @property
+    def row(self) -> Any:
+        """The row of each stored value."""
+        return self.pattern.rows
+
+    @property
+    def col(self) -> Any:
+        """The column of each stored value."""
+        return self.pattern.cols
+
+    @property
+    def coords(self) -> tuple[Any, Any]:
+        """The rows and the columns of the stored values."""
+        return self.pattern.rows, self.pattern.cols
+
+    @property
+    def indices(self) -> Any:
+        """The columns of the stored values of a CSR array, or the rows of a CSC array."""
+        self._require_compressed("indices")
+        return self.pattern.cols if self.format == "csr" else self.pattern.rows
+
+    @property
+    def indptr(self) -> Any:
+        """Where each row of a CSR array, or column of a CSC array, begins among the stored values."""
+        self._require_compressed("indptr")
+        return (self.pattern if self.format == "csr" else self.pattern.transposed).compressed()[2]
+
+    def detach(self) -> Any:
+        """The same array without history."""
+        return self._of(self.pattern, self.data.detach())
+
+    def to_scipy(self) -> Any:
+        """SciPy's array of the same format, on a copy of the stored values, without their history."""
+        kind = getattr(scipy.sparse, type(self).__name__)
+        return kind(self.pattern.matrix(plain_values(self.data)))
+
+    def __repr__(self) -> str:
+        history = ", requires_grad=True" if self.requires_grad else ""
+        return f"<{type(self).__name__} of shape {self.shape}, {self.nnz} stored values of {self.dtype}{history}>"
+
+    def __len__(self) -> int:
+        raise TypeError("the length of a sparse array is ambiguous; use nnz or shape[0]")
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of a sparse array is ambiguous")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name in ("pattern", "data"):
+            raise AttributeError(name)
+        value = getattr(self.to_scipy() if not carries_history(self.data) else self._pattern_only(), name)
+        if carries_history(self.data):
+            raise UnsupportedFunctionError(
+                f"scipy.sparse: {name} of a sparse array with a history has no derivative here; use detach() of it, or "
+                "compute with its `data`"
+            )
+        return value
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+
+    def __matmul__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return _sparse_product(self, as_sparse(other))
+        dense = _operand(other)
+        if dense.ndim not in (1, 2) or dense.shape[0] != self.shape[1]:
+            raise ValueError(f"matmul: shapes {self.shape} and {dense.shape} do not match")
+        return product(self.pattern, *_promoted(self.data, dense))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return as_sparse(other) @ self
+        dense = _operand(other)
+        if dense.ndim not in (1, 2) or dense.shape[-1] != self.shape[0]:
+            raise ValueError(f"matmul: shapes {dense.shape} and {self.shape} do not match")
+        found = product(self.pattern.transposed, *_promoted(self.data, dense.T))
+        return found.T
+
+    def dot(self, other: Any) -> Any:
+        """The product with a scalar, an array or a sparse array."""
+        return self.multiply(other) if np.ndim(plain_values(other) if holds_tensor(other) else other) == 0 and (
+            not is_sparse(other)
+        ) else self @ other  # fmt: skip
+
+    def multiply(self, other: Any) -> Any:
+        """The product element by element, with a scalar, a dense array, or a sparse array."""
+        if is_sparse(other):
+            return self._intersected(as_sparse(other))
+        dense = _operand(other)
+        if not dense.ndim:
+            return self._of(self.pattern, self.data * dense)
+        shape = np.broadcast_shapes(dense.shape, self.shape)
+        if shape != self.shape:
+            raise ValueError(f"multiply: shapes {self.shape} and {dense.shape} do not match")
+        picked = np.broadcast_to(dense, self.shape)[self.pattern.rows, self.pattern.cols]
+        return self._of(self.pattern, self.data * picked)
+
+    def __mul__(self, other: Any) -> Any:
+        is_scalar = not is_sparse(other) and np.ndim(other) == 0
+        return self @ other if self.is_matrix and not is_scalar else self.multiply(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        is_scalar = not is_sparse(other) and np.ndim(other) == 0
+        return self.__rmatmul__(other) if self.is_matrix and not is_scalar else self.multiply(other)
+
+    def __truediv__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return NotImplemented
+        dense = _operand(other)
+        return self._of(self.pattern, self.data / dense) if not dense.ndim else self.multiply(1.0 / dense)
+
+    def __neg__(self) -> Any:
+        return self._of(self.pattern, -self.data)
+
+    def __abs__(self) -> Any:
+        return self._of(*_summed(self)).map(np.abs)
+
+    def __pow__(self, power: Any) -> Any:
+        if self.is_matrix:
+            return NotImplemented
+        return self.power(power)
+
+    def power(self, n: Any) -> Any:
+        """Every stored value to a power."""
+        return self._of(*_summed(self)).map(lambda data: data**n)
+
+    def map(self, function: Callable[[Any], Any]) -> Any:
+        """The array with a function of its stored values; its value at 0 should be 0."""
+        return self._of(self.pattern, function(self.data))
+
+    def __add__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return combined([self, as_sparse(other)], lambda mine, others: mine + others, type(self))
+        dense = _operand(other)
+        if not dense.ndim:
+            if not carries_history(dense) and not dense.item():
+                return self.copy()
+            raise NotImplementedError("adding a nonzero scalar to a sparse array is not supported")
+        return self.toarray() + dense
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + (-(as_sparse(other) if is_sparse(other) else _operand(other)))
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def conj(self, copy: bool = True) -> Any:
+        """The complex conjugate."""
+        return self._of(self.pattern, self.data.conj())
+
+    conjugate = conj
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return self._of(self.pattern, self.data.real)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return self._of(self.pattern, self.data.imag)
+
+    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+        """The same array with stored values of another dtype."""
+        return self._of(self.pattern, self.data.astype(dtype))
+
+    def copy(self) -> Any:
+        """A copy of the array, with a history."""
+        return self._of(self.pattern, self.data.clone())
+
+    # -- reductions ----------------------------------------------------------------------------------------------------
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        """The sum of all elements, or along an axis."""
+        if axis is None:
+            return self.data.sum(dtype=dtype)
+        pattern = self.pattern if axis in (1, -1) else self.pattern.transposed
+        total = product(pattern, *_promoted(self.data, as_operand(np.ones(pattern.shape[1], self.dtype))))
+        total = total if dtype is None else total.astype(dtype)
+        return total if not self.is_matrix else total[:, None] if axis in (1, -1) else total[None, :]
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        """The mean of all elements, or along an axis."""
+        count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis]
+        return self.sum(axis, dtype) / count
+
+    def diagonal(self, k: int = 0) -> Any:
+        """The elements on a diagonal."""
+        pattern, data = _summed(self)
+        return picked(data, pattern.numbered().diagonal(k))
+
+    def trace(self, offset: int = 0) -> Any:
+        """The sum of the elements on a diagonal."""
+        return self.diagonal(offset).sum()
+
+    # -- forms ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+        return self.transpose()
+
+    def transpose(self, axes: Any = None, copy: bool = False) -> Any:
+        """The transpose: of a CSR array a CSC array, and the other way round."""
+        name = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
+        return self._kind(name)._of(self.pattern.transposed, self.data)
+
+    def toarray(self, order: Any = None, out: None = None) -> Any:
+        """The dense tensor of the same elements."""
+        pattern, data = _summed(self)
+        dense: Any = as_operand(np.zeros(self.shape, self.dtype))
+        dense[pattern.rows, pattern.cols] = data
+        return dense
+
+    todense = toarray
+
+    def tocsr(self, copy: bool = False) -> Any:
+        """The same array, stored row by row."""
+        return self._kind("csr")._of(*_summed(self))
+
+    def tocsc(self, copy: bool = False) -> Any:
+        """The same array, stored column by column."""
+        return self._kind("csc")._of(*_summed(self))
+
+    def tocoo(self, copy: bool = True) -> Any:
+        """The same array, stored with the row and column of each value."""
+        return self._kind("coo")._of(self.pattern, self.data)
+
+    def asformat(self, format: str | None, copy: bool = False) -> Any:
+        """The same array in one of the formats `"csr"`, `"csc"` and `"coo"`."""
+        if format is None or format == self.format:
+            return self
+        if format not in ("csr", "csc", "coo"):
+            return getattr(self, f"to{format}")()
+        return getattr(self, f"to{format}")()
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """The array with its elements, row by row, in another shape."""
+        return rearranged(lambda each: each.reshape(*shape, **options), [self], self._kind("coo"))
+
+    def __getitem__(self, index: Any) -> Any:
+        index = plain_values(index)
+        kind = self._kind(self.format if self.format != "coo" else "csr")
+        return rearranged(lambda each: each[index], [self], kind)
+
+    def _kind(self, name: str) -> Any:
+        return ARRAYS[f"{name}_{'matrix' if self.is_matrix else 'array'}"]
+
+    def _pattern_only(self) -> Any:
+        return getattr(scipy.sparse, type(self).__name__)(self.shape)
+
+    def _require_compressed(self, name: str) -> None:
+        if self.format == "coo":
+            raise AttributeError(f"coo_array has no {name}; use tocsr() of it")
+
+    def _intersected(self, other: Any) -> Any:
+        if other.shape != self.shape:
+            raise ValueError(f"multiply: shapes {self.shape} and {other.shape} do not match")
+        (mine, data), (others, factors) = _summed(self), _summed(other)
+        keys, known = (np.asarray(p.rows, np.int64) * self.shape[1] + p.cols for p in (mine, others))
+        _, first, second = np.intersect1d(keys, known, assume_unique=True, return_indices=True)
+        return self._of(Pattern(mine.rows[first], mine.cols[first], self.shape), data[first] * factors[second])
+
+
+def _stored(name: str) -> Callable[[SparseArray], Any]:
+    def method(self: SparseArray) -> Any:
+        return self._of(*_summed(self)).map(getattr(np, name))
+
+    method.__name__, method.__doc__ = name, f"`numpy.{name}` of every element."
+    return method
+
+
+for _name in NAMES:
+    setattr(SparseArray, _name, _stored(_name))
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def is_sparse(value: Any) -> bool:
+    """Tell if a value is a sparse array, of SciPy's or with a tensor for its stored values."""
+    return isinstance(value, SparseArray) or bool(scipy.sparse.issparse(value))
+
+
+def as_sparse(value: Any) -> Any:
+    """A sparse array of SciPy's as one with a tensor for its stored values."""
+    if isinstance(value, SparseArray):
+        return value
+    is_matrix = not isinstance(value, scipy.sparse.sparray)
+    name = value.format if value.format in ("csr", "csc", "coo") else "csr"
+    return ARRAYS[f"{name}_{'matrix' if is_matrix else 'array'}"](value)
+
+
+def to_scipy(value: Any) -> Any:
+    """The arguments of a function of SciPy's, with its own sparse arrays, and arrays for tensors."""
+    if isinstance(value, SparseArray):
+        return value.to_scipy()
+    return type(value)(map(to_scipy, value)) if type(value) in (list, tuple) else plain_values(value)
+
+
+def _operand(value: Any) -> Any:
+    return as_operand(as_argument(value))
+
+
+def _promoted(data: Any, dense: Any) -> tuple[Any, Any]:
+    """Stored values and a dense operand in dtypes that can be differentiated, if either has a history."""
+    dtype = np.result_type(data.dtype, dense.dtype)
+    return tuple([each if each.dtype == dtype else each.astype(dtype) for each in (data, dense)])
+
+
+def _parts_of(format: str, arg1: Any, shape: Any) -> tuple[Pattern, Any]:
+    """The pattern and the stored values that the arguments of a constructor mean."""
+    if isinstance(arg1, SparseArray):
+        return arg1.pattern, arg1.data
+    if scipy.sparse.issparse(arg1):
+        coo = arg1.tocoo()
+        return Pattern(coo.row, coo.col, coo.shape), as_operand(np.array(coo.data))
+    if isinstance(arg1, tuple) and len(arg1) == 3:
+        data, indices, starts = _operand(arg1[0]), *map(_indices, arg1[1:])
+        major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        # SciPy checks what it is given, and finds the shape.
+        like = getattr(scipy.sparse, f"{format}_array")((np.ones(data.shape), indices, starts), shape=shape)
+        rows, cols = (major, indices) if format == "csr" else (indices, major)
+        return Pattern(rows, cols, like.shape), data
+    if isinstance(arg1, tuple) and len(arg1) == 2 and not all(isinstance(each, (int, np.integer)) for each in arg1):
+        data, places = arg1
+        data = _operand(data)
+        rows, cols = map(_indices, places)
+        like = scipy.sparse.coo_array((np.ones(data.shape), (rows, cols)), shape=shape)
+        return Pattern(like.row, like.col, like.shape), data
+    if isinstance(arg1, tuple):
+        empty = scipy.sparse.coo_array(arg1)
+        return Pattern(empty.row, empty.col, empty.shape), as_operand(np.zeros(0))
+    dense = _operand(arg1)
+    if dense.ndim != 2:
+        raise ValueError(f"a sparse array of tensors has two dimensions, not {dense.ndim}")
+    rows, cols = np.nonzero(plain_values(dense.detach()))
+    return Pattern(rows, cols, dense.shape), dense[rows, cols]
+
+
+def _indices(value: Any) -> Any:
+    return np.asarray(plain_values(as_argument(value)))
+
+
+def _ordered(format: str, pattern: Pattern, data: Any) -> tuple[Pattern, Any]:
+    """The stored values in the order of a format."""
+    if format == "coo":
+        return pattern, data
+    major, minor = (pattern.rows, pattern.cols) if format == "csr" else (pattern.cols, pattern.rows)
+    if (np.diff(major) >= 0).all():
+        return pattern, data
+    order = np.lexsort((minor, major))
+    return Pattern(pattern.rows[order], pattern.cols[order], pattern.shape), data[order]
+
+
+def _summed(array: Any) -> tuple[Pattern, Any]:
+    """The pattern and the stored values, each place once."""
+    pattern, data = array.pattern, array.data
+    if not pattern.has_duplicates:
+        return pattern, data
+    keys, inverse = np.unique(np.asarray(pattern.rows, np.int64) * pattern.shape[1] + pattern.cols, return_inverse=True)
+    rows, cols = np.divmod(keys, max(1, pattern.shape[1]))
+    return Pattern(rows, cols, pattern.shape), _grouped(data, inverse.reshape(-1), len(keys))
+
+
+def _grouped(values: Any, groups: Any, count: int) -> Any:
+    """The sums of values by group."""
+    summing = Pattern(groups, np.arange(len(groups)), (count, len(groups)))
+    return product(summing, as_operand(np.ones(len(groups), values.dtype)), values)
+
+
+def picked(data: Any, numbers: Any) -> Any:
+    """The stored values with these numbers, counted from 1; 0 where the number is 0."""
+    if not np.ndim(numbers):
+        return data[int(numbers) - 1] if numbers else as_operand(np.zeros((), data.dtype))[()]
+    if (numbers != 0).all():
+        return data[numbers - 1]
+    padded: Any = as_operand(np.zeros(len(data) + 1, data.dtype))
+    padded[1:] = data
+    return padded[numbers]
+
+
+def rearranged(function: Callable[..., Any], arrays: Sequence[Any], kind: Any) -> Any:
+    """What a function of SciPy's that moves elements does to sparse arrays.
+
+    Arguments:
+        function: takes as many of SciPy's arrays, and computes with no element.
+        arrays: sparse arrays.
+        kind: the class of the result, if that is sparse.
+    """
+    parts = [_summed(as_sparse(each)) for each in arrays]
+    numbered = []
+    start = 0
+    for pattern, data in parts:
+        each = pattern.numbered()
+        each.data += start
+        start += len(data)
+        numbered.append(each)
+    found = function(*numbered)
+    values = [data for _, data in parts]
+    data = values[0] if len(values) == 1 else np.concatenate(values)
+    if not scipy.sparse.issparse(found):
+        return picked(data, np.asarray(found))
+    if found.ndim == 1:
+        dense = picked(data, found.toarray())
+        return dense
+    coo = found.tocoo()
+    return kind._of(Pattern(coo.row, coo.col, coo.shape), data[coo.data - 1])
+
+
+def combined(arrays: Sequence[Any], function: Callable[..., Any], kind: Any) -> Any:
+    """The sum of sparse arrays of one shape, with a function that SciPy checks the shapes by."""
+    function(*[scipy.sparse.csr_array(each.shape) for each in arrays])
+    dtype = np.result_type(*[each.dtype for each in arrays])
+    pattern = Pattern(
+        np.concatenate([each.pattern.rows for each in arrays]),
+        np.concatenate([each.pattern.cols for each in arrays]),
+        arrays[0].shape,
+    )
+    data = np.concatenate([each.data.astype(dtype) for each in arrays])
+    return kind._of(*_summed(ARRAYS["coo_array"]._of(pattern, data)))
+
+
+def _sparse_product(left: Any, right: Any) -> Any:
+    """The product of two sparse arrays: as many numbers as it has multiplications are kept."""
+    if left.shape[1] != right.shape[0]:
+        raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
+    order, _, starts = right.pattern.compressed()
+    counts = np.diff(starts)[left.pattern.cols]
+    first = np.repeat(np.arange(left.nnz), counts)
+    within = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    second = order[starts[left.pattern.cols[first]] + within]
+    dtype = np.result_type(left.dtype, right.dtype)
+    terms = left.data.astype(dtype)[first] * right.data.astype(dtype)[second]
+    rows, cols = left.pattern.rows[first], right.pattern.cols[second]
+    made = ARRAYS["coo_array"]._of(Pattern(rows, cols, (left.shape[0], right.shape[1])), terms)
+    return left._kind("csr")._of(*_summed(made))
+
+
+def _class(format: str, is_matrix: bool) -> type[SparseArray]:
+    name = f"{format}_{'matrix' if is_matrix else 'array'}"
+    members = {
+        "format": format, "is_matrix": is_matrix, "__doc__": SparseArray.__doc__,
+        "__module__": "viewgrad.scipy.sparse", "__qualname__": name,
+    }  # fmt: skip
+    return type(name, (SparseArray,), members)
+
+
+ARRAYS: dict[str, Any] = {
+    f"{format}_{'matrix' if is_matrix else 'array'}": _class(format, is_matrix)
+    for format in ("csr", "csc", "coo")
+    for is_matrix in (False, True)
+}

@@ -1,0 +1,220 @@
+"""Functions that make sparse arrays: of diagonals, of blocks, and Kronecker products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import scipy.sparse  # type: ignore[import-untyped]
+
+from ...numpy.convert import as_argument, plain_values
+from ...tensor.creation import as_operand
+from .arrays import ARRAYS, SparseArray, as_sparse, is_sparse, picked, rearranged
+from .arrays import _summed as summed
+from .pattern import Pattern
+
+__all__ = ["MADE"]
+
+MADE: Final[dict[str, Any]] = {}
+
+
+def made(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a function under its name."""
+    MADE[function.__name__] = function
+    return function
+
+
+def _kind(format: str | None, is_matrix: bool) -> Any:
+    name = format if format in ("csr", "csc", "coo") else "csr"
+    return ARRAYS[f"{name}_{'matrix' if is_matrix else 'array'}"]
+
+
+def _by_numbers(diagonals: list[Any], make: Callable[[list[Any]], Any], format: str | None, is_matrix: bool) -> Any:
+    """The sparse array of some values, from SciPy's array of their numbers."""
+    values = [as_operand(as_argument(each)) for each in diagonals]
+    dtype = np.result_type(*[each.dtype for each in values], np.float64)
+    numbers = []
+    start = 1
+    for each in values:
+        numbers.append(np.arange(start, start + each.size).reshape(each.shape))
+        start += each.size
+    coo = make(numbers).tocoo()
+    data = np.concatenate([each.reshape(-1).astype(dtype) for each in values])
+    return _kind(format, is_matrix)._of(Pattern(coo.row, coo.col, coo.shape), picked(data, coo.data))
+
+
+def _diagonals(diagonals: Any, offsets: Any) -> tuple[list[Any], bool]:
+    """The diagonals as a list, and whether there is one alone."""
+    if np.ndim(offsets) == 0:
+        holds_arrays = len(diagonals) > 0 and np.ndim(plain_values(as_argument(diagonals[0]))) > 0
+        return [diagonals[0] if holds_arrays else diagonals], True
+    return list(diagonals), False
+
+
+@made
+def diags_array(
+    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
+) -> Any:
+    """The sparse array of some diagonals; gradients flow to them.
+
+    Arguments:
+        diagonals: arrays, tensors or scalars (which are repeated, if `shape` is given); of `offsets=0` one of them.
+        offsets: the diagonal that each is put on: 0 is the main one, k > 0 is above it.
+        shape: of the array; by default square.
+        format: `"csr"`, which is the default, `"csc"` or `"coo"`.
+        dtype: of the array.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.scipy import sparse
+        >>> d = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> a = sparse.diags_array([d, d[1:]], offsets=[0, -1])
+        >>> (a @ vg.ones(3)).sum().backward()
+        >>> d.grad
+        Tensor([1., 2., 2.])
+    """
+    return _diags(diagonals, offsets, shape, format, dtype, is_matrix=False)
+
+
+@made
+def diags(
+    diagonals: Any, offsets: Any = 0, shape: Any = None, format: str | None = None, dtype: Any = None
+) -> Any:
+    """The sparse matrix of some diagonals; see `diags_array`."""
+    return _diags(diagonals, offsets, shape, format, dtype, is_matrix=True)
+
+
+def _diags(diagonals: Any, offsets: Any, shape: Any, format: str | None, dtype: Any, is_matrix: bool) -> Any:
+    parts, is_one = _diagonals(diagonals, offsets)
+    where = offsets if not is_one else [int(plain_values(offsets))]
+    array = _by_numbers(
+        parts, lambda n: scipy.sparse.diags_array(n, offsets=where, shape=shape, dtype=np.int64), format, is_matrix
+    )
+    return array if dtype is None else array.astype(dtype)
+
+
+@made
+def spdiags(data: Any, diags: Any, m: Any = None, n: Any = None, format: str | None = None) -> Any:
+    """The sparse matrix whose diagonals are rows of `data`; see `scipy.sparse.spdiags`."""
+    values = as_operand(as_argument(data))
+    return _by_numbers([values], lambda numbers: scipy.sparse.spdiags(numbers[0], diags, m, n), format, True)
+
+
+def _stacking(name: str) -> None:
+    scipys = getattr(scipy.sparse, name)
+
+    def stacked(blocks: Any, format: str | None = None, dtype: Any = None) -> Any:
+        flat: list[Any] = []
+
+        def numbered(value: Any) -> Any:
+            if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
+                return [numbered(each) for each in value]
+            if value is None:
+                return None
+            flat.append(value if is_sparse(value) else ARRAYS["coo_array"](np.atleast_2d(as_operand(value))))
+            return len(flat) - 1
+
+        tree = numbered(blocks)
+
+        def make(*arrays: Any) -> Any:
+            def back(node: Any) -> Any:
+                if isinstance(node, list):
+                    return [back(each) for each in node]
+                return None if node is None else arrays[node]
+
+            return scipys(back(tree))
+
+        sparse = [each for each in flat if is_sparse(each)]
+        is_matrix = bool(sparse) and all(_is_matrix(each) for each in sparse) and name != "block_array"
+        kind = _kind(format, is_matrix)
+        array = rearranged(make, [as_sparse(each) for each in flat], kind)
+        return array if dtype is None else array.astype(dtype)
+
+    stacked.__name__ = stacked.__qualname__ = name
+    stacked.__doc__ = f"`scipy.sparse.{name}` of sparse arrays of tensors."
+    MADE[name] = stacked
+
+
+for _name in ("hstack", "vstack", "block_array", "bmat", "block_diag"):
+    _stacking(_name)
+
+
+def _is_matrix(value: Any) -> bool:
+    return value.is_matrix if isinstance(value, SparseArray) else not isinstance(value, scipy.sparse.sparray)
+
+
+@made
+def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
+    """The lower triangle."""
+    return rearranged(lambda each: scipy.sparse.tril(each, k), [A], _kind(format, _is_matrix(A)))
+
+
+@made
+def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
+    """The upper triangle."""
+    return rearranged(lambda each: scipy.sparse.triu(each, k), [A], _kind(format, _is_matrix(A)))
+
+
+@made
+def kron(A: Any, B: Any, format: str | None = None) -> Any:
+    """The Kronecker product."""
+    first, second = _sparse_of(A), _sparse_of(B)
+    (p, left), (q, right) = summed(first), summed(second)
+    rows = (np.asarray(p.rows, np.int64)[:, None] * second.shape[0] + q.rows).reshape(-1)
+    cols = (np.asarray(p.cols, np.int64)[:, None] * second.shape[1] + q.cols).reshape(-1)
+    shape = (first.shape[0] * second.shape[0], first.shape[1] * second.shape[1])
+    data = (left[:, None] * right).reshape(-1)
+    return _kind(format, first.is_matrix and second.is_matrix)._of(Pattern(rows, cols, shape), data)
+
+
+@made
+def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
+    """The Kronecker sum of two square matrices."""
+    first, second = _sparse_of(A), _sparse_of(B)
+    if first.shape[0] != first.shape[1] or second.shape[0] != second.shape[1]:
+        raise ValueError("kronsum takes square matrices")
+    found = kron(eye_array(second.shape[0]), first) + kron(second, eye_array(first.shape[0]))
+    return _kind(format, first.is_matrix and second.is_matrix)._of(found.pattern, found.data)
+
+
+@made
+def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
+    """The sparse array with ones on a diagonal."""
+    return _kind(format, False)(scipy.sparse.eye_array(m, n, k=k, dtype=dtype))
+
+
+@made
+def eye(m: int, n: int | None = None, k: int = 0, dtype: Any = float, format: str | None = None) -> Any:
+    """The sparse matrix with ones on a diagonal."""
+    return _kind(format, True)(scipy.sparse.eye_array(m, n, k=k, dtype=dtype))
+
+
+@made
+def identity(n: int, dtype: Any = "d", format: str | None = None) -> Any:
+    """The sparse identity matrix."""
+    return _kind(format, True)(scipy.sparse.eye_array(n, dtype=dtype))
+
+
+@made
+def find(A: Any) -> Any:
+    """The rows, columns and values of the elements that are not 0."""
+    pattern, data = summed(_sparse_of(A))
+    kept = np.flatnonzero(plain_values(data.detach()))
+    return pattern.rows[kept], pattern.cols[kept], data[kept]
+
+
+@made
+def issparse(x: Any) -> bool:
+    """Tell if a value is a sparse array or matrix."""
+    return is_sparse(x)
+
+
+@made
+def isspmatrix(x: Any) -> bool:
+    """Tell if a value is a sparse matrix."""
+    return is_sparse(x) and _is_matrix(x)
+
+
+def _sparse_of(value: Any) -> Any:
+    return as_sparse(value) if is_sparse(value) else ARRAYS["csr_array"](value)

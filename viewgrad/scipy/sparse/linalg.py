@@ -1,0 +1,349 @@
+"""`scipy.sparse.linalg` for tensors: linear systems, with gradients that are as sparse as the matrix.
+
+If A x = b, the gradient g of x gives those of b, which solves A^H y = g, and of the stored values, -y conj(x) at their
+places. Source: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import scipy.sparse.linalg  # type: ignore[import-untyped]
+
+from ...autograd.function import Function
+from ...errors import DifferentiabilityError
+from ...numpy.convert import carries_history, plain_values
+from ...numpy.functions import lost
+from ...numpy.namespace import public_names
+from ...tensor.creation import as_operand
+from ...tensor.tensor import from_new_array
+from .arrays import SparseArray, as_sparse, is_sparse, to_scipy
+from .namespace import namespace
+from .pattern import Pattern
+from .products import sampled
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+
+__all__ = public_names(scipy.sparse.linalg)
+MADE: Final[dict[str, Any]] = {}
+ITERATIVE: Final = ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "minres", "qmr", "tfqmr")
+ADJOINT_TOLERANCE: Final = 1e-10  # of an iterative solver in the backward pass
+ACCEPTED: Final = 1e-8  # the relative residual above which that is an error
+
+
+def made(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a function of this module under its name."""
+    MADE[function.__name__] = function
+    return function
+
+
+# -- direct solvers ----------------------------------------------------------------------------------------------------
+
+
+class Factored:
+    """A sparse LU factorization.
+
+    Arguments:
+        pattern, values: the square matrix.
+        options: of `scipy.sparse.linalg.splu`.
+    """
+
+    def __init__(self, pattern: Pattern, values: Any, options: dict[str, Any]) -> None:
+        self.lu = scipy.sparse.linalg.splu(pattern.matrix(_inexact(values)).tocsc(), **options)
+
+    def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
+        """The solution for a right-hand side, of the matrix, its transpose, its conjugate, or both."""
+        b = b.conj() if conjugated else b
+        trans = "T" if transposed else "N"
+        if np.iscomplexobj(b) and self.lu.U.dtype.kind != "c":
+            parts = [self.lu.solve(np.ascontiguousarray(part), trans) for part in (b.real, b.imag)]
+            found = parts[0] + 1j * parts[1]
+        else:
+            found = self.lu.solve(np.ascontiguousarray(b, self.lu.U.dtype), trans)
+        return found.conj() if conjugated else found
+
+
+class _Solve(Function):
+    """The solution of a sparse linear system."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, solver: Any, pattern: Pattern, transposed: bool, conjugated: bool, data: Any, b: Any
+    ) -> Any:
+        """`data` are the stored values of the matrix itself: not transposed, nor conjugated."""
+        x = from_new_array(np.array(solver.solve(b._array, transposed, conjugated)))
+        ctx.solver, ctx.pattern, ctx.transposed, ctx.conjugated = solver, pattern, transposed, conjugated
+        ctx.save_for_backward(data, x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        data, x = ctx.saved_tensors
+        y = _Solve.apply(ctx.solver, ctx.pattern, not ctx.transposed, not ctx.conjugated, data, grad)
+        of_data = None
+        if ctx.needs_input_grad[4]:
+            of_data = -(sampled(ctx.pattern, x.conj(), y) if ctx.transposed else sampled(ctx.pattern, y, x.conj()))
+            of_data = of_data.conj() if ctx.conjugated else of_data
+            of_data = _real_like(of_data, data)
+        return None, None, None, None, of_data, _real_like(y, x) if ctx.needs_input_grad[5] else None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        data, x = ctx.saved_tensors
+        right = tangents[5]
+        if tangents[4] is not None:
+            values = tangents[4].conj() if ctx.conjugated else tangents[4]
+            pattern = ctx.pattern.transposed if ctx.transposed else ctx.pattern
+            moved = SparseArray._of(pattern, values) @ x
+            right = -moved if right is None else right - moved
+        return _Solve.apply(ctx.solver, ctx.pattern, ctx.transposed, ctx.conjugated, data, right)
+
+
+def _real_like(grad: Any, tensor: Any) -> Any:
+    return grad.real if grad.dtype.kind == "c" and tensor.dtype.kind != "c" else grad
+
+
+def _inexact(values: Any) -> Any:
+    return values if values.dtype.kind in "fc" and values.dtype.itemsize >= 8 else values.astype(float)
+
+
+def _system(matrix: Any, b: Any) -> tuple[Any, Any]:
+    """The square matrix, and the right-hand side in a dtype for both."""
+    a = as_sparse(matrix)
+    if a.shape[0] != a.shape[1]:
+        raise ValueError(f"the matrix of a linear system is square, not of shape {a.shape}")
+    right = as_operand(b)
+    if right.ndim not in (1, 2) or right.shape[0] != a.shape[0]:
+        raise ValueError(f"a right-hand side of shape {right.shape} does not belong to a matrix of shape {a.shape}")
+    dtype = np.result_type(a.dtype, right.dtype, np.float64)
+    return a if a.dtype == dtype else a.astype(dtype), right if right.dtype == dtype else right.astype(dtype)
+
+
+@made
+def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = True) -> Any:
+    """The solution of a sparse linear system; gradients flow to `b` and to the stored values of `A`.
+
+    Arguments:
+        A: a square sparse array.
+        b: the right-hand side, of shape (n,) or (n, k); a sparse one is made dense.
+        permc_spec: how columns are permuted for the factorization.
+        use_umfpack: as in SciPy; without effect.
+
+    Example:
+        >>> import viewgrad as vg
+        >>> from viewgrad.scipy import sparse
+        >>> from viewgrad.scipy.sparse.linalg import spsolve
+        >>> values = vg.Tensor([2.0, 4.0, 1.0], requires_grad=True)
+        >>> a = sparse.csc_array((values, ([0, 1, 0], [0, 1, 1])))
+        >>> spsolve(a, [1.0, 2.0]).sum().backward()
+        >>> values.grad
+        Tensor([-0.125 , -0.0625, -0.25  ])
+    """
+    if is_sparse(b):
+        b = as_sparse(b).toarray()
+    a, right = _system(A, b)
+    return splu(a, permc_spec=permc_spec).solve(right)
+
+
+class SuperLU:
+    """A sparse LU factorization of a matrix of tensors; see `splu`.
+
+    Arguments:
+        A: the square sparse array.
+        options: of `scipy.sparse.linalg.splu`.
+    """
+
+    def __init__(self, A: Any, options: dict[str, Any]) -> None:
+        self.matrix = _system(A, np.zeros(A.shape[0]))[0]
+        self.shape, self.nnz = self.matrix.shape, self.matrix.nnz
+        self._factored = Factored(self.matrix.pattern, plain_values(self.matrix.data), options)
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """The solution for a right-hand side of shape (n,) or (n, k); `trans` as in SciPy."""
+        if trans not in ("N", "T", "H"):
+            raise ValueError(f"trans is 'N', 'T' or 'H', not {trans!r}")
+        a, right = _system(self.matrix, rhs)
+        return _Solve.apply(self._factored, a.pattern, trans != "N", trans == "H", a.data, right)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("L", "U", "perm_r", "perm_c"):
+            if carries_history(self.matrix.data):
+                raise lost(f"scipy.sparse.linalg.SuperLU.{name}", "use solve(), or pass detach() of the matrix")
+            return getattr(self._factored.lu, name)
+        raise AttributeError(name)
+
+
+MADE["SuperLU"] = SuperLU
+
+
+@made
+def splu(A: Any, permc_spec: str | None = None, **options: Any) -> Any:
+    """The LU factorization of a sparse array, the `solve` of which is differentiable."""
+    return SuperLU(as_sparse(A), {key: value for key, value in {"permc_spec": permc_spec, **options}.items() if value})
+
+
+@made
+def factorized(A: Any) -> Callable[[Any], Any]:
+    """A function that solves linear systems with one matrix for many right-hand sides."""
+    solve: Callable[[Any], Any] = splu(A).solve
+    return solve
+
+
+# -- iterative solvers -------------------------------------------------------------------------------------------------
+
+
+class Iterative:
+    """A linear system that is solved by iterations.
+
+    Arguments:
+        method: SciPy's function.
+        matrix: SciPy's array, or a linear operator.
+        options: of the function.
+    """
+
+    def __init__(self, method: Callable[..., Any], matrix: Any, options: dict[str, Any]) -> None:
+        self.method, self.matrix, self.options = method, matrix, options
+        self.info = 0
+
+    def first(self, b: Any) -> Any:
+        """The solution as the user asked for it."""
+        x, self.info = self.method(self.matrix, b, **self.options)
+        self.found = x
+        return x
+
+    def solve(self, b: Any, transposed: bool, conjugated: bool) -> Any:
+        """A system of the derivative, solved more exactly than the user asked for."""
+        if self.info:
+            raise DifferentiabilityError(
+                f"scipy.sparse.linalg.{self.method.__name__} has not converged (info {self.info}), so its result has "
+                "no derivative; allow more iterations, or use a preconditioner"
+            )
+        matrix = _turned(self.matrix, transposed, conjugated)
+        options = {key: value for key, value in self.options.items() if key not in ("x0", "callback", "callback_type")}
+        for name in ("M", "M1", "M2"):
+            if options.get(name) is not None:
+                options[name] = _turned(options[name], transposed, conjugated)
+        options["rtol"] = min(options.get("rtol", 1e-5), ADJOINT_TOLERANCE)
+        options["atol"] = 0.0
+        if self.method.__name__ == "minres":
+            del options["atol"]
+        columns = b.reshape(len(b), -1)
+        found = []
+        for column in columns.T:
+            if not column.any():
+                found.append(np.zeros_like(column))
+                continue
+            x, info = self.method(matrix, column, **options)
+            # Some methods break down once there is nothing left to do.
+            if info and not np.linalg.norm(matrix @ x - column) <= ACCEPTED * np.linalg.norm(column):
+                raise DifferentiabilityError(
+                    f"scipy.sparse.linalg.{self.method.__name__} has not converged for the gradient (info {info}); "
+                    "allow more iterations, use a preconditioner, or a direct solver"
+                )
+            found.append(x)
+        return np.stack(found, -1).reshape(b.shape)
+
+
+class _FirstSolve(Function):
+    """The result of an iterative solver, whose derivatives are those of the exact solution."""
+
+    @staticmethod
+    def forward(ctx: Any, solver: Iterative, pattern: Pattern, data: Any, b: Any) -> Any:
+        x = from_new_array(np.array(solver.found))
+        ctx.solver, ctx.pattern = solver, pattern
+        ctx.save_for_backward(data, x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        data, x = ctx.saved_tensors
+        y = _Solve.apply(ctx.solver, ctx.pattern, True, True, data, grad)
+        of_data = _real_like(-sampled(ctx.pattern, y, x.conj()), data) if ctx.needs_input_grad[2] else None
+        return None, None, of_data, _real_like(y, x) if ctx.needs_input_grad[3] else None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        data, x = ctx.saved_tensors
+        right = tangents[3]
+        if tangents[2] is not None:
+            moved = SparseArray._of(ctx.pattern, tangents[2]) @ x
+            right = -moved if right is None else right - moved
+        return _Solve.apply(ctx.solver, ctx.pattern, False, False, data, right)
+
+
+def _turned(matrix: Any, transposed: bool, conjugated: bool) -> Any:
+    """A matrix or linear operator, transposed or conjugated."""
+    if isinstance(matrix, scipy.sparse.linalg.LinearOperator):
+        if transposed and conjugated:
+            return matrix.adjoint()
+        return matrix.transpose() if transposed else matrix if not conjugated else matrix.adjoint().transpose()
+    matrix = matrix.T if transposed else matrix
+    return matrix.conj() if conjugated else matrix
+
+
+def _iterative(name: str) -> Callable[..., Any]:
+    scipys = getattr(scipy.sparse.linalg, name)
+    known = inspect.signature(scipys).parameters
+
+    def solver(A: Any, b: Any, x0: Any = None, **options: Any) -> Any:
+        unknown = sorted(options.keys() - known.keys())
+        if unknown:
+            raise TypeError(f"{name}() got unexpected keyword arguments {', '.join(unknown)}")
+        options = {key: to_scipy(value) for key, value in options.items()}
+        if x0 is not None:
+            options["x0"] = plain_values(x0)
+        if isinstance(A, scipy.sparse.linalg.LinearOperator):
+            places = np.zeros(0, np.int64)
+            system: Any = A
+            pattern, data = Pattern(places, places, A.shape), as_operand(np.zeros(0))
+            right = as_operand(b)
+            right = right if right.dtype.kind in "fc" else right.astype(float)
+        else:
+            a, right = _system(A, b)
+            pattern, data, system = a.pattern, a.data, a.to_scipy()
+        if right.ndim == 2 and right.shape[1] == 1:
+            right = right[:, 0]
+        iterations = Iterative(scipys, system, options)
+        iterations.first(plain_values(right))
+        return _FirstSolve.apply(iterations, pattern, data, right), iterations.info
+
+    solver.__name__ = solver.__qualname__ = name
+    solver.__doc__ = (
+        f"`scipy.sparse.linalg.{name}`; gradients flow to `b` and to the stored values of `A`.\n\n"
+        "    They are those of the exact solution, and computed by the same method to a relative residual of\n"
+        f"    {ADJOINT_TOLERANCE}. A preconditioner has no influence on them. Of a LinearOperator, they flow to `b`."
+    )
+    return solver
+
+
+for _name in ITERATIVE:
+    if hasattr(scipy.sparse.linalg, _name):
+        MADE[_name] = _iterative(_name)
+
+
+# -- norms -------------------------------------------------------------------------------------------------------------
+
+
+@made
+def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
+    """The norm of a sparse array: Frobenius', or by sums of rows or columns."""
+    array = as_sparse(x)
+    if axis is None and ord in (None, "fro", "f"):
+        return np.sqrt((abs(array).data ** 2).sum())
+    if axis is None and ord in (1, np.inf):
+        return abs(array).sum(axis=0 if ord == 1 else 1).max()
+    if axis is not None and ord in (None, 2):
+        return np.sqrt(abs(array).power(2).sum(axis))
+    if carries_history(array.data):
+        raise lost("scipy.sparse.linalg.norm", f"ord={ord!r} with axis={axis!r} has no derivative here")
+    return scipy.sparse.linalg.norm(array.to_scipy(), ord, axis)
+
+
+globals().update(namespace(scipy.sparse.linalg, MADE))

@@ -1,0 +1,55 @@
+"""The names of SciPy's modules of sparse arrays: functions for arrays of tensors, and SciPy's own for the rest."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import scipy.sparse  # type: ignore[import-untyped]
+
+from ...numpy.convert import as_tensors, carries_history
+from ...numpy.functions import lost
+from ...numpy.namespace import public_names
+from ...tensor.trace_hooks import composed
+from .arrays import SparseArray, as_sparse, to_scipy
+
+__all__ = ["namespace"]
+
+
+def namespace(module: types.ModuleType, made: Mapping[str, Any]) -> dict[str, Any]:
+    """The public names of a module, with what is made here, and adapters of the other functions."""
+    values = {}
+    for name in public_names(module):
+        value = getattr(module, name)
+        if name in made:
+            value = made[name]
+        elif callable(value) and not isinstance(value, (type, types.ModuleType)):
+            value = _adapted(value, f"{module.__name__}.{name}")
+        values[name] = value
+    return values
+
+
+def _adapted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of SciPy's, on arrays that have no history."""
+
+    def on_values(*args: Any, **kwargs: Any) -> Any:
+        if any(map(_has_history, (*args, *kwargs.values()))):
+            raise lost(name)
+        found = function(*map(to_scipy, args), **{key: to_scipy(value) for key, value in kwargs.items()})
+        return as_sparse(found) if scipy.sparse.issparse(found) and found.ndim == 2 else as_tensors(found)
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return composed(name, on_values, args, kwargs)
+
+    return call
+
+
+def _has_history(value: Any) -> bool:
+    if isinstance(value, SparseArray):
+        return carries_history(value.data)
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_history, value))
+    return carries_history(value)

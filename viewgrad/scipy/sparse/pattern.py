@@ -1,0 +1,64 @@
+"""The pattern of a sparse matrix: where its stored values are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse  # type: ignore[import-untyped]
+
+__all__ = ["Pattern"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Pattern:
+    """The rows and columns of stored values, in their order; immutable.
+
+    Arguments:
+        rows, cols: one of each for every stored value; a place may occur more than once.
+        shape: of the matrix.
+    """
+
+    def __init__(self, rows: Array, cols: Array, shape: tuple[int, int]) -> None:
+        self.rows, self.cols, self.shape = rows, cols, shape
+        self._transposed: Pattern | None = None
+        self._compressed: tuple[Array, Array, Array] | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of stored values."""
+        return len(self.rows)
+
+    @property
+    def transposed(self) -> Pattern:
+        """The pattern of the transpose, with the stored values in the same order."""
+        if self._transposed is None:
+            self._transposed = Pattern(self.cols, self.rows, self.shape[::-1])
+            self._transposed._transposed = self
+        return self._transposed
+
+    def compressed(self) -> tuple[Array, Array, Array]:
+        """`(order, columns, row starts)`: the values taken in this order are stored row by row."""
+        if self._compressed is None:
+            order = np.lexsort((self.cols, self.rows))
+            starts = np.zeros(self.shape[0] + 1, np.int64)
+            np.cumsum(np.bincount(self.rows, minlength=self.shape[0]), out=starts[1:])
+            self._compressed = order, self.cols[order], starts
+        return self._compressed
+
+    def matrix(self, values: Array) -> Any:
+        """SciPy's array with these stored values, row by row."""
+        order, columns, starts = self.compressed()
+        return scipy.sparse.csr_array((values[order], columns, starts), shape=self.shape)
+
+    def numbered(self) -> Any:
+        """SciPy's array whose stored values are their own numbers, from 1: it shows where operations put them."""
+        return self.matrix(np.arange(1, self.count + 1))
+
+    @property
+    def has_duplicates(self) -> bool:
+        """Whether a place occurs more than once."""
+        order, columns, _ = self.compressed()
+        rows = self.rows[order]
+        return bool(((rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])).any())
