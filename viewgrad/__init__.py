@@ -1,11 +1,11 @@
 """viewgrad: automatic differentiation of programs that mutate arrays through views."""
 
+import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from . import autograd, drawing, errors, fft, func, linalg, operators, symbolic, views
+from . import autograd, errors, fft, func, linalg, operators, views
 from . import trace as _trace  # imported before the operator `trace` takes the name, never after
-from .compiler import compile
 from .func.checkpoint import checkpoint
 from .naming import document, name_functions
 from .operators.composites import COMPOSITES
@@ -81,10 +81,31 @@ name_functions(__name__, vars(Tensor), "Tensor.")
 document(OPERATORS, REDUCTIONS)
 
 
-def __dir__() -> list[str]:
-    return sorted({*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"})
+# Imported when first used: together they take longer to import than the rest of the library.
+_LAZY_MODULES: Final = ("drawing", "math", "numpy", "scipy", "symbolic", "testing")
+_LAZY: Final = {"compile": "compiler"}  # by name, the module that defines it
 
-if TYPE_CHECKING:  # stub files: a type checker cannot compute `__all__`
+
+if not TYPE_CHECKING:  # a checker takes every name for one of a module that has __getattr__
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY_MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name in _LAZY:
+            found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_LAZY_MODULES, "__doc__", "__file__", "__name__", "__path__", "__version__"})
+
+
+if TYPE_CHECKING:
+    from . import drawing, math, numpy, scipy, symbolic, testing
+    from .compiler import compile
+
+    # stub files: a type checker cannot compute `__all__`
     from .operators.typed import *  # type: ignore[no-redef]  # noqa: F403
     from . import fft  # isort: skip  # not the operator of that name
     from .standard.typed import *  # type: ignore[assignment]  # noqa: F403
