@@ -64,7 +64,7 @@ INFINITE_SLOPES: Final = "Where the slope is infinite, or no number, 0 flows to 
 
 
 def docstring_of(operator: Operator, where: str) -> str:
-    """What an operator computes, its arguments and result, its gradient, and an example.
+    """The docstrings of operators: what each computes, its arguments and result, its gradient, and an example.
 
     Arguments:
         operator: any operator.

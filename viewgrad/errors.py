@@ -45,7 +45,9 @@ __all__ = [
 
 
 class Documented:
-    """What the documentation has a section about: how it comes, and the ways out. Its text ends with the place."""
+    """An error or warning with a section in the documentation: how it arises, and the ways out. Its text ends with
+    the address.
+    """
 
     page: ClassVar[str]
 
@@ -56,7 +58,7 @@ class Documented:
 
     @property
     def message(self) -> str:
-        """What happened, without the place in the documentation."""
+        """The message without the address of the documentation."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -64,7 +66,7 @@ class Documented:
 
 
 class AutogradError(Documented, RuntimeError):
-    """What every error of viewgrad's differentiation is.
+    """The base class of viewgrad's errors.
 
     Attributes:
         message: what happened, and what to do instead.

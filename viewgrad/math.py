@@ -99,7 +99,7 @@ def _number(value: Any) -> Any:
 
 
 def _holds(condition: Callable[[Any], Any], value: Any) -> bool:
-    """Whether a condition holds of a number; of a traced tensor it steers the program, and is checked in runs."""
+    """Evaluate a condition on a number; while tracing, the control flow depends on it, and runs check it."""
     return bool(condition(value if observed() is not None else _number(value)))
 
 
@@ -203,7 +203,7 @@ def modf(x: Any) -> Any:
 
 
 def remainder(x: Any, y: Any) -> Any:
-    """What division leaves, to the nearest multiple."""
+    """Return the remainder of the division to the nearest integer."""
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         return math.remainder(x, y)
     return x - y * round((_number(x) - math.remainder(_number(x), _number(y))) / _number(y))

@@ -12,7 +12,7 @@ __all__ = ["document", "name_functions"]
 
 
 def name_functions(module: str, names: Mapping[str, Any], inside: str = "") -> None:
-    """Let functions that were generated, or made by other functions, say where they are found.
+    """Set the module and qualified name of functions that were generated, or made by other functions.
 
     Arguments:
         module: where that is.

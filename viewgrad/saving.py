@@ -52,7 +52,7 @@ def save(file: str | os.PathLike[str] | IO[bytes], tree: Any) -> None:
 
 
 def load(file: str | os.PathLike[str] | IO[bytes]) -> Any:
-    """What `save` has saved; leaves that required grad do so again."""
+    """Load a tree that `save` has written; leaves that required grad do so again."""
     with np.load(file, allow_pickle=False) as entries:
         return _rebuilt(json.loads(bytes(entries[STRUCTURE]).decode()), entries)
 

@@ -115,7 +115,7 @@ def _methods() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def _is_attached(function: Callable[..., Any]) -> bool:
-    """Whether a method was attached to `Tensor` after the class was defined."""
+    """Return whether a method was attached to `Tensor` after the class was defined."""
     return not (function.__qualname__.startswith("Tensor.") and function.__module__ == Tensor.__module__)
 
 
@@ -215,7 +215,7 @@ def _annotation(parameter: inspect.Parameter, position: int) -> str:
 
 
 def _is_plain(annotation: str) -> bool:
-    """Whether a stub file knows all the names of an annotation."""
+    """Return whether a stub file knows all the names of an annotation."""
     words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in annotation).split()
     known = "bool int float str complex bytes None tuple list Tensor RemovableHandle Any Sequence Callable".split()
     return all(word in known or word.isdigit() for word in words)

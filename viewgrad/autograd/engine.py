@@ -123,7 +123,7 @@ class GraphTask(HookedRun):
         return from_number(zeros) if self.recorded else zeros
 
     def add_to_window(self, node: ViewNode, accumulator: Gradient, grad: Gradient) -> None:
-        """Let the view `node` add its gradient to its window of `accumulator`."""
+        """Add the gradient of the view `node` to its window of `accumulator`."""
         if self.recorded:
             node.add_to_recorded(accumulator, grad)
         else:
@@ -146,7 +146,7 @@ class GraphTask(HookedRun):
         self.exec_info = exec_info(roots, inputs, self.captured)
 
     def must_run(self, node: Node) -> bool:
-        """Whether a gradient that arrives at `node` is of any interest to this run."""
+        """Return whether this run uses the gradient that arrives at `node`."""
         return self.exec_info is None or node in self.exec_info or node in self.captured
 
     def before(self, node: Node, grads: list[Gradient]) -> list[Gradient] | None:
@@ -170,7 +170,7 @@ class GraphTask(HookedRun):
         return grad.clone() if self.recorded else from_array(np.array(grad))
 
     def finish(self) -> None:
-        """Let the leaves that were reached accumulate their gradients.
+        """Accumulate the gradients of the leaves that were reached.
 
         All hooks that come before have run when the first leaf accumulates. So an error in one of them leaves every
         leaf as it was.

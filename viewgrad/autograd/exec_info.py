@@ -1,4 +1,4 @@
-"""Which nodes a run must execute, when it is asked for certain gradients only."""
+"""The nodes that a run must execute when it is asked for certain gradients only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def exec_info(roots: Sequence[Any], inputs: Sequence[Any], captured: set[Node]) 
 
 
 def _lead_elsewhere(roots: Sequence[Any], targets: set[Node]) -> bool:
-    """Whether `roots` lead to a leaf that is no target.
+    """Return whether `roots` lead to a leaf that is not a target.
 
     This is what a gradient with respect to all leaves costs more than a backward pass. So the nodes of scalar programs
     come first, each by its own slots, and reads of elements are passed over: 2.2 for such a program.

@@ -63,7 +63,7 @@ DEEP: Final = 8  # views of views, from where on it pays to remember where they 
 
 @attrs.frozen
 class Place:
-    """Where a view lies in the accumulator of `root`, which is laid out as `outermost` says."""
+    """Return the window of a view in the accumulator of `root`, which is laid out as `outermost` says."""
 
     root: Node
     outermost: ViewNode
@@ -316,7 +316,7 @@ class FastTask(GraphTask):
     # -- views ---------------------------------------------------------------------------------------------------------
 
     def add_to_base(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Let a view add its gradient to its window of the accumulator that `edge` leads to."""
+        """Add the gradient of a view to its window of the accumulator that `edge` leads to."""
         if type(edge) is Edge:
             accumulator = self.zeros(node)
             self.add_to_window(node, accumulator, grad)
@@ -325,7 +325,7 @@ class FastTask(GraphTask):
             self.add_to_window(node, self._accumulator(edge, node), grad)
 
     def _gather(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Let a read by arrays add its gradient to the places that it read, and let go of the arrays."""
+        """Add the gradient of a read by index arrays to the places that it read, and release the arrays."""
         if node.hooks is not None and node.hooks.after:
             self._scatter_alone(node, grad, edge)
         else:
@@ -334,7 +334,7 @@ class FastTask(GraphTask):
             node.release()
 
     def _scatter_alone(self, node: ViewNode, grad: Gradient, edge: Node | Edge) -> None:
-        """Let a view add its gradient to an accumulator of its own, for the sake of hooks that are to be shown it."""
+        """Add the gradient of a view to an accumulator of its own, which hooks can be shown."""
         accumulator = self.zeros(node)
         self.add_to_window(node, accumulator, grad)
         grads = self._after(node, (accumulator,))
@@ -427,7 +427,7 @@ class FastTask(GraphTask):
         return from_array(grad)
 
     def finish(self) -> None:
-        """Let the leaves that were reached accumulate their gradients; see the plain engine."""
+        """Accumulate the gradients of the leaves that were reached; see the plain engine."""
         buffers = self.buffers
         captured = self.captured
         hooked = [node for node in buffers if node.hooks is not None or node in captured]

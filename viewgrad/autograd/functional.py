@@ -286,15 +286,15 @@ class Run:
                     raise UnusedInputError(f"output {i} depends on none of the inputs (strict=True)")
 
     def output(self) -> Any:
-        """What the function has returned, as the caller is to have it."""
+        """Return the results of the function in the form that the caller expects."""
         return self.like_output([self.transform.result(output) for output in self.outputs])
 
     def like_output(self, parts: Sequence[Any]) -> Any:
-        """What belongs to the outputs, in a tuple if they were."""
+        """Return the values for the outputs, in a tuple if the outputs were a tuple."""
         return tuple(parts) if self._several_outputs else parts[0]
 
     def like_inputs(self, parts: Sequence[Any]) -> Any:
-        """What belongs to the inputs, in a tuple if they were."""
+        """Return the values for the inputs, in a tuple if the inputs were a tuple."""
         return tuple(parts) if self._several_inputs else parts[0]
 
     def gradient(self) -> list[Tensor]:

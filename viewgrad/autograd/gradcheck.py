@@ -556,7 +556,7 @@ def _must_agree(
 
 
 def _alike(one: Array | None, other: Array | None, tolerance: float) -> bool:
-    """Whether two gradients are equal up to `tolerance`; None counts as zeros."""
+    """Return whether two gradients are equal up to `tolerance`; None counts as zeros."""
     if one is None or other is None:
         rest = one if other is None else other
         return rest is None or bool((np.abs(rest) <= tolerance).all())

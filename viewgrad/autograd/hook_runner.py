@@ -1,4 +1,4 @@
-"""What a run of the engine does for hooks: shows them gradients, and goes on with what they make of these.
+"""The hooks of one run of the engine: called with gradients, which they may replace.
 
 See Note [The order of hooks] in docs/notes/engine.md.
 """
@@ -36,7 +36,9 @@ class HookedRun:
     watched: dict[RunHook, list[Tensor | None] | None]
 
     def run_tensor_hooks(self, hooks: NodeHooks, grads: list[Any]) -> None:
-        """Let the hooks of a node's outputs replace the gradients in `grads`; then fill in retained grads."""
+        """Call the hooks of a node's outputs, which may replace the gradients in `grads`; then fill in retained
+        grads.
+        """
         for number in {**hooks.tensor, **hooks.retained}:
             if grads[number] is not None:
                 grads[number] = self._through_tensor_hooks(hooks, number, grads[number])
@@ -58,7 +60,7 @@ class HookedRun:
         return grad
 
     def run_prehooks(self, node: Node, hooks: NodeHooks, grads: list[Any]) -> list[Any] | None:
-        """What the hooks that come before `node` make of its gradients; None where nothing is left of them."""
+        """Return the gradients of `node` after its pre-hooks; None if none of them is left."""
         for prehook in tuple(hooks.before.values()):
             shown = tuple(self._show(g) for g in grads)
             grads = self._replaced(prehook, prehook(shown), shown, grads, node)
@@ -69,7 +71,7 @@ class HookedRun:
         return grads
 
     def run_posthooks(self, node: Node, hooks: NodeHooks, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What the hooks that come after `node` make of the gradients that it has made. It is the run's own."""
+        """Return the gradients that `node` has computed after its post-hooks. The list belongs to the run."""
         outputs = tuple(self._show(g) for g in self.seen.pop(node))
         for hook in tuple(hooks.after.values()):
             shown = tuple(self._show(g) for g in grads)
@@ -152,5 +154,5 @@ class RunHook:
 
 
 def hook_name(hook: Callable[..., Any]) -> str:
-    """What to call a hook in a message."""
+    """Return the name of a hook for a message."""
     return f"the hook {getattr(hook, '__qualname__', None) or type(hook).__name__}"

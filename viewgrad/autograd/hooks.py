@@ -108,7 +108,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _retains_grad(self: Tensor) -> bool:
-    """Whether backward passes add to this tensor's `grad` although it is no leaf."""
+    """Whether backward passes add to this tensor's `grad` although it is not a leaf."""
     edge = current_edge(self)
     if edge is None or type(edge) is AccumulateGrad:
         return False

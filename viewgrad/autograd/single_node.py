@@ -21,7 +21,7 @@ MISSED: Final = object()  # what a pass gives that needs the engine
 
 
 def run_alone(edge: Node | Edge, grad: Array, inputs: Sequence[Node | Edge] | None, retain: bool) -> Any:
-    """What the engine would give for a pass from one step to leaves; `MISSED` where it is needed.
+    """Return the gradients of a pass from one step to leaves; `MISSED` if it takes the engine.
 
     Arguments:
         edge: where to start.

@@ -151,7 +151,7 @@ class Transform:
         return [from_new_array(np.zeros_like(array)) if grad is None else grad for grad, array in pairs]
 
     def _recorded(self, edges: list[OptionalEdge]) -> bool:
-        """Whether the gradients of what these edges lead to may have to be differentiated in their turn."""
+        """Return whether the gradients of the tensors behind these edges may have to be differentiated again."""
         mode = current_mode()
         # A tangent may have a history of its own.
         return bool(mode & GRAD) and (bool(mode & FORWARD) or self._leads_outside(edges))

@@ -34,12 +34,12 @@ class Differentiated:
     numbers: list[int] = attrs.Factory(list)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """What belongs to the leaves of all the trees, in their places."""
+        """Return the values for the leaves of all the trees, in their places."""
         trees = self.trees(leaves)
         return trees[0] if self.single else trees
 
     def trees(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """The same, as a tuple in any case."""
+        """Return the values as a tuple in any case."""
         trees = []
         start = 0
         for structure in self.structures:
@@ -50,14 +50,14 @@ class Differentiated:
 
 @attrs.define(eq=False)
 class Output:
-    """What a function has returned: `leaves` are tensors."""
+    """The result of a function: `leaves` are tensors."""
 
     leaves: list[Tensor]
     structure: Structure
     aux: Any = None
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """What belongs to the leaves, in their places."""
+        """Return the values for the leaves, in their places."""
         return unflatten(self.structure, leaves)
 
     @property
@@ -105,7 +105,7 @@ def differentiated(tree: Any, what: str, make: Callable[[Tensor], Tensor]) -> tu
 
 
 def split_output(returned: Any, has_aux: bool, name: str) -> Output:
-    """What a function has returned, taken apart."""
+    """Flatten the result of a function."""
     aux = None
     if has_aux:
         if not isinstance(returned, tuple) or len(returned) != 2:

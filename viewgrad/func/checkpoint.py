@@ -115,7 +115,7 @@ class CheckpointBackward(Node):
         return tuple([None if each is None else each._array for each in found])
 
     def apply_recorded(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
-        """The same from tensors, recorded so that it can be differentiated again."""
+        """Run the function again on tensors, recorded so that it can be differentiated."""
         tensors = [tensor_like(each, edge) for each, edge in zip(self._kept(), self.edges)]
         return self._gradients(tensors, (grad,) if self.outputs == 1 else grad, edges, create_graph=True)
 
@@ -157,13 +157,13 @@ class CheckpointBackward(Node):
         return [] if self.saved is None else [("arguments", self.saved)]
 
     def release(self) -> None:
-        """Let go of the arguments."""
+        """Release the arguments."""
         self.saved = None
 
 
 @attrs.define(eq=False)
 class _Run:
-    """What one run has computed.
+    """The results of one run.
 
     Attributes:
         leaves, structure: of the result.

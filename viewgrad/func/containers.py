@@ -56,7 +56,7 @@ class Containers:
         ), None)  # fmt: skip
 
     def give_back(self) -> None:
-        """Let the caller's containers hold what the function has put into those that it was given."""
+        """Copy what the function has put into its copies of the caller's containers back into those containers."""
         for _, own, given, keys, before in self._found:
             found = children_of(given)
             if own is given or not is_other(found, keys, before):
@@ -75,7 +75,7 @@ class Containers:
 
 
 def is_other(found: tuple[tuple[Any, ...], list[Any]] | None, keys: tuple[Any, ...], values: list[Any]) -> bool:
-    """Whether a container holds other things than these."""
+    """Return whether a container holds other objects than these."""
     if found is None or found[0] != keys:
         return True
     return any(

@@ -470,12 +470,15 @@ def _kept(make: Callable[[Tensor], Tensor], into: list[Tensor]) -> Callable[[Ten
 
 
 def _push_of(f: Function) -> Function | None:
-    """What pushes a compiled function forward, by a program; None for others, and where operators are looked at."""
+    """Return the output and directional derivative of a compiled function by its program; None for other functions,
+    and while tracing.
+    """
     return None if current_mode() & ~GRAD else getattr(f, "__viewgrad_push__", None)
 
 
 def _is_finite(found: Sequence[Any]) -> bool:
-    """Whether what was pushed by a program is finite; where it is not, zeros may have met infinite factors on its way.
+    """Return whether the tangents computed by a program are finite; if not, zeros may have met infinite factors on
+    the way.
 
     Forward mode leaves out more of these than the gradient of a program does.
     """
@@ -503,7 +506,7 @@ def _pushed_like(f: Function, derive: Function, derived: Function, argnums: Argn
 
 
 def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> Any:
-    """What `hvp` gives, reverse over forward: the gradient of what a program pushes."""
+    """Return the result of `hvp`, reverse over forward: the gradient of the tangent that a program computes."""
     numbers = tuple(range(len(primals)))
 
     def along(*given: Any) -> Any:
@@ -516,7 +519,7 @@ def _product_by(push: Function, primals: Sequence[Any], tangents: Sequence[Any],
 
 
 def _batched_like(f: Function, argnums: Argnums) -> Function | None:
-    """How `vmap` runs the gradient of a compiled function by its program; None for other functions.
+    """Return the gradient of a compiled function by its program for `vmap`; None for other functions.
 
     It is the gradient of the sum over the examples. Arguments that are the same for all examples are repeated first, so
     that each example has its own gradient.
@@ -550,7 +553,7 @@ def _batched_like(f: Function, argnums: Argnums) -> Function | None:
 
 
 def _results(transform: Transform, tree: Any) -> Any:
-    """What a function has returned beside its output, as the caller is to have it."""
+    """Return the auxiliary output of a function in the form that the caller expects."""
     return map_leaves(lambda leaf: transform.result(leaf) if isinstance(leaf, Tensor) else leaf, tree)
 
 

@@ -24,7 +24,7 @@ LEAF_TYPES: Final = (Tensor, np.ndarray, np.inexact, float, complex)
 
 @attrs.frozen
 class Structure:
-    """How a tree is put together from its leaves.
+    """The structure of a tree, from which it is put together again.
 
     Attributes:
         count: how many leaves there are.
@@ -42,7 +42,7 @@ class Leaf(Structure):
 
 @attrs.frozen
 class Fixed(Structure):
-    """What is no leaf and has none inside."""
+    """A part of a structure that is not a leaf and contains none."""
 
     value: Any
 
@@ -50,7 +50,7 @@ class Fixed(Structure):
 
 
 def _kept(template: Any) -> Any:
-    """What structures compare of a container that was taken apart: all but its children, arrays by identity."""
+    """The part of a flattened container that structures compare: everything but its children, arrays by identity."""
     if template is None or not attrs.has(type(template)):
         return type(template), getattr(template, "default_factory", None)
     kept = [getattr(template, field.name, None) for field in attrs.fields(type(template)) if not field.init]
@@ -101,7 +101,7 @@ def paths(structure: Structure) -> list[str]:
 
 
 def leaves_like(structure: Structure, tree: Any, what: str) -> list[Any]:
-    """What stands in `tree` where a tree of the given structure has its leaves.
+    """Return the subtrees of `tree` in the places where a tree of the given structure has its leaves.
 
     Arguments:
         structure: the structure expected.

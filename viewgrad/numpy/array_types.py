@@ -19,12 +19,12 @@ __all__ = ["SCALAR_TYPES", "is_array", "is_scalar", "ndarray"]
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether a tensor stands for one number, as NumPy's scalars do."""
+    """Return whether a tensor stands for one number, as NumPy's scalars do."""
     return isinstance(value, Tensor) and not value.ndim
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value stands where NumPy has an array: an array, or a tensor that has dimensions."""
+    """Return whether a value is an array in NumPy's sense: an array, or a tensor that has dimensions."""
     return isinstance(value, np.ndarray) or (
         isinstance(value, Tensor) and (value.ndim > 0 or isinstance(value._array, np.ndarray))
     )
@@ -81,7 +81,7 @@ SCALAR_TYPES["sctypeDict"] = {key: _by_type.get(value, value) for key, value in 
 
 
 class PlainArray(np.ndarray[Any, Any]):
-    """What classes are derived from that name `ndarray` as their base: an array of NumPy's, of plain numbers."""
+    """The base of classes derived from `ndarray` of this namespace: an array of NumPy's, of plain numbers."""
 
     def __new__(
         cls, shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: Any = None
@@ -109,14 +109,16 @@ class ArrayType(type):
         return issubclass(other, (Tensor, np.ndarray))
 
     def __eq__(cls, other: object) -> bool:
-        """Whether a class is that of arrays, also in `type(x) in (list, np.ndarray)`."""
+        """Return whether a class is that of arrays, also in `type(x) in (list, np.ndarray)`."""
         return other is cls or other is Tensor or other is np.ndarray
 
     def __hash__(cls) -> int:
         return hash(Tensor)
 
     def __getattr__(cls, name: str) -> Any:
-        """What tensors have, or only arrays: a derived class calls `np.ndarray.__array_wrap__(self, ...)`."""
+        """Return an attribute that tensors or only arrays have: a derived class calls
+        `np.ndarray.__array_wrap__(self, ...)`.
+        """
         return getattr(Tensor if hasattr(Tensor, name) else np.ndarray, name)
 
 

@@ -17,7 +17,7 @@ NESTED: Final = (list, tuple)
 
 
 def carries_history(value: Any) -> bool:
-    """Whether something would be lost if the tensors in `value`, however deep, became plain arrays."""
+    """Return whether history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):
         return current_edge(value) is not None or has_tangent(value) or bool(current_mode() & TRACE)
     if isinstance(value, NESTED):
@@ -39,7 +39,7 @@ def plain_values(value: Any) -> Any:
 
 
 def as_tensors(value: Any, given: tuple[Any, ...] = ()) -> Any:
-    """What a function of NumPy gave, with tensors for the arrays of numbers in it.
+    """Return the result of a NumPy function with tensors in place of its arrays of numbers.
 
     Arguments:
         value: the result.

@@ -263,7 +263,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
 ) -> Any:
-    """What a function makes of the coordinates of an array of the given shape."""
+    """Return the values of a function at the coordinates of an array of the given shape."""
     return function(*as_tensors(np.indices(_shape(shape), dtype=dtype)), **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""What applies functions to elements, tells about values, and stores them; polynomials as objects."""
+"""Functions that apply functions to elements, describe values, and store them; polynomials as objects."""
 
 from __future__ import annotations
 
@@ -226,12 +226,12 @@ class poly1d:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether a value is a number, or a tensor that stands for one."""
+    """Return whether a value is a number, or a tensor that stands for one."""
     return is_scalar(element) or np.isscalar(element)
 
 
 def iterable(y: Any) -> bool:
-    """Whether a value can be iterated over."""
+    """Return whether a value can be iterated over."""
     return bool(y.ndim) if isinstance(y, Tensor) else np.iterable(y)
 
 
@@ -317,7 +317,7 @@ class Archive(np.lib.npyio.NpzFile):
 
 
 def load(*args: Any, **kwargs: Any) -> Any:
-    """What `save`, `savez` or a pickle has put into a file; arrays are tensors."""
+    """Load the contents of a file written by `save`, `savez` or pickle; arrays become tensors."""
     found = _reading("load")(*args, **kwargs)
     if type(found) is np.lib.npyio.NpzFile:
         found.__class__ = Archive

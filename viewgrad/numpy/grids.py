@@ -16,7 +16,7 @@ __all__ = ["c_", "flat_places", "mgrid", "ndenumerate", "nditer", "ogrid", "r_"]
 
 
 class Grid:
-    """What `mgrid` and `ogrid` are: the coordinates of a grid, from slices in brackets."""
+    """The type of `mgrid` and `ogrid`: the coordinates of a grid, from slices in brackets."""
 
     def __init__(self, grid: Any) -> None:
         self._grid = grid
@@ -39,7 +39,7 @@ def _number(value: Any) -> Any:
 
 
 class Joined:
-    """What `r_` and `c_` are: what stands in brackets, joined along an axis.
+    """The type of `r_` and `c_`: the values in brackets, joined along an axis.
 
     Arguments:
         axis: the axis to join along.

@@ -32,7 +32,7 @@ class Unbound(staticmethod):  # type: ignore[type-arg]
 
 
 def unbound(module: types.ModuleType, values: dict[str, Any], home: str) -> None:
-    """Let the counterparts of functions that do not bind to objects not bind either.
+    """Keep the counterparts of functions that do not bind to objects from binding either.
 
     Arguments:
         module: NumPy's, or another whose functions have counterparts.
@@ -82,7 +82,7 @@ def _counterpart(
 def classified(
     module: types.ModuleType, made: Mapping[str, Any], own: Iterable[str], ways_out: Mapping[str, str]
 ) -> dict[str, str]:
-    """Which of the four classes each public name of a module belongs to; those of none are left out."""
+    """Return the class of each public name of a module, out of four; names of no class are left out."""
     classes: dict[str, str] = {}
     own = frozenset(own)
     for name in public_names(module):

@@ -1,4 +1,4 @@
-"""Which names of NumPy stay what they are, and what to use in the place of functions without a derivative."""
+"""Names that stay NumPy's, and replacements for functions without a derivative."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind.
+    """Return whether a dtype is of a kind.
 
     Arguments:
         dtype: the dtype.
@@ -137,7 +137,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether values can be converted to a dtype by the rules of promotion.
+    """Return whether values can be converted to a dtype by the rules of promotion.
 
     Arguments:
         from_: a dtype or a tensor.

@@ -399,7 +399,7 @@ def reshape(x: Tensor, /, shape: Any, *more: Any, copy: bool | None = None) -> T
 
 
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Any:
-    """Where values would have to be inserted to keep a vector sorted.
+    """Return the indices at which values would have to be inserted to keep a vector sorted.
 
     Arguments:
         x1: the vector.
@@ -416,7 +416,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
 
 
 def __array_namespace_info__() -> NamespaceInfo:
-    """What can be asked about the namespace: devices, dtypes and capabilities."""
+    """Return the object that answers questions about the namespace: devices, dtypes and capabilities."""
     return NamespaceInfo()
 
 

@@ -1,4 +1,4 @@
-"""What a program can ask about the namespace: devices, dtypes and capabilities."""
+"""Information about the namespace: devices, dtypes and capabilities."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ KNOWN: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 class NamespaceInfo:
-    """What `__array_namespace_info__()` returns."""
+    """The result of `__array_namespace_info__()`."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether boolean masks and shapes that depend on data are supported, and the largest number of dimensions."""
+        """Return whether boolean masks and data-dependent shapes are supported, and the largest number of dimensions.
+
+        """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
@@ -56,7 +58,7 @@ class NamespaceInfo:
 
 
 def install(namespace: ModuleType) -> None:
-    """Let tensors name `namespace` as the one that their functions are in."""
+    """Make `namespace` the namespace that tensors name as their own."""
 
     def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> ModuleType:
         if api_version is not None and api_version not in KNOWN:

@@ -1,4 +1,4 @@
-"""What an exception leaves behind: nothing of the modes, and of a write in place whether it has begun.
+"""Safety against asynchronous exceptions: modes are restored, and it is known whether a write in place has begun.
 
 See Note [Writes that are interrupted] in docs/notes/interruption.md.
 """
@@ -28,7 +28,7 @@ def isolated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def in_own_context(function: Callable[P, T]) -> Callable[P, T]:
-    """Let every call of a function be `isolated`."""
+    """Make every call of a function `isolated`."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -38,7 +38,7 @@ def in_own_context(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an exception from a write in place comes of a check that is made before anything is written.
+    """Return whether an exception from a write in place comes from a check made before anything is written.
 
     Such are our own errors, and NumPy's, which are raised where our code calls it. What a handler of signals raises
     comes from the user's code.

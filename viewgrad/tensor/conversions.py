@@ -1,4 +1,4 @@
-"""What is said where a tensor with a history becomes a plain array or number: what was tried, where, and what to do.
+"""Conversions of tensors with a history to plain arrays or numbers: what was tried, where, and what to do instead.
 
 `float()`, `complex()`, `item()`, `tolist()` and `tobytes()` give plain values, and warn where the tensor has a
 history, once for each line. So does `hash()`, as results are kept under it. `int()`, `bool()`, comparisons and
@@ -95,7 +95,7 @@ def conversion_refused(what: str) -> str:
 
 
 def is_drawn() -> bool:
-    """Whether it is a plotting library that wants an array: nothing comes back from there."""
+    """Return whether a plotting library asks for the array: nothing comes back from there."""
     return "matplotlib" in _frame_of_user()[1]
 
 
@@ -114,14 +114,14 @@ def warn_of_lost_number(by: str) -> None:
 
 
 def _formats(frame: FrameType) -> bool:
-    """Whether a caller is at `%`, which asks for a number only where it puts it into text: `"%.3f" % loss`."""
+    """Return whether the caller is a `%` operator, which takes a number only to format it: `"%.3f" % loss`."""
     code, place = frame.f_code.co_code, frame.f_lasti
     return code[place] == OPERATION and code[place + 1] in REMAINDERS
 
 
 @functools.lru_cache(1024)
 def _way_out(by: str, file: str, number: int) -> str:
-    """What keeps the history in a line of a program that asks for a plain value."""
+    """Return the replacement that keeps the history in a line of a program that asks for a plain value."""
     line = linecache.getline(file, number) if by == "float()" else ""
     return next((said for pattern, said in NUMBERED if pattern.search(line)), KEEPING[by])
 

@@ -122,7 +122,7 @@ as_tensor = asarray
 
 
 def as_operand(value: Any) -> Tensor:
-    """What an operator takes for a tensor, as one, by itself: a number, an array, or nested sequences of numbers."""
+    """Convert an operand to a tensor: a number, an array, or nested sequences of numbers."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, np.ndarray):
@@ -139,7 +139,7 @@ def as_operand(value: Any) -> Tensor:
 
 
 def as_assigned(value: Any, dtype: np.dtype[Any]) -> Tensor:
-    """What is assigned to elements of a dtype, as a tensor: None becomes NaN, and strings numbers, as in NumPy.
+    """Convert an assigned value to a tensor of a dtype: None becomes NaN, and strings numbers, as in NumPy.
 
     What is foreign otherwise is refused, since it would lose its mask, its units or its history.
     """
@@ -186,7 +186,7 @@ def array(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
 
 def holds_tensor(value: object) -> bool:
-    """Whether `value` is a tensor, or nested lists and tuples with one in them."""
+    """Return whether `value` is a tensor, or nested lists and tuples that contain one."""
     if isinstance(value, (list, tuple)):
         return any(map(holds_tensor, value))
     return isinstance(value, Tensor)

@@ -22,7 +22,9 @@ DLPACK_CPU: Final = (1, 0)  # kDLCPU, and the number of the device
 
 
 def let_others_write(tensor: Tensor) -> None:
-    """Let others write to the memory of `tensor` unseen: preserve what was saved, and copy what will be."""
+    """Allow others to write to the memory of `tensor` unseen: preserve saved values, and copy those saved from now
+    on.
+    """
     storage = storage_of(tensor)
     storage.preserve(storage.root, None, "an export by DLPack")
     storage.foreign = storage.shared = True
@@ -116,7 +118,7 @@ def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
 
 
 def _device(self: Tensor) -> str:
-    """Where the memory is: 'cpu'."""
+    """The device of the memory: 'cpu'."""
     return CPU
 
 

@@ -31,7 +31,7 @@ class DualLevel:
         self._limit = FIRST_PRUNE
 
     def remember(self, holder: Any) -> None:
-        """Let `holder` lose its tangent when the level is left."""
+        """Remove the tangent of `holder` when the level is left."""
         holders = self._holders
         holders.append(weakref.ref(holder))
         if len(holders) > self._limit:

@@ -127,7 +127,7 @@ def _as_slice(positions: range) -> slice:
 
 
 def is_plain(items: tuple[Any, ...]) -> bool:
-    """Whether an index is a basic one of which nothing can be written to later, as an array or a tensor could."""
+    """Return whether an index is a basic one without arrays or tensors, which could be written to later."""
     for item in items:
         kind = type(item)
         if kind is int:

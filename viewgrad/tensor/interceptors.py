@@ -1,4 +1,4 @@
-"""What runs around a call while features are on that are off by default; see `tensor/modes.py`.
+"""Interceptors: functions that run around calls while a mode is on; see `tensor/modes.py`.
 
 A feature is one bit of the mode and a function. That runs around a call of an operator, or around a read or write by
 index. Each lives in a file of its own and makes itself known by `@feature(BIT, KIND)`. This file only says in which
@@ -40,7 +40,7 @@ class Call:
     history: Node | None = None
 
     def name(self) -> str:
-        """What is called, as a table names it."""
+        """The name of the callee in tables."""
         raise NotImplementedError
 
     def run(self) -> Any:
@@ -60,7 +60,7 @@ _found: Final[dict[tuple[type[Call], int], tuple[Feature, ...]]] = {}  # by clas
 
 
 def feature(bit: int, kind: type[C]) -> Callable[[Callable[[C, Callable[[], Any]], Any]], Any]:
-    """Let a function `(call, run) -> result` run around every call of a kind while `bit` is set in the mode.
+    """Register a function `(call, run) -> result` to run around every call of a kind while `bit` is set in the mode.
 
     `run` takes no arguments and does the rest; what it returns is what the caller gets: a tensor or a tuple of tensors.
     """
@@ -93,7 +93,7 @@ def run_with_features(call: Call, mode: int) -> Any:
 
 
 def features_of(kind: type[Call], mode: int) -> tuple[Feature, ...]:
-    """What a mode lets run around calls of a class, the innermost first."""
+    """Return the functions that a mode runs around calls of a class, the innermost first."""
     found = []
     for bit in reversed(ORDER):
         if mode & bit:

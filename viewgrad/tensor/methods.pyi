@@ -1776,7 +1776,7 @@ class OperatorMethods:
 
     @property
     def device(self) -> str:
-        """Where the memory is: 'cpu'."""
+        """The device of the memory: 'cpu'."""
 
     @property
     def flags(self) -> Any:
@@ -1821,4 +1821,4 @@ class OperatorMethods:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether backward passes add to this tensor's `grad` although it is no leaf."""
+        """Whether backward passes add to this tensor's `grad` although it is not a leaf."""

@@ -46,12 +46,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators record history here and now."""
+    """Return whether operators record history."""
     return bool(current_mode() & GRAD)
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference mode is on here and now."""
+    """Return whether inference mode is enabled."""
     return bool(current_mode() & INFERENCE)
 
 

@@ -97,7 +97,7 @@ class Node:
         return result
 
     def release(self) -> None:
-        """Let go of the saved values."""
+        """Release the saved values."""
 
     def kept(self) -> list[tuple[str, Any]]:
         """The saved values, or lists of them, each with a name."""
@@ -144,7 +144,7 @@ class Edge:
 
 @attrs.define(eq=False)
 class NodeHooks:
-    """What is to be called around a node; most nodes have none of it.
+    """The hooks around a node; most nodes have none.
 
     Attributes:
         tensor: for each output of the step, the hooks of the tensor that was that output when they were registered.
@@ -166,7 +166,7 @@ class NodeHooks:
 
 @attrs.define(eq=False)
 class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook away again, and so does leaving a `with` block."""
+    """The handle returned by registering a hook: `remove()` removes the hook, and so does leaving a `with` block."""
 
     _hooks: dict[int, Callable[..., Any]]
     _key: int
@@ -226,12 +226,12 @@ def node_of(edge: OptionalEdge) -> Node | None:
 
 
 def input_nr_of(edge: OptionalEdge) -> int:
-    """Which output of the node that it leads to an edge belongs to."""
+    """Return the output of the node that an edge leads to."""
     return edge.input_nr if type(edge) is Edge else 0
 
 
 class _Unfinished(NodeHooks):
-    """What a node has for hooks while its write is not finished: none of them can be looked at."""
+    """The hooks of a node whose write is not finished: accessing any of them raises."""
 
     __slots__ = ()
 

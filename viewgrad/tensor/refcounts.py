@@ -1,4 +1,4 @@
-"""Who else holds an object: the reference counts that the library relies on, and the probes that measure them.
+"""Reference counts that the library relies on, and the probes that measure them.
 
 Several shortcuts are right only where nobody else can see an object. A gradient may be written over then, and a saved
 window that no node holds any longer need not be preserved. Each such place compares the reference count of what it has
@@ -46,7 +46,7 @@ Make = Callable[[], Any]  # makes an object, which others than its caller may ho
 
 
 def _uncounted(value: Any) -> int:
-    """What stands in for `sys.getrefcount` on an interpreter without it."""
+    """Stand in for `sys.getrefcount` on an interpreter without it."""
     return sys.maxsize
 
 
@@ -198,7 +198,7 @@ PROBES: Final[dict[str, Callable[[Make], int]]] = {
 
 
 def counts_holders(probe: Callable[[Make], int]) -> bool:
-    """Whether a probe sees every other holder: in a container, an attribute, a variable of another function."""
+    """Return whether a probe sees every other holder: in a container, an attribute, a variable of another function."""
     alone = probe(_Holder)
     others: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""How tensors print."""
+"""The printed form of tensors."""
 
 from __future__ import annotations
 

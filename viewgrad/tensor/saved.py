@@ -1,4 +1,4 @@
-"""What a node keeps of a value: a window, and what may take its place."""
+"""A value saved by a node: a window, and what may take its place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PreservedTensor(SavedTensor):
     __slots__ = ()
 
     def restore_onto(self, tensor: Tensor) -> None:
-        """Let what is saved of the tensor again be this very copy, as with any window."""
+        """Make later saves of the tensor keep this very copy, as with any window."""
         if tensor._storage is not None:
             tensor._storage.whole = self
 
@@ -71,7 +71,7 @@ class LostTensor(SavedTensor):
 
 
 class Released:
-    """What takes the place of a saved value when a backward pass has released it."""
+    """The value that replaces a saved one after a backward pass has released it."""
 
     @property
     def array(self) -> Array:

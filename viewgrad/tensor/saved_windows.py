@@ -90,7 +90,7 @@ class SavedWindows:
         return len(self._rows) + self._count + len(self._pending)
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """What a node is to keep of the window `array`, registered.
+        """Register the window `array`, and return what a node keeps of it.
 
         Arguments:
             array: the window, taken as `root[index]`.
@@ -174,7 +174,7 @@ class SavedWindows:
                 self._take_from(entries, span, window, touched, keep)
 
     def forget_touched(self) -> None:
-        """Let go of what `pop_overlapping` has returned, now that it has been copied."""
+        """Release the windows that `pop_overlapping` has returned, which have been copied."""
         self.touched = []
 
     def _take_row(self, row: int, window: Array | None, touched: list[SavedTensor], keep: bool) -> None:
@@ -440,13 +440,15 @@ def _box_from_memory(window: Array, root: Array) -> Box | None:
 
 
 def address_of(array: Array) -> int:
-    """Where the first element lies in memory."""
+    """Return the address of the first element."""
     address: int = array.__array_interface__["data"][0]
     return address
 
 
 def reach_of(window: Array) -> tuple[int, int, int]:
-    """How many bytes of a window lie before the start of its first element, how many behind, and a step between all."""
+    """Return the bytes that a window spans before and behind the start of its first element, and the step between its
+    elements.
+    """
     before = step = 0
     behind = window.itemsize
     for stride, extent in zip(window.strides, window.shape, strict=True):
@@ -467,7 +469,7 @@ def _meet(box: Box, other: Box) -> bool:
 
 
 def _share_memory(array: Array, window: Array) -> bool:
-    """Whether two windows have an element in common; where that is too hard to tell, yes: a copy too many is right."""
+    """Return whether two windows have an element in common; True if that is too hard to tell, at the cost of a copy."""
     try:
         return np.shares_memory(array, window, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -15,14 +15,14 @@ _MADE: Final[dict[type, Any]] = {}  # by NumPy's type
 
 
 class NoLength(TypeError, AttributeError):
-    """What `len(x)` raises, and what makes `hasattr(x, "__len__")` false, of a tensor without dimensions."""
+    """Raise TypeError for `len(x)`, and make `hasattr(x, "__len__")` false, for a tensor without dimensions."""
 
 
 class TensorType(type):
     """The class of `Tensor`: it says that tensors without dimensions are of it, whatever class they name."""
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        """Whether a class is below this one, as those are that tensors without dimensions name."""
+        """Return whether a class is a base of this one, as for the classes that tensors without dimensions name."""
         return type.__subclasscheck__(cls, subclass) or getattr(subclass, "tensor_class", None) is cls
 
 

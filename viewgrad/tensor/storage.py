@@ -81,7 +81,7 @@ class InferenceLock(WriteLock):
 
 @attrs.define(eq=False)
 class DetachPoint:
-    """Where the history of a tensor ended in place, by `detach_()` or `requires_grad_(False)`.
+    """The point at which the history of a tensor ended in place, by `detach_()` or `requires_grad_(False)`.
 
     Attributes:
         number: how often that has happened to the tensor, this time included.
@@ -142,7 +142,7 @@ class Storage(VersionCounter):
 
     @property
     def inference(self) -> bool:
-        """Whether the storage was made in inference mode, so that nothing is ever recorded of it."""
+        """Return whether the storage was made in inference mode, so that nothing is recorded for it."""
         return self._inference
 
     @inference.setter
@@ -157,7 +157,7 @@ class Storage(VersionCounter):
             )
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """What a node is to keep of `array`, a window on this storage taken as `root[index]` (None: otherwise)."""
+        """Return what a node keeps of `array`, a window on this storage taken as `root[index]` (None: otherwise)."""
         whole = self.whole
         if whole is not None and whole.array is array:
             return whole
@@ -313,7 +313,7 @@ def scalar_write(writer: str = "") -> ScalarWriteError:
 
 
 def save(tensor: Tensor) -> SavedTensor:
-    """What a node is to keep of the value that `tensor` has now."""
+    """Return what a node keeps of the current value of `tensor`."""
     storage: Storage | None = tensor._storage
     if storage is None:
         saved = SavedTensor()
@@ -329,7 +329,7 @@ def save(tensor: Tensor) -> SavedTensor:
 
 
 def save_scalar(tensor: Tensor) -> SavedTensor | np.float64:
-    """What a node is to keep of a tensor without dimensions: the number, which no write can change, where it is real.
+    """Return what a node keeps of a tensor without dimensions: the number if it is real, since no write can change it.
 
     Copying a number costs less than registering its window, and arithmetic on numbers less than on arrays without
     dimensions. Not for the strict mode, which is to hear of writes to all that was saved in it.
@@ -375,7 +375,7 @@ class InferenceScalars(Storage):
         self.windows = WriteLock(self.root, ScalarWriteError, str(scalar_write()))
 
     def save(self, array: Array, index: Any) -> SavedTensor:
-        """What a node is to keep of a scalar: its value."""
+        """Return what a node keeps of a scalar: its value."""
         saved: SavedTensor = new(SavedTensor)
         saved.array = array
         return saved

@@ -187,7 +187,7 @@ def set_tangent(tensor: Tensor, tangent: Tensor | None, level: DualLevel | None 
 
 
 def make_dual_root(dual: Tensor, source: Tensor, tangent: Tensor | None, level: DualLevel) -> None:
-    """Let `dual`, which has a root of its own, have `tangent` at `level`, elsewhere the tangents of `source`.
+    """Give `dual`, which has a root of its own, `tangent` at `level` and the tangents of `source` at other levels.
 
     `tangent` is kept where it can be, but never written to.
     """
@@ -300,7 +300,7 @@ def _attach(root: Tensor | TangentRoot, tangent: Tensor, level: DualLevel, owned
 
 
 def _same_order(array: Array, other: Array) -> bool:
-    """Whether every view of `other` can be taken of `array` too: both are dense and in the same order."""
+    """Return whether every view of `other` can be taken of `array` too: both are dense and in the same order."""
     if array.strides == other.strides:
         return True
     flags, others = array.flags, other.flags
@@ -318,7 +318,9 @@ def _cast(tangent: Tensor, like: Tensor | TangentRoot) -> Tensor:
 
 
 def update_aliases(tensor: Tensor, level: DualLevel, index: Any = None) -> None:
-    """Let the other roots of the memory of `tensor` know the tangent of what was written to `tensor`, or to a part."""
+    """Update the other roots over the memory of `tensor` with the tangent of a value written to `tensor`, or to a
+    part.
+    """
     view = tensor._view
     base = tensor if view is None else view.base
     root = base if view is None else view.tangent_root
@@ -425,6 +427,6 @@ def saved_tangents(tensor: Tensor) -> dict[DualLevel, Any]:
 
 
 def with_tangents(saved: SavedTensor, tensor: Tensor) -> SavedTensor:
-    """What a node is to keep of `tensor`, of which it keeps `saved`, so that the tangents are kept as well."""
+    """Return what a node keeps of `tensor`, of which it keeps `saved`, so that the tangents are kept as well."""
     tangents = saved_tangents(tensor)
     return DualSaved(saved, tangents) if tangents else saved

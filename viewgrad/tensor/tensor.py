@@ -123,7 +123,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """What `isinstance` takes it for besides a tensor: one without dimensions for a number, as NumPy's scalars are.
+        """The class reported to `isinstance` besides Tensor: for a tensor without dimensions, NumPy's scalar class.
 
         So `isinstance(x, float)` is true of an element of a float64 tensor, and `type(x)` is `Tensor` all the same.
         """
@@ -176,22 +176,22 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return strides if dim is None else strides[dim]
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row order without gaps."""
+        """Return whether the elements lie in memory in row order without gaps."""
         return bool(self._array.flags.c_contiguous)
 
     def is_complex(self) -> bool:
-        """Whether the elements are complex."""
+        """Return whether the elements are complex."""
         return bool(self._array.dtype.kind == "c")
 
     def is_floating_point(self) -> bool:
-        """Whether the elements are real floating-point numbers."""
+        """Return whether the elements are real floating-point numbers."""
         return bool(self._array.dtype.kind == "f")
 
     # -- its place in the graph ----------------------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor: it is a leaf of which one is wanted, or was computed from such."""
+        """Whether gradients flow to this tensor: it is a leaf that requires grad, or was computed from one."""
         return current_edge(self) is not None
 
     @requires_grad.setter
@@ -200,7 +200,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded step made this tensor."""
+        """Whether the tensor is a leaf: no recorded operation made it."""
         edge = current_edge(self)
         return edge is None or type(edge) is AccumulateGrad
 
@@ -212,7 +212,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def output_nr(self) -> int:
-        """Which of the outputs of `grad_fn` this tensor is."""
+        """The number of the output of `grad_fn` that this tensor is."""
         return input_nr_of(current_edge(self))
 
     @property
@@ -290,7 +290,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         return 0 if storage is None else storage.version
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
+        """Return whether the tensor was made in inference mode."""
         return self._storage is not None and self._storage.inference
 
     def detach(self) -> Tensor:
@@ -349,7 +349,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     @property
     def data(self) -> Tensor:
-        """What `detach()` returns."""
+        """The result of `detach()`."""
         return self.detach()
 
     # -- to and from NumPy ---------------------------------------------------------------------------------------------
@@ -622,7 +622,8 @@ def held_grad(tensor: Tensor) -> Tensor | None:
 
 
 def is_scalar(tensor: Tensor) -> bool:
-    """Whether a tensor is a scalar: a value without dimensions that cannot be written to, as NumPy's scalars are.
+    """Return whether a tensor is a scalar: a value without dimensions that cannot be written to, as NumPy's scalars
+    are.
 
     That is what an operator, a reduction or an index by integers alone gives without dimensions. See
     Note [Scalars are values] in docs/notes/scalars.md.
@@ -658,7 +659,7 @@ def from_array(array: Array, edge: OptionalEdge = None) -> Tensor:
 
 
 def notify_created(tensor: Tensor, data: Any = None, garbage: bool = False) -> None:
-    """What is to be done about a tensor that was just made of numbers or arrays, while features are on.
+    """Apply the active interceptors to a tensor that was just made of numbers or arrays.
 
     Arguments:
         tensor: it.
@@ -700,7 +701,7 @@ def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
 
 
 def has_tangent(tensor: Tensor) -> bool:
-    """Whether `tensor` has a tangent at any level of forward mode that is open."""
+    """Return whether `tensor` has a tangent at any open level of forward mode."""
     view = tensor._view
     tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
     return tangents is not None and any(level.open for level in tangents.records)

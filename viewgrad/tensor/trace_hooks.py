@@ -1,4 +1,4 @@
-"""What a tracer, and a profile, are told besides the calls that features run around; see `trace/trace.py`.
+"""Events that a tracer and a profile subscribe to, besides intercepted calls; see `trace/trace.py`.
 
 Where the mode has the bit TRACE, there is an observer. It is told of tensors that are made of numbers and arrays, of
 tensors that come to share memory, and of values that leave the library: all that no operator, read or write shows.
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Observer(Protocol):
-    """What is told of things.
+    """The interface of a subscriber.
 
     Attributes:
         keeps_indices: whether single integers that are indices stay arrays, which are inputs of what is recorded.
@@ -84,7 +84,7 @@ OBSERVER: Final[ContextVar[Observer]] = ContextVar("viewgrad_observer")
 
 
 class Profiler(Protocol):
-    """What counts and times calls, where the mode has the bit PROFILE; see `autograd/modes/profile.py`."""
+    """The interface that counts and times calls while the mode has the bit PROFILE; see `autograd/modes/profile.py`."""
 
     def copied(self, nbytes: int, writer: str) -> None:
         """So many bytes that were saved for backward have been copied, since `writer` is about to write over them."""
@@ -105,7 +105,7 @@ def observed() -> Observer | None:
 
 
 def keeps_indices() -> bool:
-    """Whether single integers that are indices stay arrays."""
+    """Return whether single integers used as indices stay arrays."""
     observer = observed()
     return observer is not None and observer.keeps_indices
 

@@ -100,7 +100,7 @@ def copy_of_layout(array: Array) -> Array:
 
 
 class Window:
-    """What `numpy.asarray` makes a window of memory of."""
+    """An object that `numpy.asarray` makes a window of memory from."""
 
     __slots__ = ("__array_interface__", "memory")
 

@@ -85,7 +85,7 @@ WRONG_INDEX: Final = "tensors are indexed by integers, bools, slices, None and .
 
 
 def _reads_once(index: tuple[Any, ...]) -> bool:
-    """Whether an index by arrays cannot name a place twice: it has bools only."""
+    """Return whether an index by arrays cannot name a place twice: it has bools only."""
     return all(type(item) is not ndarray or item.dtype.kind == "b" for item in index)
 
 
@@ -105,7 +105,7 @@ class Gather(Call):
     index: tuple[Any, ...]
 
     def name(self) -> str:
-        """What the node of the read is called."""
+        """The name of the read's node."""
         return "index"
 
     def run(self) -> Tensor:
@@ -138,7 +138,7 @@ class ReadElement(Gather):
     """A read of one element."""
 
     def name(self) -> str:
-        """What the node of the read is called."""
+        """The name of the read's node."""
         return "element"
 
     def run(self) -> Tensor:
@@ -172,7 +172,7 @@ class Write(Call):
     last: Array | None = None
 
     def name(self) -> str:
-        """What the node of the write is called."""
+        """The name of the write's node."""
         return "copy_" if self.items is None else "index_put_"
 
     def run(self) -> Tensor:
@@ -201,7 +201,7 @@ class Accumulate(Write):
     """Adding values to places that arrays name, for each mention of a place."""
 
     def name(self) -> str:
-        """What the user has called."""
+        """The name of the function that the user called."""
         return "index_accumulate_"
 
     def write(self) -> None:

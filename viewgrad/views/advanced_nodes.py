@@ -27,7 +27,7 @@ class IndexedNode(Node):
 
     @property
     def released(self) -> bool:
-        """Whether these are released."""
+        """Return whether the saved arrays are released."""
         try:
             _index_slot(self)
         except AttributeError:
@@ -35,7 +35,7 @@ class IndexedNode(Node):
         return False
 
     def release(self) -> None:
-        """Let go of the arrays that say where."""
+        """Release the index arrays."""
         with contextlib.suppress(AttributeError):  # released before
             del self.index
 

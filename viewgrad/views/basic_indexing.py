@@ -207,7 +207,7 @@ def _write_array(self: Tensor, index: Any, window: Any, value: Any, mode: int) -
 
 
 def _is_row_of_its_own(self: Tensor, index: Any, value: Tensor) -> bool:
-    """Whether a view of `self` is the very window `self[index]`; refused where compiled code swaps rows."""
+    """Return whether a view of `self` is the very window `self[index]`; raise if compiled code swaps rows."""
     if _is_same_window(self, index, value):
         return True
     assert value._view is not None
@@ -313,7 +313,7 @@ def _copied(self: Tensor, index: Any) -> Tensor:
 
 
 def _apart(source: Array, window: Array) -> Array:
-    """What is to be assigned to a window, in memory of its own where NumPy would read what it has just written there.
+    """Return the value to assign to a window, copied if NumPy would read what it has just written there.
 
     NumPy looks after overlaps, but in one dimension only after opposite directions.
     """
@@ -333,7 +333,7 @@ def _assign(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _is_same_window(self: Tensor, index: Any, value: Tensor) -> bool:
-    """Whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
+    """Return whether `value` is the very window `self[index]`, so that assigning it changes nothing."""
     view = value._view
     if view is None or (view.creation is not CreationMeta.DEFAULT and current_mode() & GRAD):
         return False  # the latter may have another history than the window

@@ -1,4 +1,4 @@
-"""How a view is made: the tensor, what it remembers of its base, and its node."""
+"""The construction of views: the tensor, its DifferentiableViewMeta, and its node."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class TakeView(Call):
     make: Callable[[], Tensor]
 
     def name(self) -> str:
-        """What the node of the view is called."""
+        """The name of the view's node."""
         return step_name(self.node_class.__name__)
 
     def run(self) -> Tensor:

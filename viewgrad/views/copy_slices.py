@@ -137,7 +137,7 @@ class CopySlices(Node):
         return (grad, *others)
 
     def release(self) -> None:
-        """Let go of what the wrapped node saved."""
+        """Release what the wrapped node saved."""
         self.fn.release()
 
 
@@ -154,7 +154,7 @@ class CopySlicesOfCopy(CopySlices):
     like: tuple[tuple[int, ...], np.dtype[Any]] | None  # shape and dtype of the value, where they differ
 
     def name(self) -> str:
-        """What it is to the user."""
+        """The name shown to the user."""
         return "CopySlices"
 
     @property

@@ -40,7 +40,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Written:
-    """What has been written to a base since its history ended in place.
+    """The places of a base that have been written to since its history ended in place.
 
     Attributes:
         surely: laid out as the base, with ones (in both parts, of complex numbers) where it was written for certain.
@@ -173,7 +173,7 @@ def mixed(own: OptionalEdge, present: OptionalEdge, chosen: Array) -> MixedBackw
 
 
 def cut_of(base: Tensor) -> DetachPoint | None:
-    """Where the history of a tensor ended in place the last time; None where it never did."""
+    """Return the last point at which the history of a tensor ended in place; None if it never did."""
     storage = base._storage
     return None if storage is None or storage.cuts is None else storage.cuts.get(id(base))
 
@@ -217,7 +217,7 @@ def written_since(cut: DetachPoint, base: Tensor, view: Any) -> Array | None:
 
 
 def has_ended(tensor: Tensor) -> bool:
-    """Whether the history of a tensor over this memory has ever ended in place, where others look at it."""
+    """Return whether the history of a tensor over this memory has ever ended in place while others share it."""
     storage = tensor._storage
     return storage is not None and storage.cuts is not None
 

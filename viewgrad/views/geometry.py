@@ -49,7 +49,7 @@ class TensorGeometry:
 
 
 def overlaps_itself(window: Array) -> bool:
-    """Whether two elements of a window share one place in memory.
+    """Return whether two elements of a window share one place in memory.
 
     Decided exactly, by NumPy's search for a common element of two windows; only where that takes too long the answer is
     yes without being known.

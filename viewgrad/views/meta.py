@@ -1,4 +1,6 @@
-"""What a view remembers: its base, the way it was taken, and whether its history is still that of the base."""
+"""The autograd metadata of views: the base, how the view is taken, and whether its history is still that of the base.
+
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ __all__ = [
 
 
 class CreationMeta(enum.Enum):
-    """Where a view was made, which decides whether a write through it can be recorded."""
+    """The context in which a view was made, which decides whether a write through it can be recorded."""
 
     DEFAULT = "in grad mode"
     NO_GRAD = "under no_grad"
@@ -60,7 +62,7 @@ DEFAULT: Final = CreationMeta.DEFAULT
 
 
 class DifferentiableViewMeta:
-    """What a view knows: its base, how it is taken from that, and for which history of the base its own was made.
+    """The metadata of a view: its base, how it is taken, and for which history of the base its own was made.
 
     This class is for views by a basic index, made in grad mode; all others have a `GeneralViewMeta`.
 
@@ -94,7 +96,7 @@ class DifferentiableViewMeta:
 
     @property
     def tangent_root(self) -> Any:
-        """What holds the tangent that the view's is a window of; see `tensor/tangents.py`."""
+        """The holder of the tangent that the view's tangent is a window of; see `tensor/tangents.py`."""
         return self.base
 
     def tangent_window(self, tangent: Any) -> Any:
@@ -123,7 +125,7 @@ class DifferentiableViewMeta:
 
     @property
     def is_current(self) -> bool:
-        """Whether the base still has the history of which the view's was made, or has still none."""
+        """Return whether the base still has the history for which the view's was made, or still has none."""
         base_edge = self.base._edge
         return self.source_edge is base_edge if base_edge is not None else self.source_edge == no_history(self.base)
 
@@ -166,7 +168,7 @@ class DifferentiableViewMeta:
 
     @property
     def is_before_end(self) -> bool:
-        """Whether the view still has a history of its own, from before that of its base ended in place."""
+        """Return whether the view still has a history of its own, from before that of its base ended in place."""
         cut, source_edge = cut_of(self.base), self.source_edge
         if cut is None or source_edge is None or isinstance(source_edge, int):
             return False
@@ -175,7 +177,7 @@ class DifferentiableViewMeta:
         return source_edge is not self.base._edge and source_edge.sequence_nr < cut.sequence_nr
 
     def _is_before(self, cut: DetachPoint, old: OptionalEdge) -> bool:
-        """Whether the view's history was made, or would have been, before its base's ended the last time."""
+        """Return whether the view's history was made, or would have been, before its base's last ended."""
         source_edge = self.source_edge
         if isinstance(source_edge, DetachedHistory):
             return True
@@ -257,7 +259,7 @@ class DifferentiableViewMeta:
 
 
 class GeneralViewMeta(DifferentiableViewMeta):
-    """What any view knows, however it is taken and wherever it was made.
+    """The metadata shared by all views, however they are taken and wherever they were made.
 
     Attributes:
         placed: the function that takes the view by its geometry, once it was needed, where one does.
@@ -293,7 +295,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
 
 
 class DualViewMeta(GeneralViewMeta):
-    """What a dual tensor knows, which is a view of its primal with a tangent of its own, and what views of it know.
+    """The metadata of a dual tensor, which is a view of its primal with a tangent of its own, and of views of it.
 
     Attributes:
         root: what holds that tangent.
@@ -307,12 +309,12 @@ class DualViewMeta(GeneralViewMeta):
 
     @property
     def is_root(self) -> bool:  # type: ignore[override]
-        """Whether this is the dual tensor itself."""
+        """Return whether this is the dual tensor itself."""
         return not self.root_steps
 
     @property
     def tangent_root(self) -> Any:
-        """What holds the tangent of the dual tensor."""
+        """The holder of the tangent of the dual tensor."""
         return self.root
 
     def tangent_window(self, tangent: Any) -> Any:
@@ -338,7 +340,8 @@ class DualViewMeta(GeneralViewMeta):
 
 
 def no_history(base: Tensor) -> int | None:
-    """What a view is made from whose base has no history: how often one has ended in place there, None for never.
+    """Return the source of a view whose base has no history: how often a history has ended in place there, None for
+    never.
 
     So views taken before such an end, which may have had a history until then, differ from those taken behind it.
     """
@@ -347,7 +350,7 @@ def no_history(base: Tensor) -> int | None:
 
 
 def mark_made_in_function(tensor: Tensor) -> None:
-    """Let a view, whose edge is about to be set, be one that was made inside a custom Function."""
+    """Mark a view, whose edge is about to be set, as made inside a custom Function."""
     view = tensor._view
     assert view is not None
     if not isinstance(view, GeneralViewMeta):
@@ -360,7 +363,7 @@ def mark_made_in_function(tensor: Tensor) -> None:
 
 
 def set_history(tensor: Tensor, edge: OptionalEdge) -> None:
-    """Let `edge` lead to the history of a tensor that is no view from now on; what it retains goes along."""
+    """Make `edge` the history of a tensor that is not a view; retained gradients follow."""
     old = tensor._edge
     tensor._edge = edge
     if old is not None and old.hooks is not None:
@@ -368,7 +371,7 @@ def set_history(tensor: Tensor, edge: OptionalEdge) -> None:
 
 
 def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
-    """Let `retain_grad` follow the tensor to its new history."""
+    """Make `retain_grad` follow the tensor to its new history."""
     if edge is None:
         return
     moved = moved_hooks(tensor, old)
@@ -381,7 +384,7 @@ def move_retained(tensor: Tensor, old: Node | Edge, edge: OptionalEdge) -> None:
 
 
 def moved_hooks(tensor: Tensor, old: Node | Edge) -> NodeHooks | None:
-    """What `retain_grad` has left with the old history of a tensor, taken from there.
+    """Detach and return the `retain_grad` state kept with the old history of a tensor.
 
     None where it has left nothing.
     """

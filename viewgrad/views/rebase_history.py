@@ -63,7 +63,7 @@ class InterruptedWrite(Node):
 
 
 def begin_write(tensor: Tensor, node: Node, own: OptionalEdge) -> tuple[Node, OptionalEdge]:
-    """Let `node`, the step that is about to write to `tensor`, be its history from now on, and so the base's.
+    """Make `node`, which is about to write to `tensor`, the history of `tensor` and of its base.
 
     What is returned refuses to be differentiated, and to be written over, until its `hooks` are set: the last step of
     the write. See Note [Two threads that write to one tensor] in docs/notes/interruption.md.
@@ -145,7 +145,7 @@ def begin_copy(base: Tensor, index: Any, edge: OptionalEdge, like: Like | None) 
 
 
 def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
-    """Let what was begun be the history for good; what the old one retains goes along.
+    """Commit the history that was begun; retained gradients follow.
 
     The hot paths say `head.hooks = None` in its place where `old` has no hooks.
     """
@@ -194,20 +194,20 @@ def _interrupted(old: OptionalEdge, writer: str) -> InterruptedWrite:
 
 
 def rebase_history(tensor: Tensor, node: Node, own: OptionalEdge) -> None:
-    """Let `node`, of a write that has been made already, be the history of `tensor` from now on, and so the base's."""
+    """Make `node`, of a write that has been made already, the history of `tensor` and of its base."""
     head, old = begin_write(tensor, node, own)
     finish_write(tensor, head, old)
 
 
 def keep_own(view: Tensor) -> None:
-    """Let the base of a view that has a history of its own have that too, as if the view were assigned to itself."""
+    """Record the own history of a view in its base, as if the view were assigned to itself."""
     node = new(CopyBackwards)
     node.edge0, node.edge1, node.like = None, view._edge, None
     rebase_history(view, node, None)
 
 
 def refuse_written(tensor: Tensor, writer: str) -> None:
-    """Let the history of a tensor, of all its base, and the tangents refuse to be used: it was written to in vain.
+    """Mark the histories of a tensor and its base, and the tangents, as unusable after a failed write.
 
     A leaf stays one: its gradient is that of the value that it has.
     """

@@ -63,7 +63,7 @@ JOINED: Final[dict[tuple[int, int], int]] = {
 
 @attrs.define(eq=False)
 class ScalarRule:
-    """What all nodes of one operator on scalars have in common.
+    """The base class of the nodes of one operator on scalars.
 
     Arguments:
         form: the form of its formulas.
@@ -99,7 +99,7 @@ class ScalarNode(Node):
 
     @property
     def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What it may have saved."""
+        """The values that it may have saved."""
         names: tuple[str, ...] = self.rule.node_class.saved_names
         return names
 
@@ -130,7 +130,7 @@ class ScalarNode(Node):
                 setattr(self, f"saved_{name}", np.float64(getattr(self, f"saved_{name}")))
 
     def release(self) -> None:
-        """Let go of the saved values."""
+        """Release the saved values."""
         self.rule.node_class.release(self)
 
 
@@ -217,7 +217,7 @@ def _given_back(taken: Taken, end: float) -> Node | Edge | None:
 
 
 def take_in(node: Any, since: int) -> None:
-    """Let the nodes that a formula was recorded by take one another in.
+    """Merge the nodes that recorded a formula into one another.
 
     Arguments:
         node: that of the result; an edge to one of several outputs is left as it is.
@@ -239,7 +239,7 @@ def take_in(node: Any, since: int) -> None:
 
 
 def _take_in_operands(node: Any) -> None:
-    """Let a node of two scalars take in the nodes that nobody else holds: those of operators on one number, and reads.
+    """Merge into a node of two scalars the nodes that nothing else holds: those of operators on one number, and reads.
 
     Holders are counted once more just before, since another thread may have asked for `edges` in between.
     """
@@ -260,7 +260,7 @@ def _take_in_operands(node: Any) -> None:
 
 
 def _beyond(node: Any, following: int) -> tuple[Taken | None, int]:
-    """What takes the place of a node and of those behind it, None where it has to stay; and the number of the oldest.
+    """Return what replaces a node and those behind it (None if it has to stay), and the number of the oldest.
 
     In a run a read has to come after the writes that followed it. So it is taken in only where nothing was recorded
     between it and the number `following`. Of a leaf, which has one gradient, all reads are taken in.

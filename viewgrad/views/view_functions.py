@@ -75,7 +75,7 @@ class Chain(ViewFunction):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        """Whether this takes a window of any buffer, and never copies."""
+        """Return whether this takes a window of any buffer, and never copies."""
         return all(step.exact for step in self.steps)
 
     def __call__(self, base: Any) -> Any:
@@ -93,7 +93,7 @@ class Strided(ViewFunction):
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        """Whether this takes a window of any buffer, and never copies."""
+        """Return whether this takes a window of any buffer, and never copies."""
         return self.view_fn.exact
 
     def __call__(self, base: Any) -> Any:
@@ -228,7 +228,7 @@ class AsComplex(ViewFunction):
 
 
 def lies_in_pairs(array: np.ndarray[Any, Any]) -> bool:
-    """Whether neighbours in the last dimension, if there are any, lie next to each other."""
+    """Return whether neighbours in the last dimension, if there are any, are adjacent in memory."""
     return not array.size or array.strides[-1] == array.itemsize
 
 

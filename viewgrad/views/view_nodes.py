@@ -101,12 +101,12 @@ class ViewBackward(Node):
 
     @property
     def sums(self) -> bool:
-        """Whether the view was broadcast, so that its gradient is a sum; always so for one of a single element."""
+        """Return whether the view was broadcast, so that its gradient is a sum; always True for a single element."""
         return not self.layout[0] or self.view_fn.broadcasts  # type: ignore[union-attr]
 
     @property
     def transparent(self) -> bool:
-        """Whether a gradient may be added straight to the window, past this node."""
+        """Return whether a gradient may be added straight to the window, past this node."""
         return self.hooks is None and not self.overlaps
 
 

@@ -438,7 +438,7 @@ def view_as_complex(self: Tensor) -> Tensor:
 
 
 def _is_window(array: Array, of: Array) -> bool:
-    """Whether NumPy's reshape gave a window on the same memory."""
+    """Return whether NumPy's reshape returned a window on the same memory."""
     return array.base is of or (of.base is not None and array.base is of.base) or array is of
 
 

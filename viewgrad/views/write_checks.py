@@ -1,4 +1,4 @@
-"""What may be written: the writes in place that cannot be made, or whose history cannot be told, are refused."""
+"""Checks before a write in place: writes that cannot be made, or whose history is ambiguous, raise."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ class Function:
 
 
 def once_differentiable(function: F) -> F:
-    """Let a custom function's `backward` run unrecorded, so that differentiating its result is an error.
+    """Run the `backward` of a custom function unrecorded, so that differentiating its result is an error.
 
     Put it below `@staticmethod`. It is for a backward that computes outside of what is recorded, with NumPy for
     instance: a second derivative, which could not be had, is then refused rather than wrong.
@@ -373,7 +373,7 @@ def _wrapped(ctx: FunctionCtx, node: FunctionNode | None, inputs: tuple[Tensor, 
 
 
 def _rebase(tensor: Tensor, edge: OptionalEdge) -> None:
-    """Let `edge` lead to the history of what forward has written to `tensor`."""
+    """Make `edge` lead to the history of the value that forward has written to `tensor`."""
     view = tensor._view
     if view is not None and current_mode() & FUNCTIONAL:
         rebase(tensor, edge)
@@ -419,7 +419,7 @@ def _kept(
     results: list[Any],
     packing: bool,
 ) -> SavedEntry:
-    """What was given to save_for_backward, with where its history comes from."""
+    """A value given to save_for_backward, and where its history comes from."""
     tensor, saved = wanted.tensor, wanted.saved
     name = ctx._function._node_class.__name__
     if tensor is None or saved is None:

@@ -1,4 +1,4 @@
-"""What a custom function's forward leaves on ctx as attributes: tensors and arrays keep the values that they had."""
+"""The attributes that the forward of a custom function leaves on ctx: tensors and arrays keep their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SavedAttribute", "saved_attributes"]
 
 @attrs.define(eq=False)
 class SavedAttribute:
-    """What forward has left on ctx under a name, or in a container there.
+    """A value that forward has left on ctx under a name, or in a container there.
 
     Arguments:
         name: of the attribute.
@@ -34,7 +34,7 @@ class SavedAttribute:
     kept: SavedEntry
 
     def restore(self, ctx: FunctionCtx) -> None:
-        """Let the attribute have the value again that it had, if that was written to."""
+        """Restore the value of an attribute that was written to."""
         if version_of(self.owner) != self.version:
             restored = self.kept.saved.array if self.item is not self.owner else ctx._unpacked(self.kept)
             setattr(ctx, self.name, _with_item(getattr(ctx, self.name, None), self.item, restored))
@@ -49,7 +49,7 @@ class SavedAttribute:
 def saved_attributes(
     ctx: FunctionCtx, keep: Callable[[SaveRequest], SavedEntry], inputs: tuple[Tensor, ...], outputs: list[Any]
 ) -> list[SavedAttribute]:
-    """What is to be kept of the attributes of `ctx`, at the end of forward.
+    """Return what to keep of the attributes of `ctx` at the end of forward.
 
     Arguments:
         ctx: with attributes that the user has put there.

@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FunctionCtx:
-    """What a custom function's forward and backward share; any attribute may be put on it.
+    """The base of the contexts of custom functions, shared by forward and backward; takes any attribute.
 
     Attributes:
         needs_input_grad: for each argument of `apply`, whether a gradient of it may be asked for.
@@ -84,7 +84,7 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was given to `save_for_backward`.
+        """The tensors given to `save_for_backward`.
 
         Raises:
             FreedGraphError: when a backward pass has released it.
@@ -233,7 +233,7 @@ class FunctionNode(Node):
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What forward has saved for backward."""
+        """The tensors that forward has saved for backward."""
         return self.ctx.saved_tensors
 
     def apply(self, grad: Any, edges: tuple[OptionalEdge, ...]) -> tuple[Any, ...]:
@@ -317,13 +317,13 @@ class FunctionNode(Node):
         return [grads[position] for position in self.positions]
 
     def release(self) -> None:
-        """Let go of the saved values."""
+        """Release the saved values."""
         for kept in self.ctx._kept:
             if kept.saved is not None:
                 kept.saved = RELEASED
 
     def kept(self) -> list[tuple[str, Any]]:
-        """What `save_for_backward` was given, and the attributes of `ctx`."""
+        """The tensors given to `save_for_backward`, and the attributes of `ctx`."""
         attributes = [(kept.name, kept.kept.saved) for kept in self.ctx._attributes]
         return [(str(i), kept.saved) for i, kept in enumerate(self.ctx._kept)] + attributes
 
@@ -350,7 +350,7 @@ class SavedEntry:
 
 @attrs.define(eq=False)
 class SaveRequest:
-    """What `save_for_backward` was given: the tensor, what was kept of it, and its version then."""
+    """A tensor given to `save_for_backward`: what was kept of it, and its version then."""
 
     tensor: Tensor | None
     saved: SavedTensor | None
@@ -394,23 +394,23 @@ UNKNOWN: Final = None
 
 
 def version_of(tensor: Tensor | None) -> int:
-    """How often the tensor's memory has been written to."""
+    """The version counter of the tensor's memory."""
     storage = None if tensor is None else tensor._storage
     return 0 if storage is None else storage.version + storage.writes
 
 
 def is_in(tensor: Any, tensors: tuple[Any, ...] | list[Any]) -> bool:
-    """Whether `tensor` itself is among `tensors`."""
+    """Return whether `tensor` itself is among `tensors`."""
     return any(tensor is other for other in tensors)
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether a value of `shape` can be broadcast `to` another, so that a gradient of that can be summed."""
+    """Return whether a value of `shape` broadcasts `to` another, so that a gradient of that shape can be summed."""
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
 def _is_nobody_elses(grads: list[Any], i: int) -> bool:
-    """Whether only the list holds gradient `i`, or its memory is that of a gradient, to which nobody writes."""
+    """Return whether gradient `i` is referenced by the list alone, or lies in memory that no one writes to."""
     grad = grads[i]
     storage = grad._storage
     if storage is not None and storage.windows is GRADIENT_LOCK:

@@ -64,7 +64,7 @@ def push_forward(
 
 
 def _stand_apart(output: Tensor) -> None:
-    """Let a view have a tangent of its own."""
+    """Give a view a tangent of its own."""
     plain = output._view
     assert plain is not None
     if type(plain) is not DualViewMeta or not plain.is_root:

@@ -1,4 +1,4 @@
-"""What drawings and explanations say of the parts of a graph."""
+"""Descriptions of the parts of a graph, for drawings and explanations."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def nodes_from(edges: Iterable[OptionalEdge]) -> list[Node]:
 
 
 def saved_values(node: Node) -> list[SavedValue]:
-    """What `node` keeps for its backward; of a `CopySlices`, see the node that it wraps."""
+    """Return what `node` keeps for its backward; for a `CopySlices`, see the node that it wraps."""
     return [_saved_value(name, saved) for name, saved in saved_entries(node)]
 
 
 def saved_entries(node: Node) -> Iterator[tuple[str, Any]]:
-    """What `node` keeps for its backward, each with a name, as it is kept: a `SavedTensor` as a rule."""
+    """Yield the values that `node` keeps for its backward, by name: usually a `SavedTensor` each."""
     for name, saved in node.kept():
         if isinstance(saved, list | tuple):
             yield from ((f"{name}[{i}]", item) for i, item in enumerate(saved))
@@ -144,7 +144,7 @@ def _item_text(item: Any) -> str:
 
 
 def leaf_text(node: AccumulateGrad) -> str:
-    """What the leaf of an `AccumulateGrad` is."""
+    """Describe the leaf of an `AccumulateGrad`."""
     tensor = node.variable
     text = f"leaf, {shape_text(node.shape, node.dtype)}"
     return f"{text}, gone" if tensor is None else f"{text}, version {tensor._version}"

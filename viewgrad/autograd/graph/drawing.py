@@ -156,7 +156,7 @@ def _mermaid_text(text: str) -> str:
 
 
 def boxes_and_arrows(tensor: Tensor | Sequence[Tensor]) -> tuple[list[Box], list[Arrow]]:
-    """What is to be drawn: tensors first, then the nodes from the newest to the oldest."""
+    """Return the tensors to draw, then the nodes from the newest to the oldest."""
     tensors: list[Tensor] = []
     boxes: list[Box] = []
     arrows: list[Arrow] = []

@@ -1,4 +1,4 @@
-"""How a tensor came by its history, in words."""
+"""An explanation of a tensor's history in words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Write:
 
 
 def explain(tensor: Tensor) -> str:
-    """How a tensor came by its history, in words: which writes, through which views, in order.
+    """Explain the history of a tensor in words: the writes, through which views, in order.
 
     Arguments:
         tensor: any tensor; of a view, the history is that of its base.

@@ -1,4 +1,4 @@
-"""What memory a graph keeps for its backward pass: by kind of node, and by line of the program."""
+"""The memory that a graph keeps for its backward pass: by kind of node, and by line of the program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WITH_ARRAY: Final = (SavedTensor, SavedConstant, PreservedTensor)
 
 @attrs.define
 class MemoryRow:
-    """What nodes of one kind, or nodes made at one line, keep.
+    """The memory kept by the nodes of one kind, or by the nodes made at one line.
 
     Arguments:
         name: the kind, or the line.
@@ -45,7 +45,7 @@ class MemoryRow:
 
 @attrs.frozen
 class Memory:
-    """What a graph keeps; `print` shows it as two tables.
+    """The memory that a graph keeps; `print` shows it as two tables.
 
     Arguments:
         total: all of it.
@@ -69,7 +69,7 @@ class Memory:
 
 
 def memory(*tensors: Tensor) -> Memory:
-    """What the history of tensors keeps in memory for the backward pass.
+    """Return the memory that the history of tensors keeps for the backward pass.
 
     A saved window keeps its whole buffer alive: compare `held` with `saved`. What was copied, because a write was about
     to touch it, has a buffer of its own: compare `copied`. Nodes know the lines that made them where they were made

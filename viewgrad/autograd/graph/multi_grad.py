@@ -14,7 +14,7 @@ __all__ = ["register_multi_grad_hook"]
 
 
 class MultiGradHook(RunHook):
-    """What the hooks of the several tensors have in common.
+    """The state shared by the hooks of several tensors.
 
     It is called once in a run: when the last gradient has arrived, or at the end of the run where some never do.
     """
@@ -60,7 +60,7 @@ class OneOfSeveral(RunHook):
 
 
 class SeveralHandles:
-    """What registering a hook on several tensors returns."""
+    """The handle returned by registering a hook on several tensors."""
 
     def __init__(self, handles: list[RemovableHandle]) -> None:
         self._handles = handles

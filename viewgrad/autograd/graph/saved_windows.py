@@ -1,4 +1,4 @@
-"""What happens to saved values when their memory is written to: copied, refused, or known to be lost."""
+"""Policies for saved values whose memory is written to: copy them, refuse the write, or report the loss."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PreservedWindow:
 
 
 def preserved(tensor: Tensor) -> list[PreservedWindow]:
-    """Which saved windows of the tensor's storage were copied before a write, by whom, and how many bytes.
+    """Return the windows saved from the tensor's storage that writes have copied: by which write, and how many bytes.
 
     Arguments:
         tensor: any tensor on the storage.

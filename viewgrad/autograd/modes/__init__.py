@@ -1,1 +1,3 @@
-"""What a mode changes: forward mode, anomaly detection, hooks on saved values, inference, and functional writes."""
+"""The effects of each mode: forward mode, anomaly detection, hooks on saved values, inference, and functional writes.
+
+"""

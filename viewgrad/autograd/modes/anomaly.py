@@ -68,18 +68,18 @@ class set_detect_anomaly(SwitchAtOnce):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on here and now."""
+    """Return whether anomaly detection is enabled."""
     return bool(current_mode() & ANOMALY)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection is on here and now, and NaN gradients are errors."""
+    """Return whether anomaly detection is enabled and treats NaN gradients as errors."""
     return bool(current_mode() & CHECK_NAN)
 
 
 @feature(ANOMALY, Call)
 def remember(call: Call, run: Callable[[], Any]) -> Any:
-    """Let the nodes that a call makes remember where that was."""
+    """Record the source location of a call on the nodes that it makes."""
     result = run()
     for node in (call.node, call.history):
         if node is not None:

@@ -27,7 +27,7 @@ UnpackDualBackward = view_node("UnpackDualBackward", IndexViewBackward)
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns.
+    """The result of `unpack_dual`.
 
     Arguments:
         primal: the value.
@@ -189,7 +189,7 @@ def _apart(tensor: Tensor, node_class: type[ViewBackward]) -> Tensor:
 
 
 def _is_whole(array: Any, base: Any) -> bool:
-    """Whether `array` has the elements of `base`, in the same order."""
+    """Return whether `array` has the elements of `base`, in the same order."""
     return bool(
         array.shape == base.shape
         and array.strides == base.strides

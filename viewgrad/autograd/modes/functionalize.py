@@ -67,7 +67,7 @@ class Place:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is known to be the whole tensor."""
+        """Return whether this is known to be the whole tensor."""
         return self.view_fn is None and self.index is ... and self.items is None
 
     def replaced(self, array: Array, values: Any) -> Array:
@@ -187,20 +187,20 @@ def out_of_place(called: OperatorCall, run: Callable[[], Any]) -> Any:
 
 @feature(FUNCTIONAL, Write)
 def overwrite_instead(called: Write, run: Callable[[], Any]) -> Tensor:
-    """Let what would be written to have a new value."""
+    """Replace the value of a tensor instead of writing to it."""
     return overwrite(called.target, called.value, called.items, called.last)
 
 
 @feature(FUNCTIONAL, Accumulate)
 def accumulate_instead(called: Accumulate, run: Callable[[], Any]) -> Tensor:
-    """Let what would be added to have a new value."""
+    """Replace the value of a tensor instead of adding to it."""
     return accumulate(called.target, called.items, called.value)
 
 
 def overwrite(
     target: Tensor, values: Tensor, items: tuple[Any, ...] | None = None, last: Array | None = None
 ) -> Tensor:
-    """Let `target` have the value that writing `values` over it, or over `target[items]`, would give it; returns it.
+    """Give `target` the value that writing `values` over it, or over `target[items]`, would give it; return `target`.
 
     Arguments:
         target, values: tensors; the values are broadcast and cast, as NumPy does in an assignment.
@@ -220,13 +220,13 @@ def overwrite(
 
 
 def accumulate(target: Tensor, items: Any, values: Tensor) -> Tensor:
-    """Let `target` have the value that adding `values` to `target[items]` would give it; returns it."""
+    """Give `target` the value that adding `values` to `target[items]` would give it; return `target`."""
     renew(target, call_either("_accumulated", target, values, items), items)
     return target
 
 
 def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
-    """Let `target` have a value of its shape that has just been computed, which differs at these places alone."""
+    """Give `target` a value of its shape that has just been computed and differs at these places only."""
     if value.dtype != target.dtype:
         value = value.astype(target.dtype)
     value = as_buffered(value)  # the target is an array, though what was computed without dimensions is a scalar
@@ -244,7 +244,7 @@ def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
 
 
 def rebase(view: Tensor, edge: OptionalEdge) -> None:
-    """Let `edge` lead to the history of the value that a view has got already, and let its base learn of it."""
+    """Make `edge` lead to the history of a view's new value, and record the change in the base."""
     catch_up(view)
     base = _base_of(view)
     value = from_array(view._array, edge)
@@ -296,7 +296,7 @@ def _base_of(tensor: Tensor) -> Tensor:
 
 
 def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], None], recorded: bool) -> None:
-    """Let `base` have the value, and if recorded the history, of `new`, and let all that look at its memory see it.
+    """Give `base` the value, and if recorded the history, of `new`, in every tensor over its memory.
 
     Arguments:
         base: the base of `target`, or that itself.

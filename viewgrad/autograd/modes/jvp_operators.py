@@ -67,7 +67,7 @@ def propagate(call: OperatorCall, run: Callable[[], Any]) -> Any:
 
 @attrs.define
 class Computation:
-    """What there is to compute of the tangents of one call at one level.
+    """The computation of the tangents of one call at one level.
 
     Arguments:
         functions: the formulas for the inputs that have tangents.
@@ -199,7 +199,7 @@ UNCHANGED: Any = object()  # instead of a tangent: it has been written already
 def _plan(
     operator: Operator, computation: Computation | None, target: Tensor, level: DualLevel
 ) -> Callable[[Tensor], Tensor | None]:
-    """What is to be done after the write: a function of the result that gives its tangent."""
+    """Return a function of the result that gives its tangent, to be called after the write."""
     if computation is None or target._array.dtype.kind not in "fc":
         return lambda result: None
     output = operator.signature.outputs[0]
@@ -228,7 +228,7 @@ def _plan(
 
 
 def _write_touches(target: Tensor, values: Mapping[str, Any], names: tuple[str, ...]) -> bool:
-    """Whether a write to `target` changes any of the inputs that a formula reads."""
+    """Return whether a write to `target` changes any of the inputs that a formula reads."""
     return any(
         name.endswith("_p")
         and isinstance(values.get(name), Tensor)
@@ -256,7 +256,7 @@ def _saved_with_tangents(operator: Operator, given: Mapping[str, Any]) -> dict[s
 
 
 def _keep_tangents(node: Any, saved: Mapping[str, Any], outputs: Mapping[str, Tensor]) -> None:
-    """Let what `node` has saved keep its tangents."""
+    """Keep the tangents of the values that `node` has saved."""
     for name in node.saved_names:
         value = getattr(node, f"saved_{name}", None)
         if value is None:

@@ -33,7 +33,7 @@ __all__ = ["ProfileRow", "ProfiledTask", "profile"]
 
 @attrs.define
 class ProfileRow:
-    """What a profile has counted of one operator, or of one line.
+    """The counts of a profile for one operator, or for one line.
 
     Attributes:
         name: the operator, or the file and the number of the line in it.
@@ -244,14 +244,14 @@ class profile:
 
 
 class _Running(threading.local):
-    """How many nanoseconds the calls took that ran inside of the one that runs now, in each thread."""
+    """The nanoseconds spent in calls nested inside the current one, by thread."""
 
     inside = 0
 
 
 @feature(PROFILE, Call)
 def timed(call: Call, run: Callable[[], Any]) -> Any:
-    """Let the profile count and time a call."""
+    """Count and time a call for the profile."""
     profiler: Any = PROFILER.get()
     return profiler.call(call, run)
 
@@ -269,7 +269,7 @@ class ProfiledTask(FastTask):
             profiler.step(_operator_of(node), line_of(node), functools.partial(self.run_node, node))
 
     def finish(self) -> None:
-        """Let the leaves that were reached accumulate their gradients."""
+        """Accumulate the gradients of the leaves that were reached."""
         PROFILER.get().step("accumulate_grad", line_here(), super().finish)
 
 

@@ -42,7 +42,7 @@ class PackedTensor(SavedTensor):
 
     @property
     def array(self) -> Array:  # type: ignore[override]
-        """What `unpack` makes of it."""
+        """The value that `unpack` returns."""
         with ModeSwitch(off=GRAD | PACK):
             tensor = self.unpack(self.content)
         if not isinstance(tensor, Tensor):
@@ -59,7 +59,7 @@ class PackedTensor(SavedTensor):
 
 
 class saved_tensors_hooks(ModeSwitch):
-    """Let every value that is saved for backward pass through `pack`, and through `unpack` when it is needed.
+    """Pass every value saved for backward through `pack`, and through `unpack` when it is needed.
 
     `pack` is called when an operator saves a value, once for each node that saves it. It gets a copy, which it may
     keep. `unpack` is called in the backward pass and returns a tensor of the same shape and dtype. Of several pairs,
@@ -191,7 +191,7 @@ class disable_saved_tensors_hooks(ModeSwitch):
 
 
 def packed(saved: SavedTensor) -> SavedTensor:
-    """What a node keeps instead of `saved` while hooks are active."""
+    """The stand-in for `saved` that a node keeps while hooks are active."""
     stack = PAIRS.get()
     if stack is None or isinstance(saved, PackedTensor | SavedConstant):
         return saved
