@@ -242,14 +242,14 @@ class Soak:
             self.counts["failed"] += 1
             self.failures.append(f"{kind}\n{traceback.format_exc()}\n{compiled.explain()}\n{text()}\n")
             print(self.failures[-1], flush=True)
-        entry = compiled.entries[-1]
-        if entry.program is not None and entry.refusal is None:
+        entry = compiled.specializations[-1]
+        if entry.program is not None and entry.fallback_reason is None:
             self.counts["compiled"] += 1
             self.counts[f"compiled, {kind}"] += 1
             if self.counts["compiled"] >= self.wanted:
                 raise Enough
         else:
-            reason = re.sub(r"\S*:\d+|'[^']*'|\d+", "#", str(entry.refusal))
+            reason = re.sub(r"\S*:\d+|'[^']*'|\d+", "#", str(entry.fallback_reason))
             self.reasons[f"{kind}: {reason[:90]}"] += 1
 
     def told(self) -> str:

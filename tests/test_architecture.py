@@ -152,6 +152,32 @@ def test_three_hops_lead_to_the_line_that_rebases_the_history_of_a_base():
     assert function.count("    base._edge = slices\n") == 1
 
 
+def test_no_helper_of_the_compiler_receives_a_compiled_function_or_changes_a_specialization():
+    owners = {"viewgrad.compiler.api", "viewgrad.compiler.cache"}
+    slots = {"state", "cooldown", "fallback_reason", "near_singular_lines", "usage", "failures"}
+    for name, tree in TREES.items():
+        if not name.startswith("viewgrad.compiler.") or name in owners:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                for argument in arguments:
+                    text = ast.unparse(argument.annotation) if argument.annotation else ""
+                    assert not re.search(r"\bCompiled\b", text), f"{name}: {node.name}({argument.arg})"
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                assert node.attr not in slots, f"{name}:{node.lineno}"
+
+
+def test_one_function_changes_the_state_of_specializations():
+    slots = {"state", "trace", "program", "cooldown", "fallback_reason", "near_singular_lines", "usage"}
+    for name in ("viewgrad.compiler.api", "viewgrad.compiler.cache"):
+        for function in ast.walk(TREES[name]):
+            if isinstance(function, ast.FunctionDef) and function.name != "transition":
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                        assert node.attr not in slots, f"{name}:{node.lineno}"
+
+
 # -- the tables of derivatives -----------------------------------------------------------------------------------------
 
 TABLES, SAMPLES = PACKAGE / "operators" / "derivatives", PACKAGE / "operators" / "samples"

@@ -246,7 +246,7 @@ def test_no_gradient_is_computed_for_what_needs_none():
     x = vg.ones((9, 5), requires_grad=True)
     for _ in range(3):
         compiled(x, vg.Tensor(0.5))
-    program = compiled.entries[0].program
+    program = compiled.specializations[0].program
     bases, _ = activity(program.program, {base.name for base in program.wanted})
     assert [base.name in bases for base in program.inputs] == [True, False]
 
@@ -261,7 +261,7 @@ def test_calls_that_go_the_direct_way_are_guarded_as_all_are():
     x, y = vg.Tensor([1.0, 2.0], requires_grad=True), vg.Tensor([3.0, 4.0])
     for _ in range(5):
         total, both = compiled(x, y)
-    assert compiled.directs
+    assert compiled.cache.fast_calls
     assert total.item() == 22
     np.testing.assert_array_equal(both.detach().numpy(), [4, 6])
     factor[0] = 3.0

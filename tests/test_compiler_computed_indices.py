@@ -136,8 +136,8 @@ def test_the_program_is_the_same_whatever_the_indices_are(f, executor):
         arrays = [draw(rng) for draw in PROGRAMS[f]]
         for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-    assert sum(entry.records for entry in compiled.entries) == 1, compiled.explain()
-    assert compiled.entries[-1].calls >= 3, compiled.explain()
+    assert sum(entry.usage.traces for entry in compiled.specializations) == 1, compiled.explain()
+    assert compiled.specializations[-1].runs >= 3, compiled.explain()
 
 
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
@@ -158,7 +158,7 @@ def test_an_index_that_is_out_of_range_raises_as_it_does(executor):
             compiled(x, vg.Tensor(wrong))
     found = compiled(x, vg.Tensor([2, 2, 2, -1]))
     assert found.item() == f(x, [2, 2, 2, -1]).item()
-    assert compiled.entries[0].records == 1
+    assert compiled.specializations[0].usage.traces == 1
 
 
 def test_rows_that_were_read_keep_their_values():
@@ -180,7 +180,7 @@ def test_rows_that_were_read_keep_their_values():
             arrays = [rng.normal(size=(3, 2)), rng.integers(0, 3, 5)]
             for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-9)
-        assert compiled.entries[0].records == 1 and compiled.entries[0].calls >= 3
+        assert compiled.specializations[0].usage.traces == 1 and compiled.specializations[0].runs >= 3
 
 
 @pytest.mark.slow
@@ -252,4 +252,4 @@ def test_one_value_is_written_by_masks_whatever_these_are(f, executor):
             arrays[0][2] = np.nan
         for one, other in zip(outcomes(compiled, arrays), outcomes(f, arrays), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-    assert f is barrier or sum(entry.records for entry in compiled.entries) == 1, compiled.explain()
+    assert f is barrier or sum(entry.usage.traces for entry in compiled.specializations) == 1, compiled.explain()

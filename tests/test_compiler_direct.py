@@ -32,7 +32,7 @@ def compiled(request):
     made = vg.compile(smoothed, executor=request.param)
     for _ in range(3):
         vg.func.grad(made, (0, 1, 2))(RATES, SALES, START)
-    assert len(made.directs) == 1
+    assert len(made.cache.fast_calls) == 1
     return made
 
 
@@ -130,7 +130,7 @@ def native():
 
 
 def test_a_program_and_its_gradient_run_together_in_buffers_that_are_used_again(native, monkeypatch):
-    (way,) = native.directs
+    ((_, way),) = native.cache.fast_calls
     monkeypatch.setattr(type(way.program), "run", forbidden)
     both = vg.func.value_and_grad(native, (0, 1, 2))
     kept = []
@@ -138,19 +138,19 @@ def test_a_program_and_its_gradient_run_together_in_buffers_that_are_used_again(
         value, gradients = both(RATES, SALES, START)
         same([value, *gradients], [WANTED[0], *WANTED[1]])
         gradients[1][...] = np.nan  # nobody else holds it
-        (rooms,) = way.together._spare
+        (rooms,) = way.runner._spare
         kept.append([id(room) for room in rooms])
-        for room in rooms[way.together.zeros :]:
+        for room in rooms[way.runner.zeros :]:
             room.fill(np.nan)  # only what is to begin with zeros does
         del rooms
-    assert kept[0] == kept[1] == kept[2] and way.together.zeros < len(kept[0])
+    assert kept[0] == kept[1] == kept[2] and way.runner.zeros < len(kept[0])
 
 
 def test_what_cannot_be_handed_to_a_kernel_as_it_is_runs_one_after_the_other(native):
-    (way,) = native.directs
+    ((_, way),) = native.cache.fast_calls
     fixed = SALES.copy()
     fixed.flags.writeable = False
-    way.together.run = forbidden
+    way.runner.run = forbidden
     same(vg.func.grad(native, (0, 1, 2))(RATES, fixed, START), WANTED[1])
     with pytest.raises(AssertionError, match="called"):
         vg.func.grad(native, (0, 1, 2))(RATES, SALES, START)
@@ -172,7 +172,7 @@ def test_programs_that_write_to_their_inputs_or_give_arrays_do_not_run_together(
         made = vg.compile(function, executor="numba")
         for _ in range(3):
             made(vg.Tensor(SALES) * vg.Tensor(1.0, requires_grad=True))
-        assert all(getattr(way, "together", None) is None for way in made.directs)
+        assert all(way.runner is None for _, way in made.cache.fast_calls)
 
 
 def test_a_guard_that_fails_is_seen_where_program_and_gradient_run_together():
@@ -188,7 +188,7 @@ def test_a_guard_that_fails_is_seen_where_program_and_gradient_run_together():
     up, down = np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0])
     for _ in range(3):
         vg.func.grad(made)(up)
-    (way,) = made.directs
-    assert way.together is not None
+    ((_, way),) = made.cache.fast_calls
+    assert way.runner is not None
     np.testing.assert_array_equal(vg.func.grad(made)(down), [2.0, 3.0, 6.0])
     np.testing.assert_array_equal(vg.func.grad(made)(up), 2 * up)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import viewgrad as vg
-from viewgrad.compiler.calls.fast_call import EagerCall, FastCall
 
 
 def test_a_program_runs_from_the_third_call_on_however_small_it_is():
@@ -37,8 +36,7 @@ def test_calls_that_cannot_be_compiled_are_recognised_by_their_signature():
     compiled = vg.compile(draws, executor="python")
     for number in range(4):
         assert compiled(vg.Tensor([1.0, number]), 2.0).item() == 2 + 2 * number
-    (way,) = compiled.directs
-    assert type(way) is EagerCall
+    assert len(compiled.cache.eager_calls) == 1 and not compiled.cache.fast_calls
     longer = vg.Tensor([1.0, 2.0, 3.0])
     assert compiled(longer, scale=2.0).item() == 12.0
 
@@ -47,7 +45,7 @@ def direct(f, *args, **keywords):
     compiled = vg.compile(f, executor="python")
     for _ in range(4):
         compiled(*args, **keywords)
-    assert [type(way) for way in compiled.directs] == [FastCall], compiled.explain()
+    assert len(compiled.cache.fast_calls) == 1, compiled.explain()
     return compiled
 
 
@@ -64,7 +62,7 @@ def test_arguments_of_any_form_go_the_direct_way_and_are_guarded():
     compiled = vg.compile(f, executor="python")
     for k in range(6):
         compiled(layers(1.0 + k), x, scale=0.1 * k)
-    assert any(type(way) is FastCall for way in compiled.directs)
+    assert compiled.cache.fast_calls
     calls = [
         (layers(3.0), x, {"scale": 0.7}), (layers(3.0), x * 2, {"scale": 0.3}), (layers(3.0), x, {"scale": 2}),
         (layers(3.0), x, {"scale": 0.7, "power": 3}), (layers(3.0), vg.ones(3), {"scale": 0.7, "names": ("a",)}),
@@ -109,7 +107,7 @@ def test_kinds_beyond_the_bound_keep_nothing():
         for n in range(40):
             assert compiled(vg.ones(2), n).item() == 2 * n
             assert compiled(vg.ones(n), 3).item() == 3 * n
-    assert len(warned) == 1 and len(compiled.entries) == 9
+    assert len(warned) == 1 and len(compiled.specializations) == 9
 
 
 @pytest.mark.parametrize("function", [

@@ -32,8 +32,8 @@ def compiled_program(f, *arrays):
     tensors = [vg.Tensor(array, requires_grad=True) for array in arrays]
     for _ in range(2):
         compiled(*tensors)
-    assert compiled.entries[0].program is not None, compiled.explain()
-    return compiled.entries[0].program
+    assert compiled.specializations[0].program is not None, compiled.explain()
+    return compiled.specializations[0].program
 
 
 def given(f):
@@ -153,7 +153,7 @@ def diffused(u):
 def test_windows_of_many_elements_take_2_kb_an_operation_to_compile(f, size):
     compiled = vg.compile(f, executor="python", check=False)
     compiled(vg.Tensor(np.eye(size) + 1.0 / size, requires_grad=True))
-    graph, executor = compiled.entries[0].graph, compiled.executor
+    graph, executor = compiled.specializations[0].trace.graph, compiled.executor
     operations = CompiledProgram(graph, [0], executor).recorded
     tracemalloc.start()
     try:

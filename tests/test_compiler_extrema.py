@@ -52,9 +52,9 @@ def test_the_smallest_is_chosen_for_all_arguments(program, executor):
             a[0] = a.max() + 1  # which is found by a key, and so steers the program
         for found, wanted in zip(outcome(compiled, a, b), outcome(program, a, b), strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    entry = compiled.entries[0]
+    entry = compiled.specializations[0]
     assert entry.program is not None
-    assert entry.records <= (1 if program is edit_distance else 2)
+    assert entry.usage.traces <= (1 if program is edit_distance else 2)
 
 
 def test_values_that_are_no_numbers():

@@ -67,7 +67,7 @@ def test_a_branch_on_a_value():
     compiled = vg.compile(f, executor="python")
     signs = [(1, 1, 1, 1), (1, 1, 1, 1), (1, 1, 1, 1), (1, -1, 1, 1), (1, -1, 1, 1), (1, -1, 1, 1), (1, 1, 1, 1)]
     agree(compiled, f, *[lambda s=s: (leaf(*(np.array(s) * 1.5)),) for s in signs])
-    assert "steers the program at" in compiled.explain()
+    assert "control flow depends on has changed at" in compiled.explain()
 
 
 def test_values_that_leave_the_library():
@@ -84,7 +84,7 @@ def test_recording_again_and_again_ends_in_a_warning_that_names_the_line():
         return x.sum() * x[0].item()
 
     compiled = vg.compile(f, executor="python")
-    with pytest.warns(NotCompiledWarning, match=r"steers the program at .*test_compiler_guards.py"):
+    with pytest.warns(NotCompiledWarning, match=r"control flow depends on has changed at .*test_compiler_guards.py"):
         agree(compiled, f, *[lambda v=v: (leaf(v, 2.0),) for v in range(1, 30)])
 
 
@@ -476,7 +476,7 @@ def test_floats_that_change_become_inputs(kind):
         mine, theirs = vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, other)[0]
         np.testing.assert_allclose(mine.numpy(), theirs.numpy())
     assert found.grad_fn.name() == "CompiledBackward", compiled.explain()
-    assert len(compiled.entries) == 2
+    assert len(compiled.specializations) == 2
 
 
 def test_what_is_static_is_a_part_of_the_program():
@@ -492,8 +492,8 @@ def test_what_is_static_is_a_part_of_the_program():
             for number in range(4):
                 x = leaf(1.0 + number, 2.0, 3.0)
                 assert compiled(x, symbols, factor).item() == f(x, symbols, factor).item()
-    assert len(compiled.entries) == 4
-    assert all(entry.program is not None for entry in compiled.entries), compiled.explain()
+    assert len(compiled.specializations) == 4
+    assert all(entry.program is not None for entry in compiled.specializations), compiled.explain()
     assert "static int64[4]" in compiled.explain()
 
 
@@ -560,7 +560,7 @@ def test_results_that_hold_the_same_in_memory_of_their_own_stay_apart():
             view += 1.0
         assert first.detach().numpy().tolist() == [6.0, 6.0]
         assert second.detach().numpy().tolist() == view.detach().numpy().tolist() == [4.0, 4.0]
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 @attrs.define
@@ -646,7 +646,7 @@ def test_flattened_matrices_are_concatenated():
     x = vg.Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
     for _ in range(3):
         found = compiled(x)
-    assert compiled.entries[0].refusal is None, compiled.explain()
+    assert compiled.specializations[0].fallback_reason is None, compiled.explain()
     assert found.detach().tolist() == np.append(x.detach(), 2 * x.detach()) @ np.arange(12.0)
     assert vg.autograd.grad(found, x)[0].tolist() == (np.arange(6.0) * 3 + 12).reshape(2, 3).tolist()
 
@@ -657,10 +657,10 @@ def test_a_function_that_each_call_steers_another_way_is_seldom_recorded():
         warnings.simplefilter("ignore")
         for v in range(30):
             assert compiled(leaf(v, 2.0)).item() == v * (v + 2.0)
-        assert compiled.entries[0].records == 1 and "further calls" in compiled.explain()
+        assert compiled.specializations[0].usage.traces == 1 and "further calls" in compiled.explain()
         for v in range(30, 50):
             compiled(leaf(v, 2.0))
-    assert compiled.entries[0].records == 2
+    assert compiled.specializations[0].usage.traces == 2
 
 
 def test_a_function_that_goes_two_ways_by_turns_keeps_a_program():
@@ -668,4 +668,4 @@ def test_a_function_that_goes_two_ways_by_turns_keeps_a_program():
     for v in range(40):
         sign = (-1.0) ** v
         assert compiled(leaf(sign, 2.0)).tolist() == (2.0 if sign > 0 else 3.0) * (sign + 2.0)
-    assert compiled.entries[0].records <= 3 and compiled.entries[0].refusal is None
+    assert compiled.specializations[0].usage.traces <= 3 and compiled.specializations[0].fallback_reason is None

@@ -69,7 +69,8 @@ def test_indices_by_arrays(f, executor):
         warnings.simplefilter("ignore")
         for turn in range(4):
             agrees(first * (1 + 0.001 * turn))
-        assert compiled.entries[0].program is not None and compiled.entries[0].calls >= 3, compiled.explain()
+        (entry,) = compiled.specializations
+        assert entry.program is not None and entry.runs >= 3, compiled.explain()
         for _ in range(6):  # in another order
             agrees(rng.normal(size=(3, 3)))
         agrees(first)
@@ -88,7 +89,7 @@ def test_arrays_of_places_among_the_arguments_have_a_program_each():
         places = np.array([0, 2]) + turn % 2
         found, wanted = compiled(x, places), picked(x, places)
         assert found.detach().tolist() == pytest.approx(wanted.detach().tolist())
-    assert sum(entry.program is not None for entry in compiled.entries) == 2, compiled.explain()
+    assert sum(entry.program is not None for entry in compiled.specializations) == 2, compiled.explain()
 
 
 def put_twice(x, v):
@@ -149,7 +150,7 @@ def test_places_that_are_named_twice_in_an_index(f, executor):
             seen.append([each.detach().numpy() for each in (value, *first, *second) if each is not None])
         for one, other in zip(*seen, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 MANY = np.random.default_rng(0).integers(0, 10, (120, 8))  # places, others in each iteration
@@ -212,7 +213,7 @@ def test_loops_over_arrays_of_places_are_found_again():
                 seen.append([value.detach().numpy(), vg.autograd.grad(loss, x)[0].numpy()])
             for one, other in zip(*seen, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-        assert compiled.entries[0].program is not None, compiled.explain()
+        assert compiled.specializations[0].program is not None, compiled.explain()
         assert compiled.source().count("\n") < 120, f.__name__
 
 

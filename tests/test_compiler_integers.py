@@ -35,7 +35,7 @@ def check(function, calls, executor="python"):
 def check_compiled(function, calls, executor="python"):
     """The same, for a function that is to be run by its program in each call but the first."""
     compiled = check(function, calls, executor)
-    assert compiled.entries[-1].calls == len(calls) - 1, compiled.explain()
+    assert compiled.specializations[-1].runs == len(calls) - 1, compiled.explain()
     return compiled
 
 
@@ -127,7 +127,7 @@ def test_single_floats_that_are_no_integers_are_written_as_eagerly():
         compiled = vg.compile(written, executor="python", check=False)
         for call in range(3):
             assert compiled(vg.Tensor([1.9, -1.9 - call])).tolist() == [1, -1 - call]
-        assert compiled.entries[-1].calls == 2
+        assert compiled.specializations[-1].runs == 2
         outcomes = []
         for function in (written, compiled):
             try:
@@ -186,7 +186,7 @@ def test_the_gradient_keeps_integers_that_calls_take(executor):
         x = vg.Tensor(np.sin(np.arange(5.0) + call), requires_grad=True)
         found, wanted = (vg.autograd.grad(function(x), x)[0].numpy() for function in (compiled, taken))
         assert np.allclose(found, wanted, rtol=1e-12)
-    assert compiled.entries[-1].calls == 2
+    assert compiled.specializations[-1].runs == 2
 
 
 def test_smaller_integers_run_eagerly():
@@ -261,4 +261,4 @@ def drawn_program_agrees(number, executor):
             seen.append(everything(loss, named, dict(enumerate(given)), leaves))
         for one, other in zip(*seen, strict=True):
             assert close(other, one), f"{compiled.explain()}\n{drawn_integers.integer_source(number)}"
-    return compiled.entries[-1].calls > 0
+    return compiled.specializations[-1].runs > 0

@@ -247,7 +247,7 @@ def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few
         np.testing.assert_allclose(value.detach().numpy(), expected.detach().numpy())
         for found, wanted in zip(vg.autograd.grad(value, tensors), vg.autograd.grad(expected, tensors)):
             np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-10, atol=1e-10)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def scaled_places(x, s):
@@ -291,7 +291,7 @@ def test_arrays_of_one_number_that_are_put_in_single_places(f, executor):
             seen.append([value.detach(), *vg.autograd.grad(value, [x, s])])
         for one, other in zip(*seen, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 @pytest.mark.parametrize("executor", ["interpreted", pytest.param("numba", marks=pytest.mark.slow)])
@@ -312,4 +312,4 @@ def test_arrays_of_one_number_that_iterations_hand_on(executor):
         found, wanted = compiled(x), f(x)
         assert found.item() == pytest.approx(wanted.item())
         np.testing.assert_allclose(vg.autograd.grad(found, x)[0], vg.autograd.grad(wanted, x)[0])
-    assert compiled.entries[0].calls >= 3 and not compiled.entries[0].program.remark
+    assert compiled.specializations[0].runs >= 3 and not compiled.specializations[0].program.remark

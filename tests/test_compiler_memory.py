@@ -88,7 +88,7 @@ def test_a_source_is_listed_as_long_as_the_function_lives():
     compiled = vg.compile(lambda x: (x * 3.5).sum(), executor="python")
     for _ in range(3):
         compiled(vg.ones(4))
-    program = compiled.entries[0].program
+    program = compiled.specializations[0].program
     name = program.forward.__code__.co_filename
     linecache.checkcache()
     assert "".join(linecache.getlines(name)) == program.forward_kernel.source

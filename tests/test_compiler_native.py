@@ -46,7 +46,7 @@ def test_programs_of_one_source_share_their_kernels():
     functions = [vg.compile(discounted, executor="numba") for _ in range(2)]
     for compiled in functions:
         called(compiled)
-    first, second = [compiled.entries[0].program for compiled in functions]
+    first, second = [compiled.specializations[0].program for compiled in functions]
     assert first.forward is second.forward
     assert first.backward is second.backward
 
@@ -62,7 +62,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
     found = called(compiled)
     assert found[0] == wanted[0]
     np.testing.assert_array_equal(found[1], wanted[1])
-    assert sum(compiled.entries[0].program.forward.stats.cache_hits.values()) == 1
+    assert sum(compiled.specializations[0].program.forward.stats.cache_hits.values()) == 1
     native._shared.cache_clear()
     for path in tmp_path.glob("__pycache__/*.nbc"):
         path.write_bytes(b"spoilt")
@@ -89,7 +89,7 @@ compiled = vg.compile(program, executor="numba")
 for _ in range(3):
     value = compiled(x)
 (gradient,) = vg.autograd.grad(value, [x])
-kernels = [compiled.entries[0].program.forward, compiled.entries[0].program.backward]
+kernels = [compiled.specializations[0].program.forward, compiled.specializations[0].program.backward]
 print(repr(float(value.detach())), repr(float(gradient.sum())), sum(sum(k.stats.cache_hits.values()) for k in kernels))
 """
 
@@ -122,6 +122,6 @@ def test_numbers_carried_from_one_iteration_to_the_next_are_not_read_again():
     wanted, wanted_gradient = called(discounted, 1)
     assert value == pytest.approx(wanted, rel=1e-14)
     np.testing.assert_allclose(gradient, wanted_gradient)
-    program = compiled.entries[0].program
+    program = compiled.specializations[0].program
     assert "h1" in program.program.bases
     assert not program.tapes

@@ -115,7 +115,7 @@ def test_what_is_changed_is_noticed(what):
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     for _ in range(4):
         before = compiled(x)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
     change(2.0)
     assert compiled(x).tolist() == reads(x).tolist() != before.tolist()
 
@@ -163,7 +163,7 @@ def test_what_may_be_another_in_each_run_is_not_compiled(what, tmp_path):
     x = vg.Tensor([1.0, 2.0], requires_grad=True)
     for _ in range(4):
         compiled(x)
-    assert compiled.entries[0].program is None and reason in compiled.explain(), compiled.explain()
+    assert compiled.specializations[0].program is None and reason in compiled.explain(), compiled.explain()
 
 
 def test_what_loggers_read_is_none_of_the_programs():
@@ -175,7 +175,7 @@ def test_what_loggers_read_is_none_of_the_programs():
     compiled = vg.compile(told, executor="python")
     for _ in range(4):
         compiled(vg.ones(2))
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def test_a_tensor_that_is_kept_in_an_object_is_that_of_the_last_call():
@@ -212,7 +212,7 @@ def test_arrays_of_the_standard_library_and_of_files_are_compared(tmp_path):
     for call in range(9):
         numbers[0], mapping[1] = 1.0 + call // 3, call // 4
         assert compiled(vg.ones(2)).item() == (1.0 + call // 3) * (call // 4)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def test_arguments_that_lie_in_another_order_are_laid_out_before_loops():
@@ -238,7 +238,7 @@ def test_functions_of_cython_are_functions(name):
     compiled = vg.compile(lambda x: x * function(*given), executor="python")
     for _ in range(4):
         assert compiled(vg.ones(2))[0].item() == function(*given)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def test_a_look_at_all_objects_does_not_disturb_other_threads(frequent_switches):

@@ -68,5 +68,5 @@ def test_parts_of_arrays(name, executor):
             for one, other in zip(outcomes(compiled, arrays), outcomes(repeated, arrays), strict=True):
                 assert one.dtype == other.dtype
                 np.testing.assert_allclose(one, other, **close)
-        assert compiled.entries[0].calls >= 3, compiled.explain()
+        assert compiled.specializations[0].runs >= 3, compiled.explain()
         assert dtype is np.float32 or "call_" not in compiled.source().replace("call_kron", "")

@@ -33,7 +33,7 @@ def check(f, draw, executor="python"):
         along = [vg.Tensor(np.cos(call + np.arange(each.size)).reshape(each.shape)) for each in points]
         for product in (jvp, hvp, vhp):
             agree(product(compiled, points, along), product(f, points, along), 1e-6)
-    return compiled.pushed
+    return compiled.jvp
 
 
 def rosenbrock(x):
@@ -61,13 +61,13 @@ def running(x, decay):
 def test_products_with_derivatives_of_programs(f, executor):
     function, draw = next((each, draw) for each, draw in PROGRAMS.items() if each.__name__ == f)
     pushed = check(function, draw, executor)
-    assert pushed.entries[0].program is not None
+    assert pushed.specializations[0].program is not None
 
 
 @pytest.mark.parametrize("number", [1])
 def test_products_with_derivatives_of_drawn_loops(number):
     pushed = check(drawn_loops.loop_program(number), lambda rng: drawn_loops.inputs(number, rng.integers(100)))
-    assert pushed.entries[0].program is not None
+    assert pushed.specializations[0].program is not None
 
 
 @pytest.mark.slow
@@ -84,9 +84,9 @@ def test_a_function_is_run_no_more_once_its_derivatives_are_compiled():
         hessian(compiled)(x)
         hvp(compiled, (x,), (v,))
         jvp(compiled, (x,), (v,))
-    before = [entry.calls for entry in compiled.pushed.entries]
+    before = [entry.runs for entry in compiled.jvp.specializations]
     hessian(compiled)(x)
-    after = [entry.calls for entry in compiled.pushed.entries]
+    after = [entry.runs for entry in compiled.jvp.specializations]
     assert sum(after) - sum(before) == 6  # one for each column
     assert "along a direction" in compiled.explain()
     assert compiled.source().count("def kernel") >= 2
@@ -111,7 +111,7 @@ def test_derivatives_of_derivatives_go_by_the_same_program():
         for has_aux in (False, True):
             found, wanted = [jvp(each, (x,), (v,), has_aux) for each in both]
             agree(found, wanted)
-    assert len(compiled.pushed.entries) <= 3
+    assert len(compiled.jvp.specializations) <= 3
     found, wanted = [grad(lambda x: hvp(each, (x,), (v,))[1][0].sum())(x) for each in (compiled, rosenbrock)]  # noqa: B023
     agree(found, wanted)
     y = x.clone().requires_grad_()

@@ -72,7 +72,7 @@ def test_in_loops_and_without_a_call(operation, executor):
         for found, wanted in zip(seen(compiled, array), seen(f, array), strict=True):
             found, wanted = found.detach().numpy(), wanted.detach().numpy()
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * (1 + np.abs(wanted).max()))
-    program = compiled.entries[0].program
+    program = compiled.specializations[0].program
     assert program is not None, compiled.explain()
     assert not any(isinstance(step, Call) for _, step in steps_of(program.program.block))
 
@@ -141,8 +141,8 @@ def test_loops_over_observations_are_found_each(executor):
         for found, wanted in zip(*results, strict=True):
             np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-9)
     told = compiled.explain()
-    assert told.count("28 times, with places from tables") == 2 and compiled.entries[0].program is not None, told
-    assert sum(1 for _ in steps_of(compiled.entries[0].program.program.block)) < 80, told
+    assert told.count("28 times, with places from tables") == 2, told
+    assert sum(1 for _ in steps_of(compiled.specializations[0].program.program.block)) < 80, told
 
 
 WITHOUT_HISTORY = [

@@ -53,7 +53,7 @@ def test_precisions_mix_as_they_do_eagerly(executor):
             assert one.dtype == other.dtype
             np.testing.assert_allclose(one, other, rtol=3e-7 if other.dtype == np.float32 else 1e-7)
         compared(compiled, mixed, (x, y), 1e-5)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def rounded_again_and_again(x):
@@ -70,7 +70,7 @@ def test_sums_products_and_roots_are_the_same_to_the_last_bit(executor):
     for seed in range(4):
         x = vg.Tensor(np.random.default_rng(seed).normal(size=9).astype(np.float32), requires_grad=True)
         assert compiled(x).detach().tolist() == rounded_again_and_again(x).detach().tolist()
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 @pytest.mark.parametrize("program", TABLED)
@@ -82,7 +82,7 @@ def test_programs_in_single_precision(program, by):
     for seed in range(4):
         arrays = [np.asarray(each, np.float32) for each in PROGRAMS[program](np.random.default_rng(seed))]
         compared(compiled, program, arrays, 2e-3)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def test_batches_and_transforms_in_single_precision(executor):
@@ -121,7 +121,7 @@ def test_reductions_of_single_numbers_along_an_axis():
     compiled = vg.compile(f, executor="python")
     for seed in range(3):
         compared(compiled, f, (np.random.default_rng(seed).normal(size=3),), 1e-12)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def test_results_in_double_precision_of_rounded_numbers_may_differ_by_rounding():
@@ -136,4 +136,4 @@ def test_results_in_double_precision_of_rounded_numbers_may_differ_by_rounding()
         x = np.random.default_rng(seed).random((7, 3)).astype(np.float32) / 3
         found = compiled(vg.Tensor(x, requires_grad=True))
         assert found.dtype == np.float64
-    assert "differed" in compiled.explain() or compiled.entries[0].program is not None
+    assert "differed" in compiled.explain() or compiled.specializations[0].program is not None

@@ -88,8 +88,9 @@ def test_matrices_that_come_near_singular_ones_are_left_to_numpy():
         np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-6)
         for one, other in zip(vg.autograd.grad(found, [x, y]), vg.autograd.grad(wanted, [x, y]), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6 * np.abs(other.numpy()).max())
-    entry = compiled.entries[0]
-    assert entry.records == 1 and entry.irregular and "eagerly" not in compiled.explain(), compiled.explain()
+    entry = compiled.specializations[0]
+    assert entry.usage.traces == 1 and entry.near_singular_lines, compiled.explain()
+    assert "eagerly" not in compiled.explain(), compiled.explain()
 
 
 def filtered(p, f):
@@ -161,7 +162,7 @@ def test_where_compiled_code_gives_up_numpy_says_what_there_is(name, bad):
     b = np.random.default_rng(0).normal(size=(4, 4))
     for _ in range(3):
         outcome(compiled, b @ b.T + np.eye(4), b)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
     given = np.array(BAD[bad]), b
     found, wanted = outcome_or_error(compiled, *given), outcome_or_error(f, *given)
     if isinstance(wanted, str):

@@ -48,7 +48,7 @@ def test_a_step_of_the_heat_equation_takes_seven_runs_forward_and_eight_back():
     runs = [len(re.findall(r"= np_\w+\(.*_run\)|w [+-]= q", text)) for text in (forward, backward)]
     assert runs == [7, 8]
     assert "[...] = v" not in forward.partition("for ")[2]  # what was computed is not copied
-    program = compiled.entries[0].program
+    program = compiled.specializations[0].program
     kernels = program.forward_kernel, program.backward_kernel
     assert [kernel.scratch for kernel in kernels] == [2 * 4 * 8 + 6 * 8] * 2  # two runs, and one whole array
 
@@ -133,7 +133,7 @@ def test_buffers_of_windows_are_used_again_by_later_runs(monkeypatch):
         return (y * y).sum()
 
     compiled = compared(filled, np.random.default_rng(6).random((5, 6)))
-    program = compiled.entries[0].program
+    program = compiled.specializations[0].program
     rooms = [*program._rooms, *program._gradient_rooms, *filter(None, program._scratch.values())]
     assert len(rooms) == 4 and all(1 <= len(room._spare) <= 2 for room in rooms)
     assert not program._gradients_apart and [base.size for base in program._made] == [1]

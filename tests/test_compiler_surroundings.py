@@ -150,7 +150,7 @@ def test_what_is_changed_is_noticed(what):
     x = vg.arange(3.0).requires_grad_()
     for _ in range(4):
         before = compiled(x)
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
     set_all(3.0)
     assert compiled(x).tolist() == SEEING[what](x).tolist() != before.tolist()
 
@@ -175,7 +175,7 @@ def test_methods_and_attributes_that_come_later_are_noticed():
     def agrees():
         for _ in range(4):
             found = compiled(x).tolist()
-        return found == run(x).tolist() and compiled.entries[0].program is not None
+        return found == run(x).tolist() and compiled.specializations[0].program is not None
 
     assert agrees()
     Plain.forward = lambda self, x: x * 5.0
@@ -201,7 +201,7 @@ def test_a_cache_that_the_first_call_fills_does_no_harm():
     compiled = vg.compile(cached, executor="python")
     for _ in range(4):
         compiled(vg.ones(3))
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 @pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0), random.Random(0)])

@@ -13,7 +13,7 @@ import pytest
 import travelling_programs
 
 import viewgrad as vg
-from viewgrad.compiler.api import Compiled
+from viewgrad.compiler import api
 
 FOLDER = Path(__file__).parent
 
@@ -32,8 +32,8 @@ def recorded():
 def records_of(compiled, monkeypatch, *args):
     """How often a compiled function records, in two calls; they give what the function gives."""
     made = []
-    record = Compiled._record
-    monkeypatch.setattr(Compiled, "_record", lambda self, *a: made.append(self) or record(self, *a))
+    capture = api.capture
+    monkeypatch.setattr(api, "capture", lambda *a, **k: made.append(a) or capture(*a, **k))
     for _ in range(2):
         value = compiled(*args)
         np.testing.assert_allclose(value.detach().numpy(), compiled.function(*args).detach().numpy())
@@ -48,7 +48,7 @@ def records_of(compiled, monkeypatch, *args):
 def test_a_record_is_not_made_anew(again, monkeypatch):
     other = again(recorded())
     assert records_of(other, monkeypatch, *given()) == 0
-    assert other.entries[0].program is not None and other.entries[0].checked
+    assert other.specializations[0].program is not None and other.specializations[0].is_verified
 
 
 def test_a_record_travels_on_without_having_been_used(monkeypatch):
@@ -78,13 +78,13 @@ def test_a_record_arrives_in_another_process():
     wanted = travelling_programs.smoothed(*given()).detach().item()
     program = (
         "import pickle, sys, numpy as np, viewgrad as vg\n"
-        "from viewgrad.compiler.api import Compiled\n"
+        "from viewgrad.compiler import api\n"
         "compiled = pickle.load(sys.stdin.buffer)\n"
-        "Compiled._record = None  # whoever records fails\n"
+        "api.capture = None  # tracing fails\n"
         "x = vg.Tensor(np.sin(np.arange(12.0)), requires_grad=True)\n"
         "for _ in range(3):\n"
         "    value = compiled(x, vg.Tensor(0.7, requires_grad=True))\n"
-        "print(value.detach().item(), compiled.entries[0].program is not None)\n"
+        "print(value.detach().item(), compiled.specializations[0].program is not None)\n"
     )
     path = f"{FOLDER.parent}:{FOLDER}"
     found = subprocess.run(

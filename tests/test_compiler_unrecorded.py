@@ -51,4 +51,4 @@ def test_writes_by_index_arrays_of_which_the_history_does_not_know(function, exe
                 loss, y = each(x, p)
             seen.append(everything(loss, {"y": y}, {"x": x, "p": p}, [x, p]))
         assert all(close(one, other) for one, other in zip(*seen, strict=True))
-    assert compiled.entries[-1].calls == 2, compiled.explain()
+    assert compiled.specializations[-1].runs == 2, compiled.explain()

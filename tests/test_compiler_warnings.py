@@ -70,7 +70,7 @@ def test_operators_of_elements(name):
             assert is_silent(partial(gradients, flowing, given)) is not None
         if tangents is not None:
             assert is_silent(lambda: vg.func.jvp(compiled, plain, directions)) is not None
-    assert compiled.entries[0].program is not None, compiled.explain()
+    assert compiled.specializations[0].program is not None, compiled.explain()
 
 
 def softened(x):

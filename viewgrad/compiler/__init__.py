@@ -1,23 +1,24 @@
-"""Programs that were run once, compiled: their loops found again, and written down with their gradients.
+"""The compiler of traces: loops are recovered from a trace, differentiated, and written as code.
 
-A call goes through these files:
+A call goes through these modules:
 
-    api                    what is compiled, and when
-    calling/recording      a run recorded as a graph
-    calling/surroundings   what a function sees besides its arguments; found by sight
-    calling/misses         calls that it does not fit
-    lowering, stream       the graph as a stream of instructions; calls help it
-    nodes                  what further kinds of nodes become
-    kinds                  the kinds of elements that there are
-    loops                  its loops found again
-    building, program      the program
-    executions             what it touches, and when
+    api                    dispatch: the program, or the function
+    cache                  specializations, their states, and the transitions between these
+    policy                 when to retrace after a guard failure
+    guards                 conditions under which a program may run in place of its function
+    calls/capture          a call traced as a graph
+    calls/pickling         traces in pickles
+    lowering, lower        the graph as a stream of instructions (trace_stream)
+    reroll                 the loops of the stream
+    build_ir, loop_ir      the program
+    access_analysis        which elements each step touches, and when
     adjoint                its gradient
     passes                 what is left out of both
-    writing                its source, and what runs it
-    calls/verify           compared with the function in its first run
-    calling/call, direct   its place in the graph; by likeness, calls like an earlier one go a short way
-    calling/batch          a program run for each of many examples
+    backends               their source, and what runs it
+    calls/verify           the first run of the program, compared with the function
+    calls/node             its node in the graph
+    calls/fast_call        the fast path of calls with a cached signature
+    calls/batched          a program that runs for each of many examples
 """
 
 from .api import Compiled, compile

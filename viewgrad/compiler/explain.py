@@ -1,61 +1,60 @@
-"""What `explain()` says of a compiled function."""
+"""The text of `explain()`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
+from .cache import Specialization, State
 from .loop_ir import Block, Compute, ForLoop, IrregularLoop, Program, Push, Step, steps_of
-
-if TYPE_CHECKING:
-    from .api import Compiled, Specialization
 
 __all__ = ["explained"]
 
 FEW: Final = 16  # operations of eager mode, with gradient, that take as long as the call of a program
 
 
-def explained(compiled: Compiled) -> str:
-    """What was compiled, and how."""
-    name = getattr(compiled.function, "__qualname__", repr(compiled.function))
-    parts = [_entry(name, compiled, entry) for entry in compiled.entries]
-    if compiled.pushed is not None:
-        parts.append(explained(compiled.pushed))
-    return "\n\n".join(parts) or f"{name} has not been called yet"
+def explained(name: str, specializations: Sequence[Specialization]) -> str:
+    """Return what was compiled, and how.
+
+    Arguments:
+        name: the name of the function.
+        specializations: its specializations.
+    """
+    return "\n\n".join([_specialization(name, each) for each in specializations])
 
 
-def _entry(name: str, compiled: Compiled, entry: Specialization) -> str:
-    kinds = ", ".join(_kind(kind) for kind in entry.key[1])
-    lines = [f"{name}({kinds})"]
-    if entry.refusal is not None:
-        lines.append(f"  runs eagerly: {entry.refusal}")
-    elif entry.program is None:
-        lines.append("  recorded; the next call is compiled")
+def _specialization(name: str, of: Specialization) -> str:
+    lines = [f"{name}({', '.join(_kind(kind) for kind in of.key[1])})"]
+    if of.state is State.EAGER:
+        lines.append(f"  runs eagerly: {of.fallback_reason}")
+    elif of.program is None:
+        lines.append("  traced; the next call is compiled" if of.trace else "  the next call is traced")
     else:
-        program = entry.program
+        program = of.program
         steps = sum(1 for _ in steps_of(program.program.block))
         lines.append(
-            f"  compiled, {program.executor.name} executor: {program.recorded} operations recorded, {steps} left"
+            f"  compiled, {program.executor.name} executor: {program.recorded} operations traced, {steps} left"
         )
         if program.recorded < FEW:
             lines.append(f"  little to gain: a call costs as much as about {FEW} eager operations")
         if program.remark:
-            lines.append(f"  by Python: {program.remark}")
+            lines.append(f"  run by Python: {program.remark}")
         lines += _loops(program.program, program.program.block, "  ")
         if program.adjoint is None:
-            lines.append("  no gradient is wanted")
+            lines.append("  no gradient is needed")
         elif program.tapes:
             lines.append(f"  tape: {_bytes(program.tape_bytes)}")
             for tape in program.tapes.values():
                 where = _where(program.program, tape.step)
-                lines.append(f"    {_told(tape.step)}, {where}: {_bytes(8 * tape.entries)}")
+                lines.append(f"    {_name(tape.step)}, {where}: {_bytes(8 * tape.entries)}")
         else:
             lines.append("  tape: nothing")
-    for reason, count in entry.reasons.items():
+    for reason, count in of.failures.items():
         lines.append(f"  ran eagerly {count} times: {reason}")
-    if entry.misses.rest:
-        lines.append(f"  runs eagerly for {entry.misses.rest} further calls")
+    if of.cooldown:
+        lines.append(f"  runs eagerly for {of.cooldown} further calls")
     return "\n".join(lines)
 
 
@@ -110,7 +109,7 @@ def _where(program: Program, step: Step) -> str:
     return f"{file.rpartition('/')[2]}:{line}"
 
 
-def _told(step: Step) -> str:
+def _name(step: Step) -> str:
     return step.operator if isinstance(step, Compute) else "a value that is overwritten"
 
 
@@ -119,8 +118,8 @@ def _kind(kind: Any) -> str:
         return f"static {np.dtype(kind[1]).name}{list(kind[2])}"
     if len(kind) == 4:
         shape, dtype, grad, layout = kind
-        told = " grad" if grad else ""
-        return f"{np.dtype(dtype).name}{list(shape)}{told}{'' if layout is None else f' strides {list(layout)}'}"
+        suffix = " grad" if grad else ""
+        return f"{np.dtype(dtype).name}{list(shape)}{suffix}{'' if layout is None else f' strides {list(layout)}'}"
     return str(kind[1])
 
 

@@ -1,8 +1,7 @@
-"""Which of the arguments are inputs of a program, and which are a part of it.
+"""The arguments of calls: which are inputs of a program, and which are part of it.
 
-Tensors and arrays are inputs. A float is a part of the program until it is another: from then on it is an input, as a
-tensor without dimensions. What is declared static is always a part of the program, and so are integers, which steer
-shapes and loops.
+Tensors and arrays are inputs. A float is part of the program until its value changes; from then on it is an input, as a
+0-d tensor. Static arguments are always part of the program, and so are integers, which shapes and loops depend on.
 """
 
 from __future__ import annotations
@@ -11,21 +10,50 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
-from ...func.tree import Branch, Fixed, Leaf, Structure
+from ...func.tree import Branch, Fixed, Leaf, Structure, flatten
 from ...tensor.tensor import as_scalar, from_array
 from ...trace.trace import argument_names
+from ..guards.call_signature import specialization_key
 
-__all__ = ["FLOATS", "Arguments", "form_of", "is_found_by_name", "leaves_of", "owners"]
+__all__ = ["FLOATS", "Arguments", "Call", "form_of", "is_found_by_name", "leaves_of", "owners"]
 
 FLOATS: Final = frozenset({float, np.float64, np.float32})  # numbers that become inputs where they vary
-VARIES: Final = object()
+VARIES: Final = object()  # the value of a float that has varied
 NONE: Final[frozenset[int]] = frozenset()
+NO_KEYWORDS: Final[dict[str, Any]] = {}
+
+
+@attrs.frozen(eq=False)
+class Call:
+    """A call, with its arguments flattened.
+
+    Arguments:
+        args, keywords: the arguments.
+        structure, leaves: the structure of `(args, keywords)`, and its leaves as inputs of a program.
+        static: the numbers of the leaves that are part of the program.
+        mode: the mode of the call.
+        key: the key of its specialization.
+    """
+
+    args: tuple[Any, ...]
+    keywords: dict[str, Any]
+    structure: Structure
+    leaves: list[Any]
+    static: frozenset[int]
+    mode: int
+    key: Any
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether two arguments share memory."""
+        return self.key[3]  # type: ignore[no-any-return]
 
 
 def form_of(structure: Structure) -> Any:
-    """How arguments are put together, without the numbers and strings among them."""
+    """Return how arguments are put together, without the numbers and strings among them."""
     if isinstance(structure, Fixed):
         return type(structure.value)
     if isinstance(structure, Branch):
@@ -34,11 +62,11 @@ def form_of(structure: Structure) -> Any:
 
 
 def owners(names: Sequence[str], structure: Structure) -> list[tuple[Any, str]]:
-    """The argument that each leaf of `(args, keywords)` belongs to: its position or keyword, and its name.
+    """Return the argument that each leaf of `(args, keywords)` belongs to: its position or keyword, and its name.
 
     Arguments:
         names: of the positional arguments, as far as they are known.
-        structure: the arguments, taken apart.
+        structure: the structure of the arguments.
     """
     assert isinstance(structure, Branch)
     args, keywords = structure.children
@@ -52,12 +80,12 @@ def owners(names: Sequence[str], structure: Structure) -> list[tuple[Any, str]]:
 
 
 def leaves_of(chosen: Collection[Any], owned: Sequence[tuple[Any, str]]) -> frozenset[int]:
-    """The numbers of the leaves that belong to one of some arguments, given by position or name."""
+    """Return the numbers of the leaves that belong to some arguments, given by position or name."""
     return frozenset([number for number, (key, name) in enumerate(owned) if key in chosen or name in chosen])
 
 
 def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
-    """Whether the name of a function is that of something else, as where it was decorated; so pickles find it."""
+    """Return whether `thing` is found by the qualified name of a function, as if it decorates that; for pickles."""
     found: Any = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
         found = getattr(found, part, None)
@@ -65,48 +93,56 @@ def is_found_by_name(function: Callable[..., Any], thing: Any) -> bool:
 
 
 class Arguments:
-    """What is known of the arguments of a function.
+    """The arguments of a function, and which of them were found to vary or to decide what it does.
 
     Arguments:
         function: the function.
-        static: the names of arguments, or their positions, that are parts of the program.
+        static: the names of arguments, or their positions, that are part of the program.
     """
 
     def __init__(self, function: Callable[..., Any], static: Sequence[Any]) -> None:
         self.names = argument_names(function)
         self.static = frozenset(static)
         self._floats: list[tuple[Structure, dict[int, Any]]] = []
-        self._steering: list[tuple[Structure, frozenset[int]]] = []
+        self._made_static: list[tuple[Structure, frozenset[int]]] = []
+
+    def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Call:
+        """Return a call with its arguments flattened."""
+        leaves, structure = flatten((args, keywords))
+        return self.of_leaves(structure, leaves, mode, args, keywords)
+
+    def of_leaves(
+        self, structure: Structure, leaves: list[Any], mode: int, args: Any = (), keywords: Any = NO_KEYWORDS
+    ) -> Call:
+        """Return a call whose arguments are flattened already."""
+        static = self.static_leaves(structure)
+        leaves = self._with_inputs(structure, leaves, static)
+        key = specialization_key(structure, leaves, mode, static)
+        return Call(args, keywords, structure, leaves, static, mode, key)
 
     def static_leaves(self, structure: Structure) -> frozenset[int]:
-        """The numbers of the leaves of `(args, keywords)` that are static: by declaration, or since they steer."""
+        """Return the numbers of the static leaves: those that were declared, and those that were made static."""
         declared = self._declared(structure) if self.static else NONE
-        for other, steering in self._steering:
+        for other, found in self._made_static:
             if other == structure:
-                return declared | steering
+                return declared | found
         return declared
 
     def _declared(self, structure: Structure) -> frozenset[int]:
-        """Those that are static by declaration."""
         return leaves_of(self.static, owners(self.names, structure))
 
     def make_static(self, structure: Structure, leaves: list[Any]) -> bool:
-        """From now on take the integers and bools among the arrays for parts of the program; whether that is new."""
-        steering = frozenset([
+        """Make the arrays of integers and bools part of the program from now on; return whether that changes any."""
+        found = frozenset([
             number for number, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iub"
         ])
-        if steering <= self.static_leaves(structure):
+        if found <= self.static_leaves(structure):
             return False
-        self._steering.append((structure, steering))
+        self._made_static.append((structure, found))
         return True
 
-    def with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
-        """The leaves, with tensors for those floats that were others in an earlier call.
-
-        Arguments:
-            structure, leaves: the arguments, taken apart.
-            static: the leaves that stay what they are.
-        """
+    def _with_inputs(self, structure: Structure, leaves: list[Any], static: frozenset[int]) -> list[Any]:
+        """Return the leaves, with tensors in place of the floats that have varied between calls."""
         floats = [number for number, leaf in enumerate(leaves) if type(leaf) in FLOATS and number not in static]
         if not floats:
             return leaves

@@ -1,8 +1,8 @@
-"""A compiled function over a batch: its program, recorded for one example, run for each example on its own.
+"""A compiled function over a batch: its program, traced for one example, runs for each example.
 
-Until there is a program, and where there is none, the function is called for each example in turn. Numba's kernels
-release the interpreter's lock, so long ones run on all cores. The examples are always split into the same parts, so
-that sums over them do not depend on the number of cores.
+Without a program, the function is called for each example in turn. Numba's kernels release the interpreter's lock, so
+long ones run on all cores. The examples are always split into the same parts, so that sums over them do not depend on
+the number of cores.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
+import attrs
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
@@ -25,22 +26,54 @@ from ...tensor.modes import GRAD, PROFILE, current_mode
 from ...tensor.node import numbered
 from ...tensor.tensor import Tensor
 from ...tensor.trace_hooks import PROFILER
-from ...trace.signature import ResultSpec, Signature
+from ...trace.signature import ResultSpec
 from ..compiled import CompiledProgram, Run
 from ..replay import replayed
-from .arguments import is_found_by_name, leaves_of, owners
+from .arguments import Arguments, is_found_by_name, leaves_of, owners
+from .guarded_trace import GuardedTrace
 from .node import CompiledBackward, called
 
-if TYPE_CHECKING:
-    from ..api import Compiled
-
-__all__ = ["Batched"]
+__all__ = ["Batched", "ExampleProgram"]
 
 Array = np.ndarray[Any, Any]
 stack = OPERATORS["stack"].function
 concatenate = OPERATORS["concatenate"].function
 PARTS: Final = 16  # into so many parts a batch is split, at most
 LONG: Final = 400_000  # elements that a program computes at least where threads are of use
+
+
+@attrs.frozen(eq=False)
+class ExampleProgram:
+    """The program of a compiled function that is run for examples.
+
+    Arguments:
+        trace, program: the trace, and its verified program.
+        leaves: the leaves of an example as inputs.
+        count: counts some runs.
+    """
+
+    trace: GuardedTrace
+    program: CompiledProgram
+    leaves: list[Any]
+    count: Callable[[int], None]
+
+
+class ExampleFunction(Protocol):
+    """A compiled function of one example."""
+
+    function: Callable[..., Any]
+    arguments: Arguments
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any: ...
+
+    def program_for(self, structure: Structure, leaves: list[Any], mode: int) -> ExampleProgram | None:
+        """Return the program for some arguments; None if calls do not run one, or if it writes to its inputs."""
+
+    def explain(self) -> str:
+        """Return what was compiled."""
+
+    def source(self) -> str:
+        """Return the source of the programs."""
 
 
 class Batched:
@@ -54,7 +87,7 @@ class Batched:
         ValueError: where `batch` names no argument.
     """
 
-    def __init__(self, compiled: Compiled, batch: int | str | Sequence[int | str]) -> None:
+    def __init__(self, compiled: ExampleFunction, batch: int | str | Sequence[int | str]) -> None:
         functools.update_wrapper(self, compiled.function)
         self.compiled = compiled
         if batch is False or batch == () or batch == []:
@@ -78,9 +111,9 @@ class Batched:
         is_open = not mode & ~GRAD  # whether a program may still be run in this call
         for at in range(count):
             example = [leaf[at, ...] if number in numbers else leaf for number, leaf in enumerate(leaves)]
-            found = self.compiled.ready(structure, example, mode) if is_open else None
+            found = self.compiled.program_for(structure, example, mode) if is_open else None
             if found is not None:
-                rest = self._run(*found, leaves, numbers, at, count)
+                rest = self._run(found, leaves, numbers, at, count)
                 if rest is not None:
                     break
                 is_open = False
@@ -178,8 +211,8 @@ class Batched:
             if number in numbers else leaf
             for number, leaf in enumerate(leaves)
         ]  # fmt: skip
-        found = None if mode & ~GRAD else self.compiled.ready(structure, example, mode)
-        rest = None if found is None else self._run(*found, leaves, numbers, 0, 0)
+        found = None if mode & ~GRAD else self.compiled.program_for(structure, example, mode)
+        rest = None if found is None else self._run(found, leaves, numbers, 0, 0)
         if rest is None:
             raise ValueError(
                 "the batch is empty, and no program for examples like these is known, which would tell the shape of "
@@ -188,24 +221,24 @@ class Batched:
         return rest
 
     def _run(
-        self, entry: Any, given: list[Any], leaves: list[Any], numbers: frozenset[int], start: int, count: int
+        self, of: ExampleProgram, leaves: list[Any], numbers: frozenset[int], start: int, count: int
     ) -> list[Any] | None:
-        """The leaves of the result and its structure for examples from `start` on; None where they need the function.
+        """Return the results for examples from `start` on, and their structure; None if they need the function.
 
         Arguments:
-            entry, given: what is known of one example, and its leaves as inputs.
-            leaves: those of the batch.
+            of: the program for one example.
+            leaves: the leaves of the batch.
             numbers: which of them have a leading axis.
             start, count: the first example, and where they end.
         """
         whole = [
-            (leaves[n][start:] if start else leaves[n]) if n in numbers else leaf for n, leaf in enumerate(given)
+            (leaves[n][start:] if start else leaves[n]) if n in numbers else leaf for n, leaf in enumerate(of.leaves)
         ]
-        tensors = self.compiled.inputs(entry, whole)
+        trace, program = of.trace, of.program
+        tensors = trace.inputs(whole)
         if isinstance(tensors, str):
             return None
-        program: CompiledProgram = entry.program
-        signature: Signature = entry.graph.signature
+        signature = trace.signature
         batched = frozenset(
             n for n, spec in enumerate(signature.inputs) if spec.kind == "argument" and spec.leaf in numbers
         )
@@ -214,13 +247,13 @@ class Batched:
         found = _ran(program, arrays, batched, count)
         if found is None:
             return None
-        entry.calls += count
+        of.count(count)
         outputs, runs = found
         node = None
         if program.wanted:
             node = numbered(BatchedBackward)
             node.batched, node.runs = batched, runs
-        made = called(program, entry.graph, outputs, Run({}), tensors, node)
+        made = called(program, trace.graph, outputs, Run({}), tensors, node)
         results = [
             made[spec.output] if type(spec) is ResultSpec else _repeated(spec, count) for spec in signature.results
         ]

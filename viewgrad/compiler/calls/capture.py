@@ -1,61 +1,191 @@
-"""A run that is recorded as far as it can be, and goes on as ever where it cannot."""
+"""Tracing of a call: a normal run of the function that is traced as far as possible."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
 
 from ...errors import TraceError, ViewInPlaceError
 from ...func.containers import Containers
-from ...func.tree import Structure
+from ...func.tree import Structure, flatten
 from ...tensor.async_safety import in_own_context
+from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor
 from ...trace.attributes import Frozen
 from ...trace.graph import Graph, Node, Value
+from ...trace.signature import ResultSpec, Signature
 from ...trace.trace import Binder, argument_names, check_containers, observing
 from ...trace.tracing.tracer import CONSTANTS, Tracer
 from ...trace.types import TensorType
+from ...views.meta import CreationMeta
 from ..gc_pause import rare_collections
+from ..guards.call_signature import layout_key, share_memory
+from ..guards.closure_guard import ClosureGuard, random_state
 from ..guards.impure_reads import outside_refused
 from ..lower.dynamic_index import COMPUTED
+from .arguments import Call
+from .guarded_trace import GuardedTrace
 from .minmax_patch import extrema_by_value
 
-__all__ = ["Recording", "recorded"]
+__all__ = ["Capture", "capture", "opaque_arguments"]
 
+MAX_OPERATIONS: Final = 20_000_000  # in a trace
+COMPILED: Final = frozenset(map(np.dtype, (float, np.float32, bool, np.int64)))  # dtypes of arguments
 C = TypeVar("C", bound=Callable[..., Any])
 
 
 @attrs.frozen(eq=False)
-class Recording:
-    """A run that was recorded.
+class Capture:
+    """A call that was traced, or a run of the function if it could not be.
 
     Arguments:
         result: what the function has returned.
-        graph: what it did; None where that could not be recorded.
-        closures: the tensors that it found elsewhere.
-        refusal: why it could not.
+        trace: the trace; None if there is none. Without a reason, the next call may be traced.
+        fallback_reason: why the function stays eager.
+        is_untraceable: whether tracing has failed, as opposed to a trace that is not used.
+    """
+
+    result: Any
+    trace: GuardedTrace | None = None
+    fallback_reason: str | None = None
+    is_untraceable: bool = False
+
+
+@attrs.frozen(eq=False)
+class TracedRun:
+    """A run of a function that was traced.
+
+    Arguments:
+        result: what the function has returned.
+        graph: the trace; None if tracing has failed.
+        closures: the tensors of its closure that are inputs.
+        error: why tracing has failed.
     """
 
     result: Any
     graph: Graph | None
     closures: list[Tensor]
-    refusal: TraceError | None
+    error: TraceError | None
 
+
+def capture(function: Callable[..., Any], call: Call, is_first: bool) -> Capture:
+    """Run a function, and trace it if possible.
+
+    Arguments:
+        function: the function.
+        call: its arguments.
+        is_first: whether it was not traced before. A first run may change captured state, as by filling caches.
+    """
+    given = [
+        from_numpy(leaf) if isinstance(leaf, np.ndarray) and number not in call.static else leaf
+        for number, leaf in enumerate(call.leaves)
+    ]
+    reason = _unfit_arguments(given, call)
+    if reason is not None:
+        return Capture(function(*call.args, **call.keywords), None, reason)
+    arguments = opaque_arguments(call.structure)
+    before = ClosureGuard(function, arguments)
+    generators = before.generators
+    state = random_state(generators)
+    run = traced_run(function, (call.args, call.keywords), call.structure, given, MAX_OPERATIONS)
+    if run.graph is None:
+        assert run.error is not None
+        return Capture(run.result, None, run.error.message, True)
+    if random_state(generators) != state:
+        reason = "it draws random numbers; draw them outside, and pass them as an argument"
+        return Capture(run.result, None, reason)
+    replaced = before.has_new_tensors()
+    guard = ClosureGuard(function, arguments)
+    places = [guard.path_of(tensor) for tensor in run.closures]
+    reason = _unfit_state(guard, places)
+    if reason is None and (replaced or not before.unchanged()):
+        if is_first:
+            return Capture(run.result)
+        reason = "it mutates captured state; pass that as an argument"
+    if reason is None:
+        reason = _unfit_results(run.graph, run.result, given)
+    if reason is not None:
+        return Capture(run.result, None, reason)
+    closures = [place for place in places if place is not None]
+    layouts = [layout_key(tensor._array) for tensor in run.closures]
+    return Capture(run.result, GuardedTrace(run.graph, guard, closures, layouts))
+
+
+def opaque_arguments(structure: Structure) -> list[Any]:
+    """Return the arguments that are neither leaves nor containers nor simple values: functions, objects."""
+    value = getattr(structure, "value", None)
+    if value is not None and not isinstance(value, (bool, int, str, bytes, slice, range)):
+        return [value]
+    return [found for child in getattr(structure, "children", ()) for found in opaque_arguments(child)]
+
+
+def _unfit_arguments(given: list[Any], call: Call) -> str | None:
+    """Return why arguments cannot be traced."""
+    for leaf in given:
+        if isinstance(leaf, Tensor):
+            if type(leaf) is not Tensor:
+                return f"a {type(leaf).__name__} is not a plain tensor"
+            if leaf._array.dtype not in COMPILED:
+                return f"an argument of {leaf._array.dtype} is not compiled"
+    return "arguments share memory" if call.shares_memory else None
+
+
+def _unfit_state(guard: ClosureGuard, places: list[int | None]) -> str | None:
+    """Return why captured state cannot be guarded.
+
+    Arguments:
+        guard: the captured state.
+        places: where it finds the tensors of the closure.
+    """
+    if None in places:
+        return "it uses a tensor that is neither an argument nor a captured variable"
+    if guard.has_iterators:
+        return "it captures an iterator, whose values differ from call to call"
+    if guard.hidden is not None:
+        return guard.hidden
+    return "it captures too much state" if guard.too_many else None
+
+
+def _unfit_results(graph: Graph, result: Any, given: list[Any]) -> str | None:
+    """Return why a program could not reproduce the memory that results share."""
+    signature: Signature = graph.signature  # type: ignore[assignment]
+    if signature.ended:
+        return "it ends the history of an argument in place, by detach_() or requires_grad_(False)"
+    leaves, _ = flatten(result)
+    known: list[tuple[Any, Any, bool]] = []
+    for spec, leaf in zip(signature.results, leaves):
+        if type(spec) is not ResultSpec:
+            continue
+        root = ("input", spec.input) if spec.input is not None else spec.output if spec.base is None else spec.base
+        for other, other_root, other_is_view in known:
+            is_view = spec.input is not None or spec.base is not None
+            same = other_root == root and (is_view or other_is_view or leaf is other)
+            if (other_root == root and not same) or (not same and np.may_share_memory(other._array, leaf._array)):
+                return "its results share memory, but are not views of one tensor"
+            if same and other.requires_grad is not leaf.requires_grad:
+                return "a result was detached from another that it shares memory with"
+        if spec.input is None and share_memory([leaf, *given]) and leaf.size:
+            if any(isinstance(g, Tensor) and np.may_share_memory(g._array, leaf._array) for g in given):
+                return "a result shares memory with an argument, but is not a view of it"
+        if leaf._view is not None and leaf._view.creation is not CreationMeta.DEFAULT:
+            return "a result is a view that was taken under no_grad"
+        known.append((leaf, root, spec.base is not None))
+    return None
 
 @in_own_context
-def recorded(
+def traced_run(
     f: Callable[..., Any], arguments: Any, structure: Structure, leaves: list[Any], limit: int
-) -> Recording:
-    """Run a function as ever, and record it where that is possible.
+) -> TracedRun:
+    """Run a function normally, and trace it as far as possible.
 
     Arguments:
         f: the function.
         arguments: the caller's `(args, keywords)`.
-        structure, leaves: those of what the function is given.
-        limit: how many operations may be recorded.
+        structure, leaves: the structure and the leaves of what the function is given.
+        limit: the largest number of operations in a trace.
     """
     tracer = QuietTracer("guard", limit=limit)
     binder = None
@@ -68,7 +198,7 @@ def recorded(
     if tracer.refusal is not None:
         result = f(*args, **keywords)
         containers.give_back()
-        return Recording(result, None, [], tracer.refusal)
+        return TracedRun(result, None, [], tracer.refusal)
     with observing(tracer):
         with extrema_by_value(), outside_refused(), rare_collections():
             result = f(*args, **keywords)
@@ -83,8 +213,8 @@ def recorded(
                 tracer.refusal = TraceError(error.message)
     if tracer.refusal is not None:
         containers.give_back()
-        return Recording(result, None, [], tracer.refusal)
-    return Recording(result, tracer.graph, [tensor for tensor, _ in tracer.closures], None)
+        return TracedRun(result, None, [], tracer.refusal)
+    return TracedRun(result, tracer.graph, [tensor for tensor, _ in tracer.closures], None)
 
 
 def quietly(method: C) -> C:

@@ -1,45 +1,51 @@
-"""Calls of a kind seen before, made with little ceremony: tensors and arrays in, tensors out.
+"""Fast path for calls with a cached signature.
 
-It is the usual case: the results are new tensors, and no argument is written to. What `Compiled` asks of any call is
-asked here too. A call that does not fit, or no longer, goes the usual way.
+In the usual case the arguments are tensors and arrays, the results are new tensors, and no argument is written to. All
+guards of the general path are checked here too. A call that does not match takes the general path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ...func.tree import Branch, Leaf
 from ...tensor.creation import from_numpy
 from ...tensor.tangents import has_tangent
 from ...tensor.tensor import Tensor, as_scalar
-from ...trace.graph import Graph
-from ...trace.signature import ResultSpec, Signature
+from ...trace.signature import ResultSpec
 from ..compiled import PLAIN, CompiledProgram
-from ..guards.call_signature import CallSignature, likeness
-from .arguments import FLOATS
+from ..guards.call_signature import CallSignature, call_signature, share_memory
+from .arguments import FLOATS, Call
+from .guarded_trace import GuardedTrace
 from .node import called
-from .value_and_grad import together
+from .value_and_grad import ValueAndGradRunner
 
-if TYPE_CHECKING:
-    from ..api import Compiled, Specialization
+__all__ = ["MISSED", "EagerCall", "FastCall", "GuardFailure", "eager_call", "fast_call"]
 
-__all__ = ["MISSED", "EagerCall", "FastCall", "direct", "sharing"]
-
-MISSED: Final = object()  # what a call gives that does not fit
+MISSED: Final = object()  # returned for a call that does not match
 Array = np.ndarray[Any, Any]
 ONE: Final = np.ones(1)
 
 
-class Plain:
-    """Calls with tensors and arrays by themselves, and with new tensors for results.
+@attrs.frozen(eq=False)
+class GuardFailure:
+    """A run of a program in which a guard failed: the program, and the number of the line."""
+
+    program: CompiledProgram
+    line: int
+
+
+class PlainCall:
+    """The usual case: tensors and arrays as positional arguments, and new tensors as results.
 
     Arguments:
-        kinds: of each argument, its class, shape, dtype, whether it requires grad, and its strides.
-        scalars: of each result, whether it is a scalar, and the number of the output.
-        single: whether there is one result, by itself.
+        kinds: the class, shape, dtype, `requires_grad` and strides of each argument.
+        scalars: for each result, whether it is a scalar, and the number of the output.
+        single: whether the result is a single tensor, not a tuple.
     """
 
     __slots__ = ("kinds", "scalars", "single")
@@ -51,34 +57,31 @@ class Plain:
 
 
 class FastCall:
-    """Calls with arguments of one kind.
+    """The fast path of calls with one signature.
 
     Arguments:
-        compiled: the function.
-        entry: what is known of it for them.
-        graph, program: its graph and its program.
-        mode: the mode in which they are made.
-        like: what the arguments look like.
-        plain: what more is known of them in the usual case.
+        trace, program: the trace, and its verified program.
+        mode: the mode of the calls.
+        signature: the signature of their arguments.
+        plain: the usual case; None in others.
     """
 
     def __init__(
-        self, compiled: Compiled, entry: Specialization, graph: Graph, program: CompiledProgram, mode: int,
-        like: CallSignature, plain: Plain | None,
+        self, trace: GuardedTrace, program: CompiledProgram, mode: int, signature: CallSignature,
+        plain: PlainCall | None,
     ) -> None:
-        self.compiled = compiled
-        self.entry = entry
-        self.graph = graph
+        self.trace = trace
         self.program = program
-        self.surroundings = entry.surroundings  # as of now: another thread may record anew at any time
         self.mode = mode
-        self.like = like
+        self.signature = signature
         self.plain = plain
-        self.together = together(self.program, plain.scalars[0][1]) if plain is not None and plain.single else None
+        self.runner: ValueAndGradRunner | None = None
+        if plain is not None and plain.single:
+            self.runner = ValueAndGradRunner.of(program, plain.scalars[0][1])
         self.orders: dict[Sequence[int], list[tuple[int | None, Any, Any]]] = {}
 
     def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
-        """What the function gives, or `MISSED`."""
+        """Return what the function returns, a `GuardFailure`, or `MISSED`."""
         if mode != self.mode:
             return MISSED
         plain = self.plain
@@ -87,84 +90,83 @@ class FastCall:
         if len(args) != len(plain.kinds):
             return MISSED
         arrays = self._arrays(args, plain.kinds)
-        entry = self.entry
-        surroundings = self.surroundings
-        if arrays is None or entry.program is not self.program or surroundings is None or not surroundings.unchanged():
+        trace = self.trace
+        if arrays is None or not trace.guard.unchanged():
             return MISSED
         program = self.program
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
-            return self.compiled.missed(entry, failed, args, keywords)
-        entry.calls += 1
+            return GuardFailure(program, failed)
         tensors = [arg if type(arg) is Tensor else from_numpy(arg) for arg in args]
-        made = called(program, self.graph, outputs, run, tensors)
+        made = called(program, trace.graph, outputs, run, tensors)
         results = [as_scalar(made[number]) if scalar else made[number] for scalar, number in plain.scalars]
         return results[0] if plain.single else tuple(results)
 
     def _any_call(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        leaves = self.like.leaves(args, keywords)
-        entry, program, surroundings = self.entry, self.program, self.surroundings
-        if leaves is None or entry.program is not program or surroundings is None or not surroundings.unchanged():
+        leaves = self.signature.leaves(args, keywords)
+        trace, program = self.trace, self.program
+        if leaves is None or not trace.guard.unchanged():
             return MISSED
-        tensors = self.compiled.inputs(entry, leaves)
-        if isinstance(tensors, str) or sharing(tensors):
+        tensors = trace.inputs(leaves)
+        if isinstance(tensors, str) or share_memory(tensors):
             return MISSED
         failed, outputs, run = program.run([tensor._array for tensor in tensors])
         if failed >= 0:
-            return self.compiled.missed(entry, failed, args, keywords)
-        entry.calls += 1
-        return self.compiled.results(self.graph, tensors, called(program, self.graph, outputs, run, tensors))
+            return GuardFailure(program, failed)
+        return trace.results(tensors, called(program, trace.graph, outputs, run, tensors))
 
-    def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, list[Array]] | None:
-        """The only result, and the gradients with respect to some arguments; None where it does not fit.
+    def value_and_grad(
+        self, args: tuple[Any, ...], numbers: Sequence[int]
+    ) -> tuple[bool, Any, list[Array]] | None:
+        """Return the only result and the gradients with respect to some arguments; None for calls that do not match.
 
-        Nothing has a history then, and arguments may share memory: what the program writes to is copied before.
+        Nothing has a history then, and arguments may share memory, because arguments that the program writes to are
+        copied.
 
         Arguments:
             args: the arguments. Those that are differentiated are arrays, floats or tensors without history.
-            numbers: of the arguments that are differentiated.
+            numbers: the numbers of the arguments that are differentiated.
+
+        Returns:
+            Whether the result is a scalar, its value, and the gradients.
         """
-        plain, entry = self.plain, self.entry
+        plain = self.plain
         if plain is None or len(args) != len(plain.kinds) or not plain.single:
             return None
-        program, surroundings = self.program, self.surroundings
         order = self.orders.get(numbers)
         if order is None:
             order = self.orders[numbers] = self._order(plain, numbers)
         arrays = _given(args, plain.kinds)
-        if arrays is None or not order or entry.program is not program:
+        if arrays is None or not order or not self.trace.guard.unchanged():
             return None
-        if surroundings is None or not surroundings.unchanged():
-            return None
-        found = self._together(arrays) if self.together is not None else self._in_turn(arrays, plain)
+        found = self._at_once(arrays) if self.runner is not None else self._in_turn(arrays, plain)
         if found is None:
             return None
-        entry.calls += 1
         value, gradients = found
-        return value, [
+        return plain.scalars[0][0], value, [
             np.zeros(shape, dtype) if place is None or gradients[place] is None else gradients[place]
             for place, shape, dtype in order
         ]
 
-    def _order(self, plain: Plain, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
-        """For each of these arguments which gradient it is, its shape and dtype; nothing where others are wanted."""
+    def _order(self, plain: PlainCall, numbers: Sequence[int]) -> list[tuple[int | None, Any, Any]]:
+        """Return the number of the gradient, shape and dtype of each argument; nothing if others require gradients."""
         if any(grad is not (number in numbers) for number, (_, _, _, grad, _) in enumerate(plain.kinds)):
             return []
         places = {base.initial: place for place, base in enumerate(self.program.wanted)}
         return [(places.get(number), plain.kinds[number][1], plain.kinds[number][2]) for number in numbers]
 
-    def _together(self, arrays: list[Array]) -> tuple[Any, list[Any]] | None:
-        """The number that the program gives and its gradients, where all arrays are plain."""
+    def _at_once(self, arrays: list[Array]) -> tuple[Any, list[Any]] | None:
+        """Return the value and the gradients from a single run, if all arrays are plain."""
         flat = []
         for array in arrays:
             if type(array) is not np.ndarray or array.flags.num & PLAIN != PLAIN:
                 return self._in_turn(arrays, self.plain)
             flat.append(array if array.ndim == 1 else array.reshape(-1))
-        assert self.together is not None
-        return self.together.run(flat)
+        assert self.runner is not None
+        return self.runner.run(flat)
 
     def _in_turn(self, arrays: list[Array], plain: Any) -> tuple[Any, list[Any]] | None:
-        """The number that any program gives and its gradients, one after the other."""
+        """Return the value and the gradients from a run of the program and one of its gradient."""
         program = self.program
         failed, outputs, run = program.run(arrays)
         if failed >= 0:
@@ -178,7 +180,7 @@ class FastCall:
         return value, program.gradients(run, seeds)
 
     def _arrays(self, args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
-        """The arrays of arguments; None where one is of another kind, or where two may share memory."""
+        """Return the arrays of arguments; None if one does not match, or if two may share memory."""
         arrays: list[Array] = []
         alone = True
         for arg, (of, shape, dtype, grad, strides) in zip(args, kinds):
@@ -206,7 +208,7 @@ class FastCall:
 
 
 def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | None:
-    """The arrays of arguments that have no history; None where one is of another kind."""
+    """Return the arrays of arguments that have no history; None if one does not match."""
     arrays: list[Array] = []
     for arg, (of, shape, dtype, grad, strides) in zip(args, kinds):
         kind = type(arg)
@@ -230,51 +232,50 @@ def _given(args: Sequence[Any], kinds: list[tuple[Any, ...]]) -> list[Array] | N
 
 
 class EagerCall:
-    """Calls that run the function itself.
+    """The signature of calls that run the function itself.
 
     Arguments:
-        function: the function.
-        entry: the specialization that says so.
         mode: the mode of the calls.
-        like: the signature of their arguments.
+        signature: the signature of their arguments.
     """
 
-    def __init__(self, function: Callable[..., Any], entry: Specialization, mode: int, like: CallSignature) -> None:
-        self.function = function
-        self.entry = entry
+    def __init__(self, mode: int, signature: CallSignature) -> None:
         self.mode = mode
-        self.like = like
+        self.signature = signature
 
-    def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
-        """What the function gives, or `MISSED`."""
-        if mode != self.mode or self.like.leaves(args, keywords) is None:
-            return MISSED
-        return self.function(*args, **keywords)
+    def matches(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> bool:
+        """Return whether a call has this signature."""
+        return mode == self.mode and self.signature.leaves(args, keywords) is not None
 
 
-def direct(
-    compiled: Compiled, entry: Specialization, graph: Graph, program: CompiledProgram, mode: int, args: tuple[Any, ...],
-    keywords: dict[str, Any], leaves: Sequence[Any],
-) -> FastCall | None:
-    """How calls like this one can be made with little ceremony; None where they cannot.
+def eager_call(call: Call, loosely: bool) -> EagerCall | None:
+    """Return the signature of calls like this one; None if there is none.
 
     Arguments:
-        compiled: the function.
-        entry: what is known of it for these arguments.
-        graph, program: its graph and its program, which was checked.
-        mode: the mode.
-        args, keywords, leaves: the arguments, and their leaves as inputs.
+        call: the call.
+        loosely: whether to compare only the types of tensors, arrays and numbers.
     """
-    like = likeness(args, keywords, leaves, entry.static)
-    if like is None:
+    signature = call_signature(call.args, call.keywords, call.leaves, call.static, loosely)
+    return None if signature is None else EagerCall(call.mode, signature)
+
+
+def fast_call(trace: GuardedTrace, program: CompiledProgram, call: Call) -> FastCall | None:
+    """Return the fast path of calls like this one; None if there is none.
+
+    Arguments:
+        trace, program: the trace, and its verified program.
+        call: the call.
+    """
+    signature = call_signature(call.args, call.keywords, call.leaves, call.static)
+    if signature is None:
         return None
-    return FastCall(compiled, entry, graph, program, mode, like, _plain(entry, graph, args, keywords))
+    return FastCall(trace, program, call.mode, signature, _plain(trace, call))
 
 
-def _plain(entry: Specialization, graph: Graph, args: tuple[Any, ...], keywords: dict[str, Any]) -> Plain | None:
-    signature: Signature = graph.signature  # type: ignore[assignment]
+def _plain(trace: GuardedTrace, call: Call) -> PlainCall | None:
+    signature, args = trace.signature, call.args
     inputs = signature.inputs
-    fits = not keywords and not entry.closures and not signature.mutations and len(inputs) == len(args)
+    fits = not call.keywords and not trace.closures and not signature.mutations and len(inputs) == len(args)
     if not fits or [spec.leaf for spec in inputs] != list(range(len(args))):
         return None
     if any(type(arg) is not Tensor and type(arg) is not np.ndarray for arg in args):
@@ -294,18 +295,4 @@ def _plain(entry: Specialization, graph: Graph, args: tuple[Any, ...], keywords:
     row = type(form) is Branch and form.kind is tuple and all(type(child) is Leaf for child in form.children)
     if not (single or row) or len({number for _, number in scalars}) < len(scalars):
         return None
-    return Plain(kinds, scalars, single)
-
-
-def sharing(leaves: Sequence[Any]) -> bool:
-    """Whether two of some arrays and tensors may share memory."""
-    found = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    arrays = [array for array in found if isinstance(array, np.ndarray) and array.size]
-    for i, array in enumerate(arrays):
-        for other in arrays[:i]:
-            if other is array:
-                return True
-            is_part = array.base is not None or other.base is not None
-            if is_part and np.may_share_memory(array, other):
-                return True
-    return False
+    return PlainCall(kinds, scalars, single)

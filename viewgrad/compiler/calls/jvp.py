@@ -1,13 +1,12 @@
-"""Compiled functions pushed forward: a program of its own gives their output, and its derivative along a direction.
+"""Jacobian-vector products of compiled functions: the function in forward mode, traced and compiled like any other.
 
-That is what forward mode does, recorded and compiled as any other function. Its gradient is a second derivative of the
-function, so that products with Hessians run by programs too.
+Its gradient is a second derivative of the function, so that Hessian-vector products run compiled too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
@@ -15,28 +14,17 @@ from ...func.transforms import jvp
 from ...func.tree import Branch, Structure
 from .arguments import Arguments, leaves_of, owners
 
-if TYPE_CHECKING:
-    from ..api import Compiled
-
-__all__ = ["pushed_forward"]
+__all__ = ["JvpArguments", "jvp_function"]
 
 
-def pushed_forward(compiled: Compiled) -> Compiled:
-    """The compiled function of `(args, keywords, numbers, tangents, has_aux)` that pushes another one forward.
-
-    It gives what `func.jvp` gives, along tangents of the arguments with some numbers.
+def jvp_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of `(args, keywords, numbers, tangents, has_aux)` that gives what `func.jvp` gives.
 
     Arguments:
-        compiled: the function that is pushed.
+        function: the function that is differentiated, along tangents of the arguments with some numbers.
     """
-    found = type(compiled)(_pushing(compiled.function), compiled.executor_name, (), compiled.check)
-    found.executor = compiled.executor
-    found.arguments = ArgumentsWithin(compiled.function, compiled.static)
-    return found
 
-
-def _pushing(function: Callable[..., Any]) -> Callable[..., Any]:
-    def pushing(
+    def along(
         args: Sequence[Any], keywords: dict[str, Any], numbers: Sequence[int], tangents: Sequence[Any], has_aux: bool
     ) -> Any:
         def of_primals(*primals: Any) -> Any:
@@ -48,12 +36,12 @@ def _pushing(function: Callable[..., Any]) -> Callable[..., Any]:
         return jvp(of_primals, [args[number] for number in numbers], tangents, has_aux)
 
     name = getattr(function, "__qualname__", repr(function))
-    pushing.__name__ = pushing.__qualname__ = f"{name}, along a direction,"
-    return pushing
+    along.__name__ = along.__qualname__ = f"jvp({name})"
+    return along
 
 
-class ArgumentsWithin(Arguments):
-    """The arguments of a function that are given to another as its first two: a tuple and a dict."""
+class JvpArguments(Arguments):
+    """The arguments of a function that are the first two of another: a tuple and a dict."""
 
     def _declared(self, structure: Structure) -> frozenset[int]:
         assert isinstance(structure, Branch)

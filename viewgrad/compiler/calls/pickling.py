@@ -1,8 +1,7 @@
-"""Records that travel: what a pickle of a compiled function carries of them, so that they need not be made anew.
+"""Pickling: the traces that a pickle of a compiled function carries, so that it need not be traced again.
 
-A record holds what the function saw when it was recorded. So another process uses it only where the function, and all
-that it sees there, can be told to be the same. The program is built anew, and compared with the function in its first
-call, as any program is.
+A trace depends on the state that the function captured. Another process uses it only if it can tell that the function
+and all of its captured state are the same. The program is rebuilt there, and verified in its first call as usual.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -21,9 +20,7 @@ from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ..guards.closure_guard import ClosureGuard
 from ..guards.closure_walk import SIMPLE
-
-if TYPE_CHECKING:
-    from ..api import Specialization
+from .guarded_trace import GuardedTrace
 
 __all__ = ["PickledTrace", "packed", "unpacked"]
 
@@ -32,67 +29,63 @@ PACKAGE: Final = __name__.partition(".")[0]
 
 @attrs.frozen(eq=False)
 class PickledTrace:
-    """A record on its way.
+    """A trace in a pickle.
 
     Arguments:
-        key: the kind of arguments that it is for.
-        graph: the record, pickled.
-        told: what the function is, and what it saw.
+        key: the key of its specialization.
+        graph: the trace, pickled.
+        fingerprint: of the function, and of its captured state.
     """
 
     key: Any
     graph: bytes
-    told: tuple[Any, ...]
+    fingerprint: tuple[Any, ...]
 
 
-def packed(function: Callable[..., Any], entry: Specialization, arguments: Sequence[Any]) -> PickledTrace | None:
-    """The record of an entry for a pickle; None where it cannot travel.
+def packed(
+    function: Callable[..., Any], key: Any, trace: GuardedTrace, arguments: Sequence[Any]
+) -> PickledTrace | None:
+    """Return a trace for a pickle; None if another process could not tell whether it applies.
 
     Arguments:
-        function: what was recorded.
-        entry: what is known of it for arguments of one kind.
-        arguments: what is neither a tensor nor an array nor a number among these.
+        function: the function.
+        key, trace: the key of a specialization, and its trace.
+        arguments: the arguments that are neither tensors nor arrays nor numbers.
     """
-    surroundings = entry.surroundings
-    if entry.graph is None or entry.refusal is not None or entry.closures or surroundings is None or arguments:
+    if trace.closures or arguments:
         return None
-    told = _told(function, surroundings)
-    if told is None or not surroundings.unchanged():
+    fingerprint = _fingerprint(function, trace.guard)
+    if fingerprint is None or not trace.guard.unchanged():
         return None
-    if entry.pickled is None:
-        try:
-            entry.pickled = pickle.dumps(entry.graph)
-        except Exception:  # something in it has no pickle: whatever that raises
-            return None
-    return PickledTrace(entry.key, entry.pickled, told)
+    graph = trace.pickled_graph()
+    return None if graph is None else PickledTrace(key, graph, fingerprint)
 
 
-def unpacked(traveller: PickledTrace, function: Callable[..., Any], entry: Specialization) -> bool:
-    """Whether a record that has arrived is that of a function here; then the entry has it."""
-    surroundings = ClosureGuard(function)
-    if surroundings.too_many or _told(function, surroundings) != traveller.told:
-        return False
-    graph = pickle.loads(traveller.graph)
+def unpacked(pickled: PickledTrace, function: Callable[..., Any]) -> GuardedTrace | None:
+    """Return the trace of a pickle; None if the function or its captured state differs here."""
+    guard = ClosureGuard(function)
+    if guard.too_many or _fingerprint(function, guard) != pickled.fingerprint:
+        return None
+    graph = pickle.loads(pickled.graph)
     assert isinstance(graph, Graph)
-    entry.graph, entry.surroundings, entry.records, entry.pickled = graph, surroundings, 1, traveller.graph
-    return True
+    return GuardedTrace(graph, guard, pickled=pickled.graph)
 
 
-def _told(function: Callable[..., Any], surroundings: ClosureGuard) -> tuple[Any, ...] | None:
-    """What a function is and sees, so that it can be compared in another process; None where that cannot be told."""
+def _fingerprint(function: Callable[..., Any], guard: ClosureGuard) -> tuple[Any, ...] | None:
+    """Return what a function is and captures, comparable across processes; None if something has no such form."""
     if not isinstance(function, types.FunctionType):
         return None
-    told: list[Any] = [sys.modules[PACKAGE].__version__, _code(function.__code__)]
-    for each in surroundings.seen:
-        found = _thing(each.value)
-        if found is None:
+    found: list[Any] = [sys.modules[PACKAGE].__version__, _code(function.__code__)]
+    for each in guard.seen:
+        value = _thing(each.value)
+        if value is None:
             return None
-        told.append((each.path, found))
-    return tuple(told)
+        found.append((each.path, value))
+    return tuple(found)
 
 
 def _thing(value: Any) -> Any:
-    """What a thing is; None where that cannot be told."""
+    """Return the fingerprint of a value; None if it has none."""
     kind = type(value).__qualname__
     if isinstance(value, SIMPLE):
         return kind, repr(value)
@@ -116,7 +109,7 @@ def _thing(value: Any) -> Any:
 
 
 def _code(code: types.CodeType) -> tuple[Any, ...]:
-    """What a function does."""
+    """Return the fingerprint of code."""
     constants = [_code(each) if isinstance(each, types.CodeType) else repr(each) for each in code.co_consts]
     return _digest(code.co_code), code.co_names, code.co_varnames, code.co_freevars, tuple(constants)
 

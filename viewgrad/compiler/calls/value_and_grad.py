@@ -1,6 +1,6 @@
-"""A program and its gradient run together, for the value of a function and nothing else: what optimisers ask for.
+"""Value and gradient in a single run, as optimisers need them.
 
-Nobody else sees the buffers of such a run. They are laid out once, and used again by the next one.
+No one else sees the buffers of such a run, so they are allocated once and reused by the next.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from ..backends.numba_codegen import RAISED
 from ..callbacks import raise_failure
 from ..compiled import CompiledProgram
 
-__all__ = ["ValueAndGradRunner", "together"]
+__all__ = ["ValueAndGradRunner"]
 
 Array = np.ndarray[Any, Any]
-MOST: Final = 1_000_000  # elements; in larger buffers, the ceremony of a run is no part of its time
+LARGEST: Final = 1_000_000  # elements; for larger buffers the overhead of a run is negligible
 ONE: Final = np.ones(1)
 
 
 class ValueAndGradRunner:
-    """A program that gives one number, run with its gradient.
+    """A program with a scalar result, run with its gradient.
 
     Arguments:
         program: the program, whose buffers are parts of arrays.
-        sizes: of its rooms, those that must begin with zeros first.
-        zeros: how many these are.
+        sizes: the sizes of its arenas, those that are cleared before a run first.
+        zeros: the number of arenas that are cleared.
         fixed: arrays that no run writes to: tables, and gradients of the results.
-        forward, backward: what picks the arguments of the kernels out of all arrays.
-        place: of the number: which of all arrays it is in, and where.
-        made: for each input that is wanted, its shape and whether each element is written; None for zeros.
+        forward, backward: select the arguments of the kernels from all arrays.
+        place: the array that the result is in, and its index there.
+        made: for each gradient, its shape and whether each element is written.
     """
 
     def __init__(
@@ -50,26 +50,55 @@ class ValueAndGradRunner:
         self.made = [(np.empty if unset else np.zeros, shape, len(shape) == 1) for shape, unset in made]
         self._spare: list[list[Array]] = []
 
-    def run(self, inputs: list[Array]) -> tuple[Any, list[Array]] | None:
-        """The number, and the gradients of the inputs that are wanted; None where the program does not fit.
+    @classmethod
+    def of(cls, program: CompiledProgram, output: int) -> ValueAndGradRunner | None:
+        """Return the runner of a program; None if its result is not a scalar, or if it has buffers of its own.
 
         Arguments:
-            inputs: arrays in row order that can be written to, and are not.
+            program: the program.
+            output: the number of the result that is differentiated.
+        """
+        layout = program.layout()
+        if layout is None or layout.results[output][1] != () or sum(arena.size for arena in layout.rooms) > LARGEST:
+            return None
+        arenas = sorted(layout.rooms, key=lambda arena: arena.unset)
+        fixed = dict(program.tables)
+        for number, (seed, (_, shape, *_)) in enumerate(zip(layout.seeds, layout.results)):
+            if seed is not None:
+                fixed[seed.name] = ONE if number == output else np.zeros(int(np.prod(shape)))
+        names = [base.name for base in program.inputs]
+        names += [*(arena.name for arena in arenas), *fixed, *(base.name for base, _, _ in layout.made)]
+        places = {name: number for number, name in enumerate(names)}
+        buffer, _, start, *_ = layout.results[output]
+        if buffer not in places:
+            return None
+        forward, backward = (_picked([places[name] for name in kernel.parameters]) for kernel in layout.kernels)
+        return cls(
+            program, [arena.size for arena in arenas], sum(1 for arena in arenas if not arena.unset),
+            list(fixed.values()), forward, backward, (places[buffer], start),
+            [(shape, unset) for _, shape, unset in layout.made],
+        )
+
+    def run(self, inputs: list[Array]) -> tuple[Any, list[Array]] | None:
+        """Return the value and the gradients; None if a guard fails.
+
+        Arguments:
+            inputs: writeable arrays in C order, which are not written to.
         """
         try:
-            rooms = self._spare.pop()
+            arenas = self._spare.pop()
         except IndexError:
-            rooms = [np.zeros(size) for size in self.sizes]
+            arenas = [np.zeros(size) for size in self.sizes]
         else:
-            for room in rooms[: self.zeros]:
-                room.fill(0.0)
+            for arena in arenas[: self.zeros]:
+                arena.fill(0.0)
         gradients = []
         flat = []
         for new, shape, is_flat in self.made:
             array = new(shape)
             gradients.append(array)
             flat.append(array if is_flat else array.reshape(-1))
-        arrays = [*inputs, *rooms, *self.fixed, *flat]
+        arrays = [*inputs, *arenas, *self.fixed, *flat]
         forward, backward = self.kernels
         failed = forward(*self.forward(arrays))
         if failed < 0 and failed != RAISED:
@@ -79,40 +108,12 @@ class ValueAndGradRunner:
         if failed == RAISED:
             raise_failure()
         if not self._spare:
-            self._spare.append(rooms)
+            self._spare.append(arenas)
         return None if failed >= 0 else (value, gradients)
 
 
-def together(program: CompiledProgram, output: int) -> ValueAndGradRunner | None:
-    """A program that gives one number, to be run with its gradient; None where that is not worth a way of its own.
-
-    Arguments:
-        program: the program.
-        output: the number of the result that it gives.
-    """
-    layout = program.layout()
-    if layout is None or layout.results[output][1] != () or sum(room.size for room in layout.rooms) > MOST:
-        return None
-    rooms = sorted(layout.rooms, key=lambda room: room.unset)
-    fixed = dict(program.tables)
-    for number, (seed, (_, shape, *_)) in enumerate(zip(layout.seeds, layout.results)):
-        if seed is not None:
-            fixed[seed.name] = ONE if number == output else np.zeros(int(np.prod(shape)))
-    names = [base.name for base in program.inputs]
-    names += [*(room.name for room in rooms), *fixed, *(base.name for base, _, _ in layout.made)]
-    places = {name: number for number, name in enumerate(names)}
-    buffer, _, start, *_ = layout.results[output]
-    if buffer not in places:
-        return None
-    forward, backward = (_picked([places[name] for name in kernel.parameters]) for kernel in layout.kernels)
-    return ValueAndGradRunner(
-        program, [room.size for room in rooms], sum(1 for room in rooms if not room.unset), list(fixed.values()),
-        forward, backward, (places[buffer], start), [(shape, unset) for _, shape, unset in layout.made],
-    )
-
-
 def _picked(numbers: list[int]) -> Callable[..., tuple[Array, ...]]:
-    """What picks some of a sequence."""
+    """Return a function that selects some elements of a sequence."""
     if len(numbers) > 1:
         return itemgetter(*numbers)
     return lambda arrays: tuple([arrays[number] for number in numbers])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from ...autograd.api import grad as eager_grad
@@ -12,75 +14,81 @@ from ...errors import CompiledMismatchError
 from ...func.tree import flatten
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
-from ...trace.signature import ResultSpec, Signature
+from ...trace.signature import ResultSpec
 from ..compiled import CompiledProgram, Run
+from .guarded_trace import GuardedTrace
 
-if TYPE_CHECKING:
-    from ..api import Compiled, Specialization
-
-__all__ = ["checked"]
+__all__ = ["Verdict", "verify"]
 
 Array = np.ndarray[Any, Any]
-ROUNDING: Final = 1e-13  # of the numbers that are added up, of which a sum that cancels may be left
-SINGLE_NOISE: Final = 1e8  # times as much of it is left in single precision
+ROUNDING: Final = 1e-13  # relative to the terms of a sum, which may cancel
+SINGLE_NOISE: Final = 1e8  # how much larger that is in single precision
 
 
-def checked(
-    compiled: Compiled, entry: Specialization, graph: Graph, program: CompiledProgram, tensors: list[Tensor],
-    outputs: list[Array], run: Run, args: Any, keywords: Any,
-) -> Any:
-    """Return what the function returns, after comparing it with the results of the program.
-
-    If the function returns different results for the same arguments, it stays eager.
+@attrs.frozen(eq=False)
+class Verdict:
+    """The outcome of a comparison.
 
     Arguments:
-        compiled, entry: the function, and what is known of it.
-        graph, program: its graph and its program, whatever other threads do meanwhile.
-        tensors: the inputs of the program.
-        outputs, run: what it has given for them, and what its gradient needs.
-        args, keywords: the arguments.
-
-    Raises:
-        CompiledMismatchError: where they differ.
+        result: what the function has returned.
+        fallback_reason: why the program is not used; None if it agrees.
+        error: the error to raise, if there is one.
     """
-    signature: Signature = graph.signature  # type: ignore[assignment]
-    result = compiled.function(*args, **keywords)
-    entry.checked = True
+
+    result: Any
+    fallback_reason: str | None = None
+    error: CompiledMismatchError | None = None
+
+
+def verify(
+    function: Callable[..., Any], trace: GuardedTrace, program: CompiledProgram, tensors: list[Tensor],
+    outputs: list[Array], run: Run, args: Any, keywords: Any,
+) -> Verdict:
+    """Run a function, and compare its results and gradients with those of its program.
+
+    Arguments:
+        function: the function.
+        trace, program: its trace and its program.
+        tensors: the inputs of the program.
+        outputs, run: its outputs, and what its gradient needs.
+        args, keywords: the arguments.
+    """
+    signature = trace.signature
+    result = function(*args, **keywords)
     found, _ = flatten(result)
-    pairs = []
-    for spec, leaf in zip(signature.results, found):
-        if isinstance(leaf, Tensor) and type(spec) is ResultSpec:
-            pairs.append((spec.output, leaf))
+    pairs = [
+        (spec.output, leaf) for spec, leaf in zip(signature.results, found)
+        if isinstance(leaf, Tensor) and type(spec) is ResultSpec
+    ]
     arrays = [tensor._array for tensor in tensors]
     size_in, size_out = _size(arrays), _size([leaf._array for _, leaf in pairs])
     noise = ROUNDING * max(size_in, size_out)
     if not signature.mutations and not all(
         np.all(_is_close(leaf._array, outputs[number], noise)) for number, leaf in pairs
     ):
-        if _varies(result, compiled.function(*args, **keywords)):
-            entry.refusal = "it gives other results each time it is called, as where it draws random numbers"
-            entry.graph = entry.program = None
-            return result
+        if _varies(result, function(*args, **keywords)):
+            return Verdict(result, "it returns different results for the same arguments, as if it drew random numbers")
+    compare = functools.partial(_compared, result, trace.graph, getattr(function, "__name__", repr(function)))
     for number, leaf in pairs:
-        if not _agrees(leaf._array, outputs[number], noise, "the result", compiled, entry):
-            return result
-    if program.wanted and not signature.mutations:
-        chosen = list({n: (n, leaf) for n, leaf in pairs if leaf.requires_grad}.values())
-        leaves = [tensors[base.initial] for base in program.wanted]
-        if chosen and all(_has_no_hooks(tensor) for tensor in leaves):
-            seeds: list[Any] = [None] * len(outputs)
-            for number, leaf in chosen:
-                seeds[number] = _seed(leaf)
-            wanted_of = [leaf for _, leaf in chosen]
-            expected = _gradients(wanted_of, leaves)
-            noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
-            for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
-                if gradient is not None or mine is not None:
-                    wanted = np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient._array
-                    given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
-                    if not _agrees(wanted, given, noise, "the gradient", compiled, entry):
-                        return result
-    return result
+        verdict = compare(leaf._array, outputs[number], noise, "the result")
+        if verdict is not None:
+            return verdict
+    chosen = list({number: (number, leaf) for number, leaf in pairs if leaf.requires_grad}.values())
+    leaves = [tensors[base.initial] for base in program.wanted]
+    if leaves and chosen and not signature.mutations and all(_has_no_hooks(tensor) for tensor in leaves):
+        seeds: list[Any] = [None] * len(outputs)
+        for number, leaf in chosen:
+            seeds[number] = _seed(leaf)
+        expected = _gradients([leaf for _, leaf in chosen], leaves)
+        noise = ROUNDING * max(1.0, size_out / size_in if size_in else 0.0)
+        for tensor, gradient, mine in zip(leaves, expected, program.gradients(run, seeds, arrays)):
+            if gradient is not None or mine is not None:
+                wanted = np.zeros(tensor.shape, tensor.dtype) if gradient is None else gradient._array
+                given = np.zeros(tensor.shape) if mine is None else mine.reshape(tensor.shape)
+                verdict = compare(wanted, given, noise, "the gradient")
+                if verdict is not None:
+                    return verdict
+    return Verdict(result)
 
 
 def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
@@ -89,39 +97,41 @@ def _gradients(outputs: list[Tensor], leaves: list[Tensor]) -> list[Any]:
 
 
 def _seed(output: Tensor) -> Array:
-    """What comes in for an output: not all alike, since a sum may cancel where its terms do not, as of softmax."""
+    """Return the gradient of an output: not constant, since the gradients of softmax, say, sum to zero."""
     seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size)), output.dtype).reshape(output.shape)
     return seed
 
 
 def _size(arrays: Sequence[Array]) -> float:
-    """The size of the greatest finite number."""
+    """Return the largest finite magnitude."""
     return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in map(np.asarray, arrays)), default=0.0)
 
 
-def _agrees(expected: Any, found: Any, noise: float, what: str, compiled: Compiled, entry: Specialization) -> bool:
-    """Whether results agree; where they do not, the function runs eagerly, and in double precision that is an error."""
+def _compared(
+    result: Any, graph: Graph, name: str, expected: Any, found: Any, noise: float, what: str
+) -> Verdict | None:
+    """Return the verdict if arrays differ: in double precision that is an error; in single it may be rounding."""
     close = _is_close(expected, found, noise)
-    if not np.all(close):
-        is_single = entry.graph is not None and _rounds_to_single(entry.graph)
-        if is_single and np.all(_is_close(expected, found, noise, is_single)):
-            return True
-        entry.refusal = f"{what} of the compiled program differed from that of the function"
-        entry.graph = entry.program = None
-        if is_single:  # rounding may be all that differs
-            return False
-        raise CompiledMismatchError(
-            f"{what} of the compiled {compiled.__name__} differs from the function's own: at "  # type: ignore[attr-defined]
-            f"{np.argwhere(~np.atleast_1d(close))[0].tolist()} of shape {np.shape(expected)} it is "
-            f"{np.ravel(found)[np.argmin(close)]!r}, not {np.ravel(expected)[np.argmin(close)]!r}. This is a defect of "
-            "the library; please report it with the function and its arguments. compile(..., check=False) leaves the "
-            "comparison out, and a further call runs the function itself"
-        )
-    return True
+    if np.all(close):
+        return None
+    is_single = _rounds_to_single(graph)
+    if is_single and np.all(_is_close(expected, found, noise, is_single)):
+        return None
+    reason = f"{what} of the compiled program differed from that of the function"
+    if is_single:
+        return Verdict(result, reason)
+    error = CompiledMismatchError(
+        f"{what} of the compiled {name} differs from the function's own: at "
+        f"{np.argwhere(~np.atleast_1d(close))[0].tolist()} of shape {np.shape(expected)} it is "
+        f"{np.ravel(found)[np.argmin(close)]!r}, not {np.ravel(expected)[np.argmin(close)]!r}. This is a defect of "
+        "the library; please report it with the function and its arguments. compile(..., check=False) skips the "
+        "comparison; further calls run the function itself"
+    )
+    return Verdict(result, reason, error)
 
 
 def _is_close(expected: Any, found: Any, noise: float = 0.0, is_single: bool = False) -> Any:
-    """Whether numbers are close, apart from the noise of rounding, which is all that is left of sums that cancel.
+    """Return where numbers are close, up to rounding, which is all that is left of sums that cancel.
 
     Integers and bools must be equal.
     """
@@ -134,13 +144,13 @@ def _is_close(expected: Any, found: Any, noise: float = 0.0, is_single: bool = F
 
 
 def _rounds_to_single(graph: Graph) -> bool:
-    """Whether a program computes in single precision somewhere."""
+    """Return whether a graph computes anything in single precision."""
     values = [*graph.inputs, *(value for node in graph.block for value in node.outputs)]
     return any(getattr(value.type, "dtype", None) == np.float32 for value in values)
 
 
 def _varies(first: Any, second: Any) -> bool:
-    """Whether two results of the same call differ."""
+    """Return whether two results of the same call differ."""
     return any(
         isinstance(one, Tensor) and isinstance(other, Tensor) and not np.all(_is_close(one._array, other._array))
         for one, other in zip(flatten(first)[0], flatten(second)[0])

@@ -1,4 +1,4 @@
-"""What calls look like, so that one that looks like an earlier one need not be taken apart again."""
+"""Call signatures, so repeated calls skip flattening, and the keys of specializations."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from ...func.tree import LEAF_TYPES
+from ...func.tree import LEAF_TYPES, Structure
 from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor, as_scalar, from_array
 from ...trace.signature import layout_of
 
-__all__ = ["CallSignature", "layout_key", "likeness", "numbered_tensor"]
+__all__ = ["CallSignature", "call_signature", "layout_key", "numbered_tensor", "share_memory", "specialization_key"]
 
 Taker = Callable[[Any, list[Any]], bool]
 SIMPLE: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 class CallSignature:
-    """What calls of one kind look like.
+    """The signature of a call: the types, shapes, dtypes and strides of its arguments, and the values of the others.
 
     Arguments:
-        takers: for each argument a function that takes its leaves, and says whether it looks as it did.
-        names: the keywords, for the last of them.
+        takers: for each argument a function that appends its leaves, and returns whether it matches.
+        names: the keywords of the last of them.
     """
 
     def __init__(self, takers: Sequence[Taker], names: tuple[str, ...]) -> None:
@@ -33,9 +33,9 @@ class CallSignature:
         self.count = len(takers) - len(names)
 
     def leaves(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any] | None:
-        """The leaves of the arguments, in the order of `flatten`; None for a call that looks another way.
+        """Return the leaves of the arguments, in the order of `flatten`; None if the signature does not match.
 
-        Whether they share memory is not looked at.
+        Shared memory is not checked.
         """
         if len(args) != self.count or ((keywords or self.names) and tuple(keywords) != self.names):
             return None
@@ -47,17 +47,17 @@ class CallSignature:
         return leaves
 
 
-def likeness(
+def call_signature(
     args: tuple[Any, ...], keywords: dict[str, Any], leaves: Sequence[Any], static: frozenset[int],
     loosely: bool = False,
 ) -> CallSignature | None:
-    """What a call looks like; None where one cannot tell with little work.
+    """Return the signature of a call; None if comparing it would take as long as flattening.
 
     Arguments:
         args, keywords: the arguments.
-        leaves: their leaves, as inputs of a program: a tensor in the place of a float says that it may be any.
-        static: the numbers of those that are parts of the program.
-        loosely: whether only the types of tensors, arrays and numbers are looked at.
+        leaves: their leaves as inputs of a program. A tensor in place of a float matches any float.
+        static: the numbers of the leaves that are part of the program.
+        loosely: whether to compare only the types of tensors, arrays and numbers.
     """
     numbers = [0]
     kind_of = _of_type if loosely else _taker
@@ -66,20 +66,55 @@ def likeness(
     return CallSignature(known, tuple(keywords)) if len(known) == len(takers) else None
 
 
+def specialization_key(structure: Structure, leaves: Sequence[Any], mode: int, static: frozenset[int]) -> Any:
+    """Return the key of the specialization for a call.
+
+    Arguments:
+        structure, leaves: the flattened arguments.
+        mode: the mode of the call.
+        static: the numbers of the leaves that are part of the program.
+    """
+    kinds: list[Any] = []
+    for number, leaf in enumerate(leaves):
+        if isinstance(leaf, np.ndarray) and number in static:
+            kinds.append(("static", leaf.dtype, leaf.shape, leaf.tobytes(), layout_key(leaf)))
+        elif type(leaf) is Tensor:
+            kinds.append((leaf._array.shape, leaf._array.dtype, leaf.requires_grad, layout_key(leaf._array)))
+        elif isinstance(leaf, np.ndarray):
+            kinds.append((leaf.shape, leaf.dtype, None, layout_key(leaf)))
+        else:
+            kinds.append((type(leaf), repr(leaf)))
+    return structure, tuple(kinds), mode, share_memory(leaves)
+
+
+def share_memory(leaves: Sequence[Any]) -> bool:
+    """Return whether two of some arrays and tensors may share memory."""
+    found = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    arrays = [array for array in found if isinstance(array, np.ndarray) and array.size]
+    for i, array in enumerate(arrays):
+        for other in arrays[:i]:
+            if other is array:
+                return True
+            is_part = array.base is not None or other.base is not None
+            if is_part and np.may_share_memory(array, other):
+                return True
+    return False
+
+
 def layout_key(array: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
-    """How an array lies in memory, as far as it decides what is a view and what a copy; None for row order."""
+    """Return the layout of an array as far as views depend on it; None for C order."""
     return None if array.flags.c_contiguous else layout_of(array)
 
 
 def numbered_tensor(leaf: Any) -> Tensor:
-    """A leaf as an input of a program."""
+    """Return a leaf as an input of a program."""
     if isinstance(leaf, Tensor):
         return leaf
     return from_numpy(leaf) if isinstance(leaf, np.ndarray) else as_scalar(from_array(np.asarray(leaf)))
 
 
 def _tree(tree: Any, leaves: Sequence[Any], static: frozenset[int], numbers: list[int], kind_of: Any) -> Taker | None:
-    """What takes the leaves of an argument."""
+    """Return what takes the leaves of an argument."""
     if isinstance(tree, LEAF_TYPES):
         number = numbers[0]
         numbers[0] += 1

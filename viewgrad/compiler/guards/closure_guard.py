@@ -113,7 +113,7 @@ class ClosureGuard:
                 return number
         return None
 
-    def tensors_at(self, numbers: list[int]) -> list[Any]:
+    def tensors_at(self, numbers: Sequence[int]) -> list[Any]:
         """What is seen now at these numbers."""
         return [self.seen[number].now() for number in numbers]
 

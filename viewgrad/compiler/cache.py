@@ -1,0 +1,257 @@
+"""The specializations of a compiled function, and the states that they go through.
+
+    new --Traced--> traced --Built, Verified--> verified --Running--> running
+     ^                 ^                            |                    |
+     |                 +------- NearSingular -------+--------------------+
+     +--- Skipped --- cooling down <--- Failed -----+--------------------+
+                                                    +---> eager (FellBack, Failed)
+
+`transition` is the only function that changes a specialization, apart from the count of its runs.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections import Counter
+from typing import Any, Final
+
+import attrs
+
+from .calls.arguments import form_of
+from .calls.fast_call import EagerCall, FastCall
+from .calls.guarded_trace import GuardedTrace
+from .compiled import CompiledProgram
+from .policy import Action, Decision, Usage, after_trace
+
+__all__ = [
+    "Built", "Cache", "Event", "Failed", "FellBack", "NearSingular", "Running", "Skipped", "Specialization", "State",
+    "Traced", "Verified",
+]  # fmt: skip
+
+MAX_SPECIALIZATIONS: Final = 8  # of calls whose arguments are put together alike
+MAX_FAST_CALLS: Final = 8
+MAX_EAGER_CALLS: Final = 16
+
+
+class State(enum.Enum):
+    """The states of a specialization, in the order of the usual course."""
+
+    NEW = "not traced yet"
+    TRACED = "traced"
+    VERIFIED = "verified"
+    RUNNING = "running"
+    COOLING_DOWN = "cooling down"
+    EAGER = "eager"
+
+
+@attrs.define(eq=False)
+class Specialization:
+    """A function for one kind of arguments.
+
+    Arguments:
+        key: the kind of arguments.
+        static: the leaves of the arguments that are part of the program.
+        is_overflow: whether it stands for all further kinds because there are too many.
+        state: its state.
+        trace: the last trace.
+        program: the program of that trace; None until it is built.
+        fallback_reason: why it is eager.
+        cooldown: the number of further calls that run eagerly while it cools down.
+        near_singular_lines: the lines with small matrices that are left to NumPy because one was nearly singular.
+        usage: how useful its traces have been.
+        runs: the number of runs of its programs.
+        failures: how many calls ran eagerly although there was a program, by reason.
+    """
+
+    key: Any
+    static: frozenset[int] = frozenset()
+    is_overflow: bool = False
+    state: State = State.NEW
+    trace: GuardedTrace | None = None
+    program: CompiledProgram | None = None
+    fallback_reason: str | None = None
+    cooldown: int = 0
+    near_singular_lines: frozenset[int] = frozenset()
+    usage: Usage = attrs.Factory(Usage)
+    runs: int = 0
+    failures: Counter[str] = attrs.Factory(Counter)
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether its program agreed with the function."""
+        return self.state in (State.VERIFIED, State.RUNNING)
+
+
+@attrs.frozen(eq=False)
+class Traced:
+    """The function was traced; without a trace, the next call tries again."""
+
+    trace: GuardedTrace | None
+
+
+@attrs.frozen(eq=False)
+class Built:
+    """The program of a trace was built; `is_verified` if it is not compared with the function."""
+
+    trace: GuardedTrace
+    program: CompiledProgram
+    is_verified: bool
+
+
+@attrs.frozen(eq=False)
+class Verified:
+    """The program agreed with the function."""
+
+    program: CompiledProgram
+
+
+@attrs.frozen(eq=False)
+class Running:
+    """The program is run by calls; `fast_call` is the fast path of those with the same signature, if there is one."""
+
+    program: CompiledProgram
+    fast_call: FastCall | None
+
+
+@attrs.frozen(eq=False)
+class NearSingular:
+    """A small matrix at a line was nearly singular, so that the program is rebuilt with NumPy's function there."""
+
+    line: int
+
+
+@attrs.frozen(eq=False)
+class Failed:
+    """A guard failed, and the policy has decided how to go on."""
+
+    reason: str
+    usage: Usage
+    decision: Decision
+
+
+@attrs.frozen(eq=False)
+class Skipped:
+    """A call of the cool-down ran eagerly."""
+
+
+@attrs.frozen(eq=False)
+class FellBack:
+    """The function stays eager, for a reason."""
+
+    reason: str
+
+
+Event = Traced | Built | Verified | Running | NearSingular | Failed | Skipped | FellBack
+
+
+def transition(of: Specialization, event: Event) -> None:
+    """Change a specialization after an event.
+
+    An eager one stays eager. Events of a trace or program that another thread has replaced are ignored.
+    """
+    if of.state is State.EAGER:
+        return
+    match event:
+        case Traced(trace):
+            of.usage = after_trace(of.usage, of.runs)
+            of.state = State.NEW if trace is None else State.TRACED
+            of.trace, of.program, of.cooldown, of.near_singular_lines = trace, None, 0, frozenset()
+        case Built(trace, program, is_verified) if of.trace is trace and of.state is State.TRACED:
+            of.program = program
+            of.state = State.VERIFIED if is_verified else State.TRACED
+        case Verified(program) if of.program is program and of.state is State.TRACED:
+            of.state = State.VERIFIED
+        case Running(program, _) if of.program is program and of.state is State.VERIFIED:
+            of.state = State.RUNNING
+        case NearSingular(line):
+            of.near_singular_lines |= {line}
+            of.program, of.state = None, State.TRACED
+        case Failed(reason, usage, decision):
+            of.failures[reason] += 1
+            of.usage = usage
+            if decision.action is Action.COOL_DOWN:
+                of.state, of.cooldown = State.COOLING_DOWN, decision.calls
+            elif decision.action is Action.GIVE_UP:
+                message = f"it was traced {usage.traces} times; the last time because {reason}"
+                transition(of, FellBack(message))
+        case Skipped() if of.state is State.COOLING_DOWN:
+            of.cooldown -= 1
+            if not of.cooldown:
+                of.trace = of.program = None
+                of.state = State.NEW
+        case FellBack(reason):
+            of.fallback_reason, of.state = reason, State.EAGER
+            of.trace = of.program = None
+
+
+class Cache:
+    """The specializations of a function, and the fast paths of calls.
+
+    Attributes:
+        specializations: in the order in which they were met.
+        fast_calls: the fast paths, each with its specialization.
+        eager_calls: the signatures of calls that run the function.
+        lock: held while any of these is changed.
+    """
+
+    def __init__(self) -> None:
+        self.specializations: list[Specialization] = []
+        self.fast_calls: list[tuple[Specialization, FastCall]] = []
+        self.eager_calls: list[EagerCall] = []
+        self.lock = threading.RLock()
+
+    def find(self, key: Any) -> Specialization | None:
+        """Return the specialization for a key, or the one that stands for all further keys of its form."""
+        for each in self.specializations:
+            if each.key == key:
+                return each
+        alike = self._alike(key)
+        return alike[-1] if alike and alike[-1].is_overflow else None
+
+    def add(self, key: Any, static: frozenset[int]) -> Specialization:
+        """Add a specialization; if there are too many of its form, the one that stands for all further keys."""
+        added = Specialization(key, static)
+        if len(self._alike(key)) >= MAX_SPECIALIZATIONS:
+            added.is_overflow = True
+            transition(added, FellBack(
+                f"{MAX_SPECIALIZATIONS} kinds of arguments have been compiled already: integers among arguments that "
+                "change from call to call can be given as arrays"
+            ))  # fmt: skip
+        self.specializations.append(added)
+        return added
+
+    def apply(self, of: Specialization, event: Event) -> None:
+        """Apply a transition, and keep the fast paths in step with it."""
+        with self.lock:
+            transition(of, event)
+            if of.state is not State.RUNNING:
+                self.fast_calls = [each for each in self.fast_calls if each[0] is not of]
+            elif isinstance(event, Running) and event.fast_call is not None:
+                self.fast_calls = [*self.fast_calls, (of, event.fast_call)]
+
+    def remove(self, of: Specialization) -> None:
+        """Remove a specialization, because what its key is made of has changed."""
+        with self.lock:
+            self.specializations = [each for each in self.specializations if each is not of]
+            self.fast_calls = [each for each in self.fast_calls if each[0] is not of]
+
+    def snapshot(self, of: Specialization) -> tuple[GuardedTrace | None, CompiledProgram | None]:
+        """Return the trace and the program of a specialization, as they belong together."""
+        with self.lock:
+            return of.trace, of.program
+
+    @property
+    def takes_fast_calls(self) -> bool:
+        """Whether there is room for another fast path."""
+        return len(self.fast_calls) < MAX_FAST_CALLS
+
+    def add_eager_call(self, call: EagerCall) -> None:
+        """Add the signature of calls that run the function, if there is room."""
+        with self.lock:
+            if len(self.eager_calls) < MAX_EAGER_CALLS:
+                self.eager_calls = [*self.eager_calls, call]
+
+    def _alike(self, key: Any) -> list[Specialization]:
+        form = form_of(key[0])
+        return [each for each in self.specializations if form_of(each.key[0]) == form]

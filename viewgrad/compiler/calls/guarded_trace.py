@@ -1,0 +1,105 @@
+"""A trace of a function, and the guard under which it stands for the function."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from ...func.tree import unflatten
+from ...tensor.modes import no_grad
+from ...tensor.tensor import Tensor, as_scalar
+from ...trace.graph import Graph
+from ...trace.signature import ResultSpec, Signature
+from ..guards.call_signature import layout_key, numbered_tensor
+from ..guards.closure_guard import ClosureGuard
+
+__all__ = ["GuardedTrace"]
+
+
+@attrs.define(eq=False)
+class GuardedTrace:
+    """A trace, and the guard of the captured state that it depends on.
+
+    Arguments:
+        graph: the trace.
+        guard: the captured state.
+        closures: where the guard finds the tensors of the closure that are inputs.
+        layouts: the layouts of these in memory.
+    """
+
+    graph: Graph
+    guard: ClosureGuard
+    closures: Sequence[int] = ()
+    layouts: Sequence[Any] = ()
+    _pickled: bytes | None = None
+
+    @property
+    def signature(self) -> Signature:
+        """The signature of the graph."""
+        return self.graph.signature  # type: ignore[return-value]
+
+    def inputs(self, leaves: Sequence[Any]) -> list[Tensor] | str:
+        """Return the inputs of the graph, from the leaves of the arguments; or why it does not fit them."""
+        tensors: list[Tensor] = []
+        closures = iter(self.guard.tensors_at(self.closures))
+        layouts = iter(self.layouts)
+        for spec in self.signature.inputs:
+            if spec.kind == "argument":
+                tensors.append(numbered_tensor(leaves[spec.leaf]))
+                continue
+            tensor, layout = next(closures), next(layouts)
+            kind: Any = spec.type
+            if (
+                type(tensor) is not Tensor or tensor.shape != kind.shape or tensor.dtype != kind.dtype
+                or tensor.requires_grad != kind.requires_grad or layout_key(tensor._array) != layout
+            ):
+                return f"the captured tensor {spec.path} has another shape, dtype or layout"
+            tensors.append(tensor)
+        return tensors
+
+    def results(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> Any:
+        """Return what the function returns, and write to arguments as it does.
+
+        Arguments:
+            tensors: the inputs of the graph.
+            outputs: its outputs.
+        """
+        signature = self.signature
+        for mutation in signature.mutations:
+            target, value = tensors[mutation.input], outputs[mutation.output]
+            if mutation.recorded:
+                target.copy_(value)
+            else:
+                with no_grad():
+                    target.copy_(value.detach())
+        leaves: list[Any] = []
+        for spec in signature.results:
+            if type(spec) is not ResultSpec:
+                leaves.append(spec)
+                continue
+            if spec.input is not None:
+                tensor = tensors[spec.input]
+            else:
+                tensor = outputs[spec.output if spec.base is None else spec.base]
+            for step in spec.steps:
+                tensor = step(tensor)
+            leaves.append(as_scalar(tensor) if spec.scalar else tensor)
+        return unflatten(signature.result, leaves)
+
+    def describe_failure(self, line: int) -> str:
+        """Return the reason for a guard failure at a line of the program."""
+        locations = self.graph.locations
+        where = "{}:{}".format(*locations[line]) if line < len(locations) else "an unknown line"
+        return f"a value that control flow depends on has changed at {where}"
+
+    def pickled_graph(self) -> bytes | None:
+        """Return a pickle of the graph, made once; None if something in it cannot be pickled."""
+        if self._pickled is None:
+            try:
+                self._pickled = pickle.dumps(self.graph)
+            except Exception:  # whatever the object raises
+                return None
+        return self._pickled
