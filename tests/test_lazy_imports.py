@@ -21,6 +21,7 @@ def test_import_loads_neither_the_compiler_nor_optional_dependencies():
     "code",
     [
         "import viewgrad as vg; f = vg.compile(lambda x: x * 2); print(f(vg.ones(1)).item())",
+        "import viewgrad as vg; f = vg.compile(abs); f(vg.ones(1)); print(2.0 * ('traced' in f.explain()))",
         "from viewgrad import compile; print(compile(lambda x: x * 2)(__import__('viewgrad').ones(1)).item())",
         "import viewgrad as vg; print(vg.numpy.sin(0.0) + 2.0)",
         "import viewgrad as vg; print(2.0 * (vg.symbolic.trace(lambda x: x, vg.ones(1)) is not None))",

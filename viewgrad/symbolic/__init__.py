@@ -43,7 +43,6 @@ from ..trace.interpreter import run
 from ..trace.printer import parse, text_of
 from ..trace.signature import InputSpec, MutationSpec, ResultSpec, Signature
 from ..trace.trace import Record, record, trace
-from ..trace.tracing import call_hooks
 from ..trace.types import ListType, ScalarType, TensorType, TupleType, Type, Window
 from ..trace.verify import verify
 from . import passes

@@ -22,6 +22,7 @@ from ..views.geometry import overlaps_itself
 from .graph import Graph, Value
 from .scalar_inputs import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
+from .tracing import call_hooks  # noqa: F401 -- which registers what is traced of operators, reads and writes
 from .tracing.alias_histories import remember
 from .tracing.memory import Memory, identified, owner_of
 from .tracing.rng_guard import Generators, seeds_refused
