@@ -51,7 +51,7 @@ def graph_svg(tensor: Tensor | Sequence[Tensor]) -> Drawing:
 
 @attrs.define(eq=False)
 class Place:
-    """Where something goes: a box, or a bend of an arrow that passes a layer by.
+    """A point of a layout: a box, or a bend of an arrow that passes a layer.
 
     Arguments:
         lines: what is written in it; none for a bend.

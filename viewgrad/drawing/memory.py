@@ -110,7 +110,7 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
 
 
 def _places(array: Array, root: Array) -> Array:
-    """Where the elements of `array` begin, in bytes from the first element of `root`."""
+    """Return the byte offsets of the elements of `array` from the first element of `root`."""
     places = np.asarray(address_of(array) - address_of(root))
     for length, step in zip(array.shape, array.strides):
         places = np.add.outer(places, np.arange(length) * step)
@@ -162,7 +162,7 @@ def _chain(edge: OptionalEdge, most: int = 4) -> str:
 def _saved_windows(
     tensors: list[Tensor], root: Tensor, cells: Array, earlier: Mapping[SavedTensor, tuple[int, ...]]
 ) -> Iterator[tuple[SavedTensor, Window]]:
-    """What the graphs of some tensors have saved of the buffer, and what they had at the time of an earlier picture."""
+    """The windows that the graphs of some tensors have saved of the buffer, and their state in an earlier picture."""
     for node in nodes_from([tensor._edge for tensor in tensors]):
         what = f"saved by {node.name()}"
         for saved, name in _values_saved(node):
@@ -175,7 +175,7 @@ def _saved_windows(
 
 
 def _values_saved(node: Node) -> list[tuple[SavedTensor, str]]:
-    """What a node has saved, and as what."""
+    """A value that a node has saved, and its name there."""
     wrapped = node.fn if isinstance(node, CopySlices) else node
     found: list[tuple[SavedTensor, str]] = []
     for name in wrapped.saved_names:

@@ -1,4 +1,4 @@
-"""What can be differentiated: the tables of derivatives, the language of their formulas, and the code of both."""
+"""Differentiable operators: the tables of derivatives, the language of formulas, and code generation."""
 
 from . import derivatives
 from .define import OPERATORS, define_op

@@ -32,7 +32,7 @@ def composite(*numpy: Any, method: bool = True) -> Callable[[F], F]:
 
 
 def choosing(function: F) -> F:
-    """Let a function that looks at values be one step of a graph, which looks again in each run.
+    """Make a function that looks at values a single step of a graph, which looks again in each run.
 
     It writes to none of its arguments: the step would not tell.
     """

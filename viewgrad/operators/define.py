@@ -129,7 +129,8 @@ def _register_late(numpy: LateFunction, function: Callable[..., Any]) -> None:
 
 
 def _places() -> tuple[tuple[str, int], ...]:
-    """Where an operator is declared: in the function that calls the caller, or a call of that, among the tables."""
+    """Return the source location of a declaration: the caller of the calling function, or of a call of it in a table.
+    """
     frame: FrameType | None = sys._getframe(2)
     places: list[tuple[str, int]] = []
     while frame is not None and (not places or frame.f_code.co_filename.startswith(TABLES)):
@@ -211,7 +212,8 @@ def _declare(
 def _reading(
     operator: Operator, formulas: tuple[Formula, ...], compile: Callable[[str, str], Any], *, own: bool = False
 ) -> Reading:
-    """What follows from formulas: the differentiable inputs, and how tangents are computed."""
+    """The parts of a declaration that follow from formulas: the differentiable inputs, and how tangents are computed.
+    """
     inputs = {name for formula in formulas for name in formula.inputs}
     differentiable = tuple(a.name for a in operator.signature.tensors if a.name in inputs)
     tangents = read_tangents(

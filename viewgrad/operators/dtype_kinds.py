@@ -1,4 +1,4 @@
-"""Which kinds of numbers an operator is for, and what happens to others.
+"""The dtype kinds that an operator accepts, and the conversion or refusal of others.
 
 A row says in `dtype_kinds` whether its formulas are right for complex numbers. Of an operator of a user's that says
 nothing, the formula is tried when the first complex number comes: see Note [Kinds] in docs/notes/declarations.md.
@@ -112,7 +112,7 @@ def is_wrong(operator: Operator, arguments: Mapping[str, Any]) -> Formula | None
 
 
 def _verdict(operator: Operator, arguments: dict[str, Any], name: str, rng: np.random.Generator) -> bool | None:
-    """Whether the gradient of one argument is wrong at a point; None where that cannot be told."""
+    """Return whether the gradient of one argument is wrong at a point; None if that cannot be decided."""
     direction = _mapped(lambda array: _drawn(rng, array), arguments[name])
     with np.errstate(all="ignore"):
         try:

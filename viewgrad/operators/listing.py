@@ -81,7 +81,7 @@ def _described(operator: Operator) -> str:
 
 
 def plan_of_inplace(operator: Operator) -> Iterable[str]:
-    """What follows for the in-place variant, a sentence each; nothing where there is none."""
+    """Describe the in-place variant, a sentence per fact; empty if there is none."""
     if not operator.has_inplace:
         return
     declared = operator.inplace_declaration or operator

@@ -1,4 +1,4 @@
-"""What operators take for tensors: numbers, NumPy scalars, arrays and nested sequences."""
+"""The operands that operators accept as tensors: numbers, NumPy scalars, arrays and nested sequences."""
 
 from __future__ import annotations
 
@@ -88,12 +88,14 @@ def operands(*values: Any) -> Sequence[Any]:
 
 
 def foreign_operand() -> Any:
-    """What a function of operands gives where one of them cannot be made a tensor: the error that said so."""
+    """Return the result of a function of operands one of which cannot be made a tensor, or raise the error that said
+    so.
+    """
     raise
 
 
 def is_constant(tensor: Tensor) -> bool:
-    """Whether a tensor is that of a Python number, which may be used again for the same number."""
+    """Return whether a tensor is that of a Python number, which may be used again for the same number."""
     storage = tensor._storage  # it has one where a view of it was taken
     return type(tensor._saved if storage is None else storage.whole) is SavedConstant
 
@@ -156,7 +158,9 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Tensor:
 
 
 def owned_array(result: Any, inputs: tuple[Any, ...] | list[Any], returns_0d_arrays: bool = False) -> Array:
-    """What a forward returned, as an array that shares no memory with its inputs; as a scalar if without dimensions."""
+    """Return the result of a forward as an array that shares no memory with its inputs; as a scalar if without
+    dimensions.
+    """
     if isinstance(result, Tensor):
         raise TypeError("the forward of an operator made a Tensor of arrays; it is to compute with arrays")
     array: Array = np.asarray(result)
@@ -182,7 +186,7 @@ def forward_array(tensor: Tensor) -> Array:
 
 
 def writes_reals(target: Array, result: Any) -> bool:
-    """Whether what a forward returned, which is about to be written over `target`, is real where that is complex.
+    """Return whether the result of a forward is real and the `target` that it is about to overwrite is complex.
 
     Raises:
         ValueError: where it has another shape.
@@ -242,7 +246,7 @@ def refuse_tensors(operator: str, argument: str, value: Any) -> None:
 
 
 def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor) -> Tensor:
-    """What a formula of an elementwise operator gives where something flows, and 0 elsewhere, with its history.
+    """Evaluate a formula of an elementwise operator where the incoming gradient is not zero; return 0 elsewhere.
 
     Where nothing flows and the formula gives no number, it is not computed at all: also its own derivatives might be
     infinite there. See Note [Where nothing flows] in docs/notes/declarations.md.
@@ -262,7 +266,7 @@ def flowing_elements(formula: Callable[..., Any], grad: Tensor, *tensors: Tensor
 
 
 def checked_gradient(grad: Any, like: Like | None, operator: str, argument: str) -> Any:
-    """What a user's formula gave, in the shape and dtype of the input that it is for.
+    """Return the result of a user's formula in the shape and dtype of its input.
 
     Raises:
         GradientMismatchError: where it is not shaped like the input, nor like what the input can be broadcast to.

@@ -834,7 +834,7 @@ def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
     """
 
 def allclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are nearly equal."""
+    """Return whether all elements are nearly equal."""
 
 def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
     """Whether any element is true.
@@ -862,7 +862,7 @@ def append(self: _TensorLike, values: Any, axis: int | None = None) -> Tensor:
     """A tensor with values behind it, along `axis` or in row order."""
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """What a function of vectors makes of each vector along an axis."""
+    """Apply a function of vectors to each vector along an axis."""
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
     """A function of a tensor and an axis, applied over several axes one after the other."""
@@ -913,7 +913,7 @@ def argwhere(self: _TensorLike) -> Tensor:
     """The indices of the elements that are not 0, one row for each."""
 
 def array_equal(a1: _TensorLike, a2: Any, equal_nan: bool = False) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
 
 def astype(self: _TensorLike, dtype: npt.DTypeLike | None, copy: bool = True) -> Tensor:
     """The values in another dtype; differentiable where that is a floating-point or complex one.
@@ -1139,7 +1139,7 @@ def hfft(self: _TensorLike, n: int | None = None, axis: int = -1, norm: Literal[
     """The transform, which is real, of a sequence with Hermitian symmetry, of which half is given."""
 
 def histogram(a: _TensorLike, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Tensor, Tensor]:
-    """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
+    """Return the number of elements, or the sum of their weights, in each bin, and the edges of the bins.
 
     Counts are constant between their jumps; gradients flow to the weights and the edges.
     """
@@ -1175,7 +1175,7 @@ def intersect1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False, return_
     """The elements of the first that are in the second as well, ascending."""
 
 def isclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether elements are nearly equal."""
+    """Return whether elements are nearly equal, elementwise."""
 
 def ldexp(self: _TensorLike, other: Any) -> Tensor:
     """The first times two to the power of the second."""
@@ -1266,10 +1266,10 @@ def multi_dot(arrays: _TensorLike) -> Tensor:
     """The product of several matrices, of which the first and the last may be vectors, in the cheapest order."""
 
 def nanargmax(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the greatest of the values is that are numbers."""
+    """Return the index of the greatest value that is not NaN."""
 
 def nanargmin(self: _TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Where the least of the values is that are numbers."""
+    """Return the index of the least value that is not NaN."""
 
 def nancumprod(self: _TensorLike, axis: int | None = None) -> Tensor:
     """The running product, which missing values leave as it is."""

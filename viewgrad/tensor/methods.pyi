@@ -85,7 +85,7 @@ class OperatorMethods:
         """
 
     def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-        """Whether all elements are nearly equal."""
+        """Return whether all elements are nearly equal."""
 
     def angle(self) -> Tensor:
         """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
@@ -777,7 +777,7 @@ class OperatorMethods:
         """Of integers or bools, bit by bit: not."""
 
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-        """Whether elements are nearly equal."""
+        """Return whether elements are nearly equal, elementwise."""
 
     def isfinite(self) -> Tensor:
         """Whether the value is neither infinite nor not a number."""
@@ -1056,10 +1056,10 @@ class OperatorMethods:
         """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
 
     def nanargmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """Where the greatest of the values is that are numbers."""
+        """Return the index of the greatest value that is not NaN."""
 
     def nanargmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """Where the least of the values is that are numbers."""
+        """Return the index of the least value that is not NaN."""
 
     def nancumprod(self, axis: int | None = None) -> Tensor:
         """The running product, which missing values leave as it is."""
@@ -1404,7 +1404,7 @@ class OperatorMethods:
         """In place: add `source` at `index` along `axis`; costs what `source` costs."""
 
     def searchsorted(self, v: Any, side: str = 'left', sorter: Any = None) -> Tensor:
-        """Where values would have to be inserted to keep a vector sorted."""
+        """Return the indices at which values would have to be inserted to keep a vector sorted."""
 
     def select(self, dim: int, index: int) -> Tensor:
         """The slice at `index` of dimension `dim`, without that dimension."""
@@ -1780,7 +1780,7 @@ class OperatorMethods:
 
     @property
     def flags(self) -> Any:
-        """How the elements lie in memory."""
+        """Information about the memory layout of the elements."""
 
     @property
     def flat(self) -> Tensor:

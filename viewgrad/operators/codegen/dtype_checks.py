@@ -10,7 +10,7 @@ __all__ = ["guarded_forward", "kind_check"]
 
 
 def refuses_itself(operator: Operator) -> bool:
-    """Whether NumPy refuses complex numbers, so that looking for them costs nothing."""
+    """Return whether NumPy refuses complex numbers, so that no check is needed."""
     forward = operator.forward
     return isinstance(forward, np.ufunc) and not any(set("FDG") & set(loop) for loop in forward.types)
 

@@ -430,7 +430,7 @@ class FunctionWriter:
 
 
 def may_write_reals(operator: Operator) -> bool:
-    """Whether the in-place variant may write real numbers over complex ones, as some ufuncs do."""
+    """Return whether the in-place variant may write real numbers over complex ones, as some ufuncs do."""
     ufunc = operator.forward
     if not isinstance(ufunc, np.ufunc):
         return True

@@ -281,7 +281,7 @@ def generate(operator: Operator, environment: dict[str, Any]) -> Code:
 
 
 def announce(operator: Operator) -> None:
-    """Let formulas call `operator` by its name."""
+    """Make `operator` callable by its name in formulas."""
     set_meaning(operator.name, operator.declared_forward, operator.function)
 
 
@@ -299,7 +299,7 @@ def compile_plain(
 
 
 def label_of(environment: dict[str, Any]) -> str:
-    """What the generated code of an operator is called in tracebacks."""
+    """Return the name that tracebacks show for the generated code of an operator."""
     return str(environment["__name__"]).rpartition(".")[2]
 
 

@@ -108,7 +108,7 @@ class NodeWriter:
         return "\n".join(lines) + "\n"
 
     def releases(self) -> list[str]:
-        """What lets go of the saved values."""
+        """Write the method that releases the saved values."""
         listed = None if self.listed is None else self.listed.name
         return [
             f"        node.saved_{name} = {'[RELEASED] * len(node.edges)' if name == listed else 'RELEASED'}"
@@ -158,7 +158,7 @@ class NodeWriter:
         return [f"        if {needed}:"]
 
     def _loading(self, read: str, recorded: bool) -> list[str]:
-        """What gives a local name to something that was saved."""
+        """Write the lines that give a local name to a saved value."""
         if not recorded and self._may_be_number(read):
             return [
                 f"{read} = node.saved_{read}",
@@ -168,7 +168,9 @@ class NodeWriter:
         return [f"{read} = {self._load(read, recorded)}"]
 
     def _evaluated(self, formula: Formula, recorded: bool, release: bool, indent: str) -> list[str]:
-        """What computes the gradients of a formula: over the incoming gradient where that can be reused."""
+        """Write the lines that compute the gradients of a formula, in the memory of the incoming gradient if it can
+        be reused.
+        """
         operator, order = self.operator, self.order
         targets = ", ".join(f"g{order[name]}" for name in formula.inputs)
         product = self._formula(product_of(formula.tree), recorded)
@@ -182,7 +184,7 @@ class NodeWriter:
         return self._reused(formula, targets, product, written, others, indent)
 
     def _matched(self) -> list[str]:
-        """What checks gradients, or brings them to the shape and dtype of what they belong to."""
+        """Write the lines that check gradients, or bring them to the shape and dtype of their inputs."""
         operator = self.operator
         if operator.user_defined:
             return [
@@ -218,7 +220,9 @@ class NodeWriter:
         ]
 
     def _is_symmetric(self) -> bool:
-        """Whether both operands have the same formula, a product, so that a value times itself needs it only once."""
+        """Return whether both operands have the same formula, a product, so that a value times itself needs it only
+        once.
+        """
         formulas = self.operator.formulas
         if len(self.arguments) != 2 or len(formulas) != 2 or None in map(self._in_place, formulas):
             return False
@@ -301,7 +305,7 @@ class NodeWriter:
         return formula_text(tree, recorded, arguments | local_names(tree), self.operator.name)
 
     def _may_be_number(self, name: str) -> bool:
-        """Whether a node may keep a number instead of a window of an input or a result."""
+        """Return whether a node may keep a number instead of a window of an input or a result."""
         if name in self.operator.signature.outputs:
             in_place = self.operator.has_inplace
             return name in self.saved and (in_place or isinstance(self.operator.forward, np.ufunc))
@@ -366,12 +370,13 @@ def edge_slots(operator: Operator) -> list[str]:
 
 
 def grads_are_several(operator: Operator) -> bool:
-    """Whether a gradient may arrive at more than one output."""
+    """Return whether a gradient may arrive at more than one output."""
     return len(operator.signature.outputs) - len(operator.nondifferentiable_outputs) > 1
 
 
 def needs_input_specs(operator: Operator) -> bool:
-    """Whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion."""
+    """Return whether an input may differ from its gradient's formula in shape or dtype, by broadcasting or promotion.
+    """
     tensors = operator.signature.tensors
     if operator.user_defined or any(argument.kind == "tensors" for argument in tensors):
         return True
@@ -381,7 +386,9 @@ def needs_input_specs(operator: Operator) -> bool:
 
 
 def keeps_precision(operator: Operator) -> bool:
-    """Whether all is computed in the dtype of the operands; SciPy's functions compute float16 in another one."""
+    """Return whether everything is computed in the dtype of the operands; SciPy's functions compute float16 in
+    another one.
+    """
     called = [getattr(ARRAY_FUNCTIONS, name, None) for formula in operator.formulas for name in formula.functions]
     found = [each.found() if isinstance(each, LateFunction) else each for each in called]
     ufuncs = [function for function in (operator.forward, *found) if isinstance(function, np.ufunc)]

@@ -1,4 +1,5 @@
-"""What generated functions do with scalars: Python's operators on NumPy's numbers, ten times as fast as a ufunc.
+"""The fast path of generated functions for scalars: Python's operators on NumPy's numbers, ten times as fast as a
+ufunc.
 
 See Note [Scalars are values] in docs/notes/scalars.md.
 """
@@ -146,7 +147,7 @@ def _two_numbers(names: list[str], converted: bool, differentiable: set[str]) ->
 
 
 def _node(operator: Operator, form: int | None, names: list[str], edges: list[str]) -> list[str]:
-    """What makes the node, which keeps the numbers themselves."""
+    """Write the lines that make the node, which keeps the numbers themselves."""
     node_class = backward_name(operator.name) if form is None else ("ScalarOfOne", "ScalarOfTwo")[len(names) - 1]
     lines = [
         f"node = {node_class}()",

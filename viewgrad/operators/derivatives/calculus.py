@@ -238,7 +238,7 @@ def interp_forward(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None
 
 
 class Segments:
-    """Where points lie between the knots of a function that is linear between them.
+    """Return the positions of points between the knots of a piecewise linear function.
 
     Attributes:
         lower, upper: the numbers of the knots at both ends of the segment of each point.
@@ -262,7 +262,7 @@ class Segments:
             self.part = np.where(self.inside & ~whole, (x - xp[self.lower]) / self.width, whole)
 
     def slope(self, fp: Any) -> Any:
-        """How steep the function is at each point, and 0 outside."""
+        """Return the slope of the function at each point, and 0 outside."""
         return (fp[self.upper] - fp[self.lower]) / self.width * self.inside
 
     def spread(self, grad: Any, length: int) -> Any:
@@ -279,7 +279,7 @@ class Segments:
 
 @formula_function
 def interp_slope(x: Any, xp: Any, fp: Any) -> Any:
-    """How steep the function is at each point."""
+    """Return the slope of the function at each point."""
     return Segments(x, xp).slope(fp)
 
 
@@ -361,7 +361,7 @@ FUNCTIONS[np.interp] = _interp
 
 
 def convolution_start(n: int, m: int, mode: str, correlated: bool) -> tuple[int, int]:
-    """Where in the full convolution of lengths `n` and `m` the part that `mode` asks for starts, and its length."""
+    """Return the start and length of the part of the full convolution of lengths `n` and `m` that `mode` asks for."""
     full = n + m - 1
     if mode == "full":
         return 0, full

@@ -353,13 +353,13 @@ def root_of_difference(value: Any) -> Any:
 
 @formula_function
 def first_chosen(better: Any, first: Any, second: Any) -> Any:
-    """Where the first of two values is chosen when NaN is left out: where it is better, or alone."""
+    """Return the mask of places where the first of two values is chosen, ignoring NaN: it is better, or alone."""
     return better | np.isnan(second)
 
 
 @formula_function
 def outside(value: Any, low: Any, high: Any) -> Any:
-    """Where a value is clipped."""
+    """Return the mask of clipped values."""
     if low is None or high is None:
         return False if high is low else value > high if low is None else value < low
     return (value < low) | (value > high)
@@ -367,13 +367,13 @@ def outside(value: Any, low: Any, high: Any) -> Any:
 
 @formula_function
 def not_below(value: Any, low: Any, high: Any) -> Any:
-    """Where a clipped value is not the lower bound."""
+    """Return the mask of clipped values that are not the lower bound."""
     return value >= low if high is None else (value >= low) | (low > high)
 
 
 @formula_function
 def not_above(value: Any, low: Any, high: Any) -> Any:
-    """Where a clipped value is not the upper bound."""
+    """Return the mask of clipped values that are not the upper bound."""
     return value <= high if low is None else (value <= high) & (low <= high)
 
 

@@ -84,7 +84,7 @@ def flowing(product: Any, grad: Any, dim: int | None = None) -> Any:
 
 @formula_function
 def still_elements(tangent: Any) -> Any:
-    """Where a tangent is 0; None where it is so nowhere."""
+    """Return the mask of zeros of a tangent; None if it has none."""
     if observed() is not None:
         return tangent.detach() == 0
     still = tangent._array == 0

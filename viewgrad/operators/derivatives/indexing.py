@@ -152,7 +152,7 @@ def scatter_into_zeros_forward(self: Array, index: Any, shape: tuple[int, ...]) 
 
 @formula_function
 def values_at(grad: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """What stands at the places of a gradient: nothing where they are of nothing, and may not be there."""
+    """Return the elements of a gradient at given places; a gradient without elements may lack the places."""
     return grad.reshape(-1)[:0].reshape(shape) if 0 in shape else grad[index]
 
 
@@ -261,7 +261,7 @@ def places_along_axis(indices: Any, axis: int, shape: tuple[int, ...]) -> tuple[
 
 @formula_function
 def scatter_winners(indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Which of the values that are put along an axis stay: the last of several for one place."""
+    """Return the mask of the values put along an axis that stay: the last of several for one place."""
     indices = plain(indices)
     places = places_along_axis(indices, axis, shape)
     numbers = np.empty(shape, int)[places]

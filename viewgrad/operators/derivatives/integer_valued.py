@@ -74,7 +74,7 @@ row(
 
 @formula_function
 def taken_in(grad: Any, places: Any, dtype: Any) -> Any:
-    """What of a gradient belongs to each place, in the given dtype."""
+    """Sum a gradient by place, in the given dtype."""
     taken = grad[places]
     return taken if taken.dtype == dtype else taken.astype(dtype)
 

@@ -87,11 +87,11 @@ def root_of_variance(variance: Any) -> Any:
 
 @composite(np.nanargmax)
 def nanargmax(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Where the greatest of the values is that are numbers."""
+    """Return the index of the greatest value that is not NaN."""
     return filled(as_operand(self), -math.inf).argmax(axis=axis, keepdims=keepdims)
 
 
 @composite(np.nanargmin)
 def nanargmin(self: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Where the least of the values is that are numbers."""
+    """Return the index of the least value that is not NaN."""
     return filled(as_operand(self), math.inf).argmin(axis=axis, keepdims=keepdims)

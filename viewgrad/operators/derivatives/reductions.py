@@ -203,7 +203,7 @@ formula_function(sum_to)
 
 @formula_function
 def reduced_count(shape: tuple[int, ...], axis: Any) -> int:
-    """How many elements of an array of `shape` a reduction over `axis` takes together."""
+    """Return the number of elements that a reduction over `axis` of an array of `shape` combines."""
     if axis is None or not shape:
         return math.prod(shape)
     return math.prod(shape[dim] for dim in axis) if isinstance(axis, tuple) else shape[axis]
@@ -229,7 +229,7 @@ def std_slope(value: Any, result: Any, axis: Any, ddof: float) -> Any:
 
 
 def rounding_of(mean: Any, value: Array, degrees: float) -> Any:
-    """What the deviation of equal values may be at most, since their mean is rounded."""
+    """Return a bound on the rounding error of the deviation of equal values."""
     count = value.size // max(mean.size, 1)
     return np.finfo(value.dtype).eps * count * (count / degrees) ** 0.5 * abs(mean) if degrees > 0 else math.inf
 

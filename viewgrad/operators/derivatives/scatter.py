@@ -37,7 +37,7 @@ def materialized(grads: Sequence[Any], input_specs: Sequence[Like], recorded: bo
 
 
 def is_known_zero(grad: Any) -> bool:
-    """Whether a gradient is zero whatever happens: all zeros, without a history and without a tangent.
+    """Return whether a gradient is known to be zero: all zeros, without a history and without a tangent.
 
     What an undefined gradient was replaced by is; what depends on something and merely happens to be zero is not.
     """

@@ -64,7 +64,7 @@ def _weak(value: Any) -> Any:
 
 
 def _broadcast(name: str) -> None:
-    """Let the parameters of a distribution function be arrays beside which the value is broadcast."""
+    """Reshape the parameters of a distribution function so that the value broadcasts against them."""
     operator = OPERATORS[name].function
 
     def of_arrays(*args: Any, out: Any = None) -> Any:

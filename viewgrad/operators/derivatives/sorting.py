@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def reinserted(a: Any, dim: int, keepdim: bool) -> Any:
-    """What a reduction over `dim` gave, with that dimension put in where it was left out; of 0-d values the value."""
+    """Restore the dimension that a reduction over `dim` removed; return the value itself if it has no dimensions."""
     return a if keepdim else np.expand_dims(a, dim)
 
 

@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 @formula_function
 def counts_beside(a: Any, axis: Any) -> Any:
-    """How many of the values that are summed are numbers, at least 1; with the dimensions that were summed over."""
+    """Return the number of summed values that are not NaN, at least 1, with the summed dimensions kept."""
     counts = np.logical_not(np.isnan(a)).sum(axis=axis, keepdims=True)
     return np.maximum(counts, 1).astype(a.dtype)
 
@@ -103,7 +103,7 @@ def quantile_weights_forward(
 
 @lru_cache(maxsize=256)
 def nanquantile_places(ndim: int, axes: tuple[int, ...], q_ndim: int) -> tuple[int, ...]:
-    """Where NumPy puts the dimensions of the fractions, and then those that stay, in quantiles that pass over NaN.
+    """Return NumPy's order of the dimensions of quantiles that ignore NaN: those of the fractions, then the rest.
 
     Fractions of several dimensions go to other places than with `np.quantile`, where several axes are reduced.
     """
@@ -117,7 +117,7 @@ def nanquantile_places(ndim: int, axes: tuple[int, ...], q_ndim: int) -> tuple[i
 
 
 def is_misplaced(ndim: int, axes: tuple[int, ...], q_ndim: int) -> bool:
-    """Whether quantiles that pass over NaN may have their dimensions in another order than those of the fractions."""
+    """Return whether quantiles that ignore NaN may order their dimensions differently from those of the fractions."""
     return q_ndim > 1 and 0 < len(axes) < ndim
 
 
@@ -223,7 +223,7 @@ def _fraction(self: Any, q: Any) -> Any:
 
 
 def _is_followed(q: Any) -> bool:
-    """Whether derivatives with respect to fractions are wanted."""
+    """Return whether derivatives with respect to fractions are needed."""
     return isinstance(q, Tensor) and (current_edge(q) is not None or has_tangent(q))
 
 
@@ -368,7 +368,7 @@ def cov_forward(a: Any, *, rowvar: bool = True, bias: bool = False, ddof: int | 
 
 
 def _is_transposed(shape: tuple[int, ...], rowvar: bool, variables: int) -> bool:
-    """Whether the columns are the variables; NumPy's versions differ in what they do with a single row."""
+    """Return whether the columns are the variables; versions of NumPy differ for a single row."""
     return not rowvar and len(shape) == 2 and not (shape[0] == 1 and variables == 1)
 
 

@@ -26,7 +26,7 @@ def unique_all_forward(a: Any) -> tuple[Array, Array, Array, Array]:
 
 @formula_function
 def first_places(a: Any, axis: int | None) -> Array:
-    """Where each of the distinct values, or slices along `axis`, comes first."""
+    """Return the first index of each distinct value, or of each distinct slice along `axis`."""
     return np.unique(plain(a), return_index=True, axis=axis)[1]
 
 

@@ -1,4 +1,4 @@
-"""How tangents are computed: the functions that forward-mode formulas are compiled to.
+"""Tangent functions: the code that forward-mode formulas are compiled to.
 
 A formula is specialised for each set of inputs that have a tangent. What is multiplied by a tangent that is zero is
 left out, so that a constant costs nothing. What remains is compiled, as a function of tensors.
@@ -96,7 +96,7 @@ class TangentFunction:
 
 
 class Tangents:
-    """How the tangents of an operator are computed.
+    """The computation of the tangents of an operator.
 
     Arguments:
         signature: of the operator.
@@ -176,7 +176,7 @@ class Tangents:
         return [name for name in order if name in found]
 
     def _direct(self, tree: ast.expr) -> ast.Call | None:
-        """Where `tree` is one call of the operator itself on `self_t`: a call of its other arguments."""
+        """Return the other arguments if `tree` is a single call of the operator itself on `self_t`."""
         rest: ast.Call | None = None
         if isinstance(tree, ast.BinOp) and type(tree.op) is SYMBOLS.get(self.signature.name):
             left, right = tree.left, tree.right

@@ -28,7 +28,7 @@ TENSOR_FUNCTIONS: Final = ModuleType("ops", "What formulas call, for tensors.")
 
 
 def set_meaning(name: str, arrays: Callable[..., Any] | None, tensors: Callable[..., Any] | None) -> None:
-    """Let formulas call `name`; None leaves what it means for arrays, or for tensors, as it is."""
+    """Make `name` callable in formulas; None keeps its meaning for arrays, or for tensors."""
     if arrays is not None:
         setattr(ARRAY_FUNCTIONS, name, arrays)
     if tensors is not None:
@@ -62,7 +62,7 @@ def formula_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_formula_function(name: str) -> bool:
-    """Whether formulas may call `name`."""
+    """Return whether formulas may call `name`."""
     return not name.startswith("__") and hasattr(TENSOR_FUNCTIONS, name)
 
 

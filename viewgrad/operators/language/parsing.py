@@ -68,7 +68,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def position_of(node: ast.AST, text: str) -> int:
-    """Where a node of the expression stands in its text, counted from 1."""
+    """Return the position of a node of the expression in its text, counted from 1."""
     stripped = text.strip()
     lead = len(text) - len(text.lstrip())
     lines = stripped.splitlines(keepends=True)

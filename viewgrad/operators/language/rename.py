@@ -56,7 +56,7 @@ class Renamed(ast.NodeTransformer):
 
 
 class _ForTensors(ast.NodeTransformer):
-    """Lets every call of a name look it up where it is kept."""
+    """Replaces the name of each call by a look-up in the namespace that holds it."""
 
     place = "ops"
     own_name = "{}_function"  # what the operator's own name means

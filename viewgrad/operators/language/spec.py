@@ -57,7 +57,7 @@ class Argument:
 
     @property
     def optional(self) -> bool:
-        """Whether a tensor argument may be None."""
+        """Return whether a tensor argument may be None."""
         return self.default == "None"
 
 
@@ -76,7 +76,7 @@ class Signature:
 
     @functools.cached_property
     def takes_tensors_alone(self) -> bool:
-        """Whether all arguments are tensors, which have to be given, by position."""
+        """Return whether all arguments are tensors, required and positional."""
         return all(each.kind == "tensor" and each.default is None and not each.keyword_only for each in self.arguments)
 
     @functools.cached_property
@@ -164,12 +164,12 @@ class Formula:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What it reads of the node, apart from saved values: metadata and plain arguments."""
+        """The names that it reads of the node, apart from saved values: metadata and plain arguments."""
         return (*(entry[0] for entry in self.metadata), *self.plain)
 
     @property
     def is_implemented(self) -> bool:
-        """Whether it is a formula, and no error that is raised in its place."""
+        """Return whether this is a formula, not an error raised in its place."""
         return NOT_IMPLEMENTED not in self.functions
 
 
@@ -178,7 +178,7 @@ class Formula:
 
 @attrs.frozen
 class InPlace:
-    """What a row says of its in-place variant itself, where that is not to be derived from the row.
+    """The parts of an in-place variant that a row states itself, instead of deriving them.
 
     Arguments:
         forward: computes the new value from arrays; as that of the row where left out.
@@ -195,7 +195,7 @@ class InPlace:
 
 @attrs.frozen
 class Reading:
-    """What follows from the formulas of a declaration.
+    """The parts of a declaration that follow from its formulas.
 
     Arguments:
         formulas: how gradients are computed.
@@ -212,7 +212,7 @@ class Reading:
 
 @attrs.frozen
 class Code:
-    """What was generated from a declaration.
+    """The code generated from a declaration.
 
     Arguments:
         node_class: the class of the backward steps; None where nothing is differentiable.
@@ -229,7 +229,7 @@ class Code:
 
 @attrs.frozen
 class Trial:
-    """What an operator is tested on.
+    """The arguments that an operator is tested on.
 
     Arguments:
         domain: of an elementwise operator, the interval from which the tests draw its arguments.
@@ -302,7 +302,7 @@ class Operator:
 
     @property
     def reading(self) -> Reading:
-        """What follows from the formulas, read when it is first asked for."""
+        """The parts that follow from the formulas, read on first access."""
         return self.read_formulas()
 
     def read_formulas(self) -> Reading:
@@ -315,7 +315,7 @@ class Operator:
 
     @property
     def code(self) -> Code:
-        """What was generated, when it was first asked for."""
+        """The generated code, made on first access."""
         return self.write_code()
 
     def write_code(self) -> Code:
@@ -328,7 +328,7 @@ class Operator:
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
-        """How gradients are computed."""
+        """The formulas of the gradients."""
         return self.reading.formulas
 
     @property
@@ -338,7 +338,7 @@ class Operator:
 
     @property
     def tangents(self) -> Tangents | None:
-        """How tangents are computed: made of `forward_derivative`."""
+        """The computation of tangents, made from `forward_derivative`."""
         return self.reading.tangents
 
     @property
@@ -361,7 +361,7 @@ class Operator:
 
     @functools.cached_property
     def trial(self) -> Trial:
-        """What the operator is tested on, looked up when it is first asked for."""
+        """The arguments that the operator is tested on, looked up on first access."""
         return self.find_trial()
 
     @property
@@ -397,7 +397,7 @@ class Operator:
         return self.signature.name
 
     def accepts_complex(self, argument: str) -> bool:
-        """Whether a tensor argument may be complex; what is not differentiated may always be."""
+        """Return whether a tensor argument may be complex; arguments that are not differentiated always may."""
         if argument not in self.differentiable:
             return True
         dtype_kinds = self.dtype_kinds if isinstance(self.dtype_kinds, str) else self.dtype_kinds.get(argument, "f")
@@ -430,7 +430,7 @@ class Operator:
         return "\n\n\n".join(part.strip("\n") for part in parts) + "\n"
 
     def saved(self, name: str) -> tuple[str, ...]:
-        """What is kept for backward when the argument `name` needs a gradient.
+        """Return the values kept for backward when the argument `name` needs a gradient.
 
         Arguments:
             name: a differentiable argument.

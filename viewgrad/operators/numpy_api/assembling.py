@@ -1,4 +1,4 @@
-"""What NumPy's functions mean on tensors that put arrays together, take them apart, and apply functions to them."""
+"""Adapters of NumPy's functions that assemble and split arrays, and apply functions to them."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
 
 @composite(np.apply_along_axis, method=False)
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a function of vectors makes of each vector along an axis."""
+    """Apply a function of vectors to each vector along an axis."""
     arr = as_operand(arr)
     rows = arr.moveaxis(axis, -1)
     outer = rows.shape[:-1]

@@ -1,4 +1,5 @@
-"""How NumPy's ufuncs and functions reach an operator: `np.add(x, y, out=z, where=m)`, `np.sum(x, axis=0, out=y)`.
+"""The dispatch of NumPy's ufuncs and functions to operators: `np.add(x, y, out=z, where=m)`, `np.sum(x, axis=0,
+out=y)`.
 
 The operators have NumPy's names for their options; what differs (the names of the arrays, `out=`, `dtype=`) is
 translated here.
@@ -140,7 +141,7 @@ def converted(ufunc: np.ufunc, inputs: Any, dtype: Any = None, casting: str = "s
 
 
 def unwritten(ufunc: np.ufunc, inputs: Any, where: Any) -> Tensor:
-    """What a ufunc writes to where it is not told: zeros, since NumPy leaves open what is there."""
+    """Return the array that a ufunc writes to without `out=`: zeros, since NumPy leaves masked elements undefined."""
     tensors = [as_operand(value) for value in inputs]
     shape = np.broadcast_shapes(np.shape(where), *(tensor.shape for tensor in tensors))
     given = tuple(tensor.dtype for tensor in tensors) + (None,) * ufunc.nout

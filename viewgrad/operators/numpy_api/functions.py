@@ -1,4 +1,4 @@
-"""What those NumPy functions mean on tensors that are no operators: creation, comparison of whole tensors, norms."""
+"""Adapters of NumPy's functions that are not operators: creation, comparison of whole tensors, norms."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def matrix_norm(self: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
 @composite(np.array_equal, method=False)
 @in_own_context
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
     a, b = as_operand(a1), as_operand(a2)
     if a.shape != b.shape:
         return False
@@ -103,14 +103,14 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 @composite(np.allclose)
 def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements are nearly equal."""
+    """Return whether all elements are nearly equal."""
     return bool(isclose(self, other, rtol, atol, equal_nan).all())
 
 
 @composite(np.isclose)
 @in_own_context
 def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Whether elements are nearly equal."""
+    """Return whether elements are nearly equal, elementwise."""
     a, b = as_operand(self), as_operand(other)
     b = b.astype(np.result_type(b.dtype, 1.0), copy=False)  # of integers the difference might wrap
     with ModeSwitch(off=GRAD), np.errstate(invalid="ignore"):
@@ -119,7 +119,7 @@ def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal
 
 
 def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
-    """Which elements are equal; NaN is equal to itself where that is asked for."""
+    """Return the mask of equal elements; NaN equals itself if `equal_nan` is true."""
     same = a == b
     return same | (a.isnan() & b.isnan()) if equal_nan and a.dtype.kind in "fc" and b.dtype.kind in "fc" else same
 

@@ -1,4 +1,4 @@
-"""What NumPy's histograms mean on tensors.
+"""Adapters of NumPy's histograms.
 
 Counts are constant between their jumps. Gradients flow to the weights that are summed in their place, and to the edges.
 """
@@ -67,7 +67,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """How many elements, or the sum of what weights, lies in each bin; and the edges of the bins.
+    """Return the number of elements, or the sum of their weights, in each bin, and the edges of the bins.
 
     Counts are constant between their jumps; gradients flow to the weights and the edges.
     """

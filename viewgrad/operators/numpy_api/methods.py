@@ -34,7 +34,7 @@ def _reversed(self: Tensor) -> Any:
 
 
 def _in_columns(self: Tensor, order: Any) -> bool:
-    """Whether elements are to be counted in column order."""
+    """Return whether elements are taken in column order."""
     if order in (None, "C"):
         return False
     if order not in ("F", "A", "K"):
@@ -237,7 +237,7 @@ def _argsort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, 
 
 
 def _searchsorted(self: Tensor, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where values would have to be inserted to keep a vector sorted."""
+    """Return the indices at which values would have to be inserted to keep a vector sorted."""
     return OPERATORS["searchsorted"].function(self if sorter is None else as_operand(self)[sorter], v, side)
 
 
@@ -392,7 +392,7 @@ def _setflags(self: Tensor, write: Any = None, align: Any = None, uic: Any = Non
 
 
 def _flags(self: Tensor) -> Any:
-    """How the elements lie in memory."""
+    """Information about the memory layout of the elements."""
     return np.asarray(self._array).flags
 
 

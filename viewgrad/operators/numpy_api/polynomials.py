@@ -1,4 +1,4 @@
-"""What NumPy's functions of polynomials mean on tensors; coefficients go from the highest power down."""
+"""Adapters of NumPy's functions of polynomials; coefficients go from the highest power down."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _written(result: Any, out: Any, name: str) -> Any:
 
 
 def _made(found: Any) -> Tensor:
-    """What NumPy computed: a scalar where that is a number of NumPy's."""
+    """Convert a result of NumPy to a tensor: a scalar for one of NumPy's numbers."""
     return from_array(found) if isinstance(found, np.generic) else from_array(np.asarray(found))  # type: ignore[arg-type]
 
 
@@ -70,7 +70,7 @@ def _begun_with(initial: Any, result: Any, join: Callable[..., Any]) -> Any:
 
 
 def _whole(dtype: Any) -> bool:
-    """Whether a dtype was asked for through which no gradient flows; NumPy then computes in it, step by step."""
+    """Return whether the requested dtype lets no gradient flow; NumPy then computes in it, step by step."""
     return dtype is not None and np.dtype(dtype).kind not in "fc"
 
 
@@ -84,7 +84,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 
 
 def _counted(self: Tensor, axis: Any, keepdims: bool, where: Any) -> Any:
-    """How many elements are chosen, in a dtype that leaves that of the sum as it is."""
+    """Return the number of chosen elements, in a dtype that keeps that of the sum."""
     mask = np.broadcast_to(np.asarray(plain(where), bool), self.shape)
     count = np.asarray(np.sum(mask, axis=axis, keepdims=keepdims))
     return count.astype(self.dtype if self.dtype.kind in "fc" else float)
@@ -279,7 +279,7 @@ REDUCTIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def _present(self: Tensor, where: Any = True) -> Any:
-    """Where there are numbers, of those that `where` chooses."""
+    """Return the mask of the elements chosen by `where` that are not NaN."""
     found = ~np.isnan(self._array)
     return found & np.asarray(plain(where), bool) if where is not True and _given(where) else found
 

@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 
 def _is_integer(self: Tensor) -> bool:
-    """Whether the value is a whole number."""
+    """Return whether the value is a whole number."""
     return bool(np.isfinite(self) & (np.floor(self) == self))
 
 

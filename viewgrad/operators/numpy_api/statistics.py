@@ -1,4 +1,4 @@
-"""What NumPy's functions of statistics and of sets mean on tensors."""
+"""Adapters of NumPy's functions of statistics and of sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What those ufuncs, and those methods of ufuncs, mean on tensors that are no operators of their own."""
+"""Adapters of ufuncs, and of methods of ufuncs, that are not operators of their own."""
 
 from __future__ import annotations
 

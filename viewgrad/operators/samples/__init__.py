@@ -1,4 +1,4 @@
-"""What operators are tested on: a file for each of `derivatives/`, loaded when somebody asks for samples."""
+"""The samples that operators are tested on: a file for each of `derivatives/`, loaded on first use."""
 
 from .drawing import Sample, case, draws, samples_in_each_kind, samples_of
 

@@ -1,4 +1,4 @@
-"""What the operators of derivatives/integer_valued.py are tested on."""
+"""The samples for the operators of derivatives/integer_valued.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators of derivatives/number_theory.py are tested on."""
+"""The samples for the operators of derivatives/number_theory.py."""
 
 from __future__ import annotations
 

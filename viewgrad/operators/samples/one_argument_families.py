@@ -1,4 +1,4 @@
-"""What the operators of derivatives/families.py are tested on."""
+"""The samples for the operators of derivatives/one_argument_families.py."""
 
 from __future__ import annotations
 

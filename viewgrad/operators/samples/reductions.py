@@ -1,4 +1,4 @@
-"""What the operators of derivatives/reductions.py are tested on."""
+"""The samples for the operators of derivatives/reductions.py."""
 
 from __future__ import annotations
 

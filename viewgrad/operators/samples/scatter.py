@@ -1,4 +1,4 @@
-"""What the operators of derivatives/scattering.py are tested on."""
+"""The samples for the operators of derivatives/scatter.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators of derivatives/ordering.py are tested on."""
+"""The samples for the operators of derivatives/sorting.py."""
 
 from __future__ import annotations
 

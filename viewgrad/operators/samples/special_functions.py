@@ -1,4 +1,4 @@
-"""What the operators of derivatives/special_functions.py are tested on."""
+"""The samples for the operators of derivatives/special_functions.py."""
 
 from __future__ import annotations
 

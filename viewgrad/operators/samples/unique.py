@@ -1,4 +1,4 @@
-"""What the operators of derivatives/sets.py are tested on."""
+"""The samples for the operators of derivatives/unique.py."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def differences_of(values: Any, what: str, used: Array | None = None) -> Any:
 
 
 def used_columns(*gradients: Any) -> Array:
-    """Which columns of matrices have a gradient that is not exactly zero, in one of them."""
+    """Return the columns whose gradient is not exactly zero in at least one of the matrices."""
     used: Array = np.any([(values_of(grad) != 0).any(axis=-2) for grad in gradients], axis=0)
     return used
 
@@ -96,7 +96,7 @@ def finite(matrix: Any) -> Any:
 
 
 def of_finite(function: Callable[[Any], Any], matrices: Any) -> tuple[Array, ...]:
-    """What a function gives of finite matrices; NaN of those with infinities, for which LAPACK's search may never end.
+    """Apply a function to finite matrices; return NaN for those with infinities, for which LAPACK may not terminate.
 
     Raises:
         LinAlgError: where there are NaN, as NumPy does.

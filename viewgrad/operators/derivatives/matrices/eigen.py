@@ -105,7 +105,7 @@ row(
 
 
 def is_lower(triangle: Any) -> bool:
-    """Whether `UPLO` names the lower triangle."""
+    """Return whether `UPLO` names the lower triangle."""
     return triangle in ("L", "l")
 
 

@@ -139,7 +139,7 @@ row(
 
 
 def is_cut(a: Any, p: Any) -> bool:
-    """Whether a pseudo-inverse leaves out singular values that are not merely rounding."""
+    """Return whether a pseudo-inverse leaves out singular values that are not merely rounding."""
     a, p = values_of(a), values_of(p)
     rest = np.abs(a - a @ p @ a)
     return bool((rest > np.finfo(p.dtype).eps ** 0.6 * np.abs(a).max(axis=(-2, -1), keepdims=True, initial=0)).any())

@@ -130,7 +130,7 @@ def multi_dot(arrays: Any) -> Any:
 
 
 def _cheapest(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:
-    """Where to divide each part of a chain of matrix products, so that there is the least to multiply."""
+    """Return where to split each part of a chain of matrix products for the fewest multiplications."""
     cost = {(i, i): 0 for i in range(len(shapes))}
     divide: dict[tuple[int, int], int] = {}
     for length in range(1, len(shapes)):

@@ -307,7 +307,7 @@ FUNCTIONS[np.linalg.cross] = lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis)
 
 @formula_function
 def along(a: Any, axis: int) -> Any:
-    """What a reduction over `axis` gave, with that dimension put in again."""
+    """Restore the dimension that a reduction over `axis` removed."""
     return np.expand_dims(a, axis)
 
 

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Window(NamedTuple):
-    """How a window moves: for each dimension its steps, the zeros around, and the steps between its elements."""
+    """A moving window: for each dimension its stride, padding and dilation."""
 
     stride: tuple[int, ...]
     padding: tuple[tuple[int, int], ...]
@@ -57,7 +57,7 @@ def window_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -
 
 
 def extents_after(extents: Sequence[int], kernel: Sequence[int], window: Window) -> tuple[int, ...]:
-    """How often the window fits along each dimension."""
+    """Return the number of places of the window along each dimension."""
     fits = []
     for n, k, step, (before, after), gap in zip(extents, kernel, *window, strict=True):
         span = (k - 1) * gap + 1
@@ -88,7 +88,7 @@ def steps_of(
 
 
 def patches(x: Array, kernel: Sequence[int], window: Window) -> Array:
-    """What lies under each element of the window at each of its places, as (..., *kernel, *places)."""
+    """Return the elements under the window at each of its places, as (..., *kernel, *places)."""
     lead = x.ndim - len(kernel)
     places = extents_after(x.shape[lead:], kernel, window)
     x = with_margin(x, window)
@@ -117,7 +117,7 @@ def sum_of_patches(values: Array, extents: Sequence[int], window: Window) -> Any
 
 
 def without_margin(total: Any, extents: Sequence[int], window: Window) -> Any:
-    """What is left when the padding is cut off."""
+    """Cut the padding off."""
     inner = tuple(slice(before, before + extent) for extent, (before, _) in zip(extents, window.padding))
     return total[(..., *inner)]
 

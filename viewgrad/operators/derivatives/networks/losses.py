@@ -52,7 +52,7 @@ def per_element(grad: Any, reduction: str, shape: tuple[int, ...], other: tuple[
 
 @formula_function
 def of_each_element(slope: Any, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
-    """What depends on one of two operands alone, in the shape that they have together."""
+    """Broadcast a value that depends on one of two operands to the shape of both."""
     both = shape if shape == other else np.broadcast_shapes(shape, other)
     return slope if slope.shape == both else slope + np.zeros(both, slope.dtype)
 

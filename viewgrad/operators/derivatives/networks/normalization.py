@@ -28,7 +28,7 @@ def _moments(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
 
 
 def _projected(change: Any, x: Any, axes: tuple[int, ...], eps: float) -> Any:
-    """What a change of `x` makes of the normalized values, or their gradient of that of `x`: the two are the same."""
+    """Apply the derivative of normalization with respect to `x`, which is its own adjoint."""
     normalized, scale = _moments(x, axes, eps)
     along = (change * normalized).mean(axis=axes, keepdims=True)
     return (change - change.mean(axis=axes, keepdims=True) - normalized * along) * scale

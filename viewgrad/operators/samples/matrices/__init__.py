@@ -1,1 +1,1 @@
-"""What the tables of derivatives/matrices/ are tested on."""
+"""The samples for the tables of derivatives/matrices/."""

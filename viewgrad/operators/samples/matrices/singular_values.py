@@ -1,4 +1,4 @@
-"""What the operators of derivatives/matrices/singular_values.py are tested on."""
+"""The samples for the operators of derivatives/matrices/singular_values.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..trials import trial
 __all__: list[str] = []
 
 def where_finite(function: Callable[..., Any], a: Any, *args: Any, **options: Any) -> Any:
-    """What NumPy gives of finite matrices; of others it depends on where LAPACK's search comes upon what is not."""
+    """Return NumPy's result for finite matrices; for others it depends on where LAPACK stops."""
     if not np.isfinite(a).all():
         raise ValueError("a matrix with infinities or NaN has no singular values")
     return function(a, *args, **options)

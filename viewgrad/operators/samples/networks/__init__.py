@@ -1,1 +1,1 @@
-"""What the tables of derivatives/networks/ are tested on."""
+"""The samples for the tables of derivatives/networks/."""

@@ -1,4 +1,4 @@
-"""What the operators of derivatives/networks/dropout.py are tested on."""
+"""The samples for the operators of derivatives/networks/dropout.py."""
 
 from __future__ import annotations
 
