@@ -16,7 +16,10 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from interpreted_kernels import InterpretedExecutor
 from selection import left_to_the_nightly_run
+
+from viewgrad.compiler.backends.backends import NumbaExecutor
 
 pytest_plugins = ["cpu_times", "shards"]
 
@@ -47,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="draw other programs than without (default: %(default)s)",
     )
     group.addoption(
+        "--interpreted-kernels",
+        action="store_true",
+        help="run the kernels that are written for Numba in Python, unless a test is marked numba",
+    )
+    group.addoption(
         "--soak",
         type=int,
         default=20_000,
@@ -66,6 +74,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in left or item.get_closest_marker("slow"):
             item.add_marker("nightly")
+
+
+@pytest.fixture(autouse=True)
+def kernels_without_numba(request, monkeypatch):
+    """Run kernels in Python under --interpreted-kernels, but for tests marked `numba`."""
+    if request.config.getoption("--interpreted-kernels") and not request.node.get_closest_marker("numba"):
+        monkeypatch.setattr(NumbaExecutor, "compiled", InterpretedExecutor.compiled)
 
 
 @pytest.fixture

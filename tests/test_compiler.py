@@ -26,6 +26,7 @@ def gradients(value, tensors, **options):
     return [np.zeros(t.shape) if g is None else g.detach().numpy() for g, t in zip(found, tensors)]
 
 
+NATIVE = [*NUMBA.marks, pytest.mark.numba]
 QUICK = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
 
 
@@ -33,7 +34,7 @@ QUICK = {"rows", "shifted_in_place", "forward_algorithm", "listed", "soft_dtw"}
     ("f", "executor"),
     [
         *[(f, "python") for f in PROGRAMS],
-        *[pytest.param(f, "numba", marks=[*NUMBA.marks, *([pytest.mark.slow] * (f.__name__ not in QUICK))])
+        *[pytest.param(f, "numba", marks=NATIVE if f.__name__ in QUICK else [*NATIVE, pytest.mark.slow])
           for f in PROGRAMS],
     ],
 )  # fmt: skip

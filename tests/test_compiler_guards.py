@@ -446,6 +446,7 @@ def test_executors_by_name():
         vg.compile(grown, executor="fast")
 
 
+@pytest.mark.numba
 def test_what_compiling_fails_at_runs_eagerly_with_a_warning(monkeypatch):
     def fail(*args):
         raise KeyError("never thought of")

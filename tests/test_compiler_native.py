@@ -13,7 +13,10 @@ import pytest
 
 import viewgrad as vg
 
-pytestmark = pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba")
+pytestmark = [
+    pytest.mark.skipif(not importlib.util.find_spec("numba"), reason="needs Numba"),
+    pytest.mark.numba,
+]
 
 
 def discounted(x):

@@ -56,6 +56,11 @@ def check(sample, only):
 
 
 @over(DIFFERENTIABLE)
+def test_first_derivatives_at_one_sample(operator):
+    check(samples_of(operator)[0], ("gradients", "forward mode"))
+
+
+@over(DIFFERENTIABLE)
 def test_values_and_derivatives(operator):
     """At every sample, with real and with complex numbers."""
     report = check_operator(operator, only=DERIVATIVES)

@@ -7,10 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from selection import CASES, left_to_the_nightly_run, shard_of
+from selection import cases_of, left_to_the_nightly_run, shard_of
 from shards import fingerprint, shard
 
-IDS = [f"tests/test_rows.py::test_{name}[{case}]" for name in "ab" for case in range(50)]
+IDS = [f"tests/test_memory.py::test_{name}[{case}]" for name in "ab" for case in range(50)]
+CASES = cases_of("tests/test_memory.py::test_a")
 
 
 def test_of_each_parametrised_test_few_cases_are_left():
@@ -18,14 +19,15 @@ def test_of_each_parametrised_test_few_cases_are_left():
     assert Counter(test.partition("[")[0][-1] for test in kept) == {"a": CASES, "b": CASES}
 
 
-def test_tests_with_few_cases_run_whole():
-    assert left_to_the_nightly_run([*IDS[:CASES], "tests/test_rows.py::test_c"]) == set()
+def test_tests_with_few_or_cheap_cases_run_whole():
+    assert left_to_the_nightly_run([*IDS[:CASES], "tests/test_memory.py::test_c"]) == set()
+    assert left_to_the_nightly_run(f"tests/test_views.py::test_a[{case}]" for case in range(50)) == set()
 
 
 def test_a_new_case_displaces_at_most_one_other():
     for new in range(200):
         fewer = set(IDS) - left_to_the_nightly_run(IDS)
-        more = set(IDS) - left_to_the_nightly_run([*IDS, f"tests/test_rows.py::test_a[new {new}]"])
+        more = set(IDS) - left_to_the_nightly_run([*IDS, f"tests/test_memory.py::test_a[new {new}]"])
         assert more <= fewer and len(fewer - more) <= 1
 
 
@@ -40,7 +42,7 @@ def test_each_test_is_in_one_shard():
 
 
 def test_shards_have_the_same_tests_on_every_machine():
-    assert [shard_of(test, 6) for test in IDS[:8]] == [5, 1, 6, 4, 3, 4, 4, 1]
+    assert [shard_of(test, 6) for test in IDS[:8]] == [3, 6, 6, 4, 2, 4, 1, 4]
 
 
 def test_shards_are_numbered_from_one():
