@@ -33,6 +33,17 @@ def test_a_lazy_module_is_there_when_it_is_used(code):
     assert float(run(code)) == 2.0
 
 
+def test_a_function_is_compiled_without_another_import():
+    code = """
+import viewgrad as vg
+f = vg.compile(lambda x: (x[0] * x).sum(), executor="python")
+for _ in range(3):
+    f(vg.Tensor([1.0, 2.0], requires_grad=True))
+print(f.explain())
+"""
+    assert "compiled, python executor" in run(code)
+
+
 def test_an_unknown_name_raises_attribute_error():
     import viewgrad as vg
 
