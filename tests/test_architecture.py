@@ -96,6 +96,21 @@ def test_floors_import_only_from_those_below_them():
         assert "viewgrad" not in found or floor_of(name) not in CORE, name
 
 
+def test_no_import_for_types_alone_points_upward():
+    for name, tree in TREES.items():
+        for block in ast.walk(tree):
+            if not is_for_types_only(block) or floor_of(name) not in FLOORS:
+                continue
+            for node in block.body:
+                if isinstance(node, ast.ImportFrom) and node.level:
+                    parts = name.split(".")
+                    parts = parts[: len(parts) - node.level + (FILES[name].name == "__init__.py")]
+                    source = ".".join([*parts, *([node.module] if node.module else [])])
+                    if floor_of(source) in FLOORS:
+                        below = FLOORS[: FLOORS.index(floor_of(name)) + 1]
+                        assert floor_of(source) in below, f"{name} imports {source} for its types"
+
+
 def test_no_import_hides_in_a_function_to_break_a_cycle():
     for name, tree in TREES.items():
         for function in ast.walk(tree):

@@ -25,7 +25,7 @@ from .storage import save, storage_of
 from .tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar, tensor_like
 
 if TYPE_CHECKING:
-    from ..views.meta import DifferentiableViewMeta
+    from .view_meta import ViewMeta
 
 __all__ = [
     "DualLevel",
@@ -98,7 +98,7 @@ class TangentRoot:
 
     __slots__ = ("__weakref__", "_array", "_tangent", "view", "whole")
 
-    def __init__(self, array: Array, view: DifferentiableViewMeta, whole: bool) -> None:
+    def __init__(self, array: Array, view: ViewMeta, whole: bool) -> None:
         self._array = array
         self._tangent = Tangents()
         self.view = view

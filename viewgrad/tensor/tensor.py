@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ..views.meta import DifferentiableViewMeta
     from .methods import OperatorMethods
+    from .view_meta import ViewMeta
 else:
     OperatorMethods = object
 
@@ -98,7 +98,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     _saved: SavedTensor | None  # what was saved of this value, while nobody else can see the memory
     _storage: Storage | None
     _tangent: Any  # what forward mode knows of it; see tensor/tangents.py
-    _view: DifferentiableViewMeta | None
+    _view: ViewMeta | None
 
     def __init__(self, data: Any, dtype: Any = None, requires_grad: bool = False) -> None:
         given = data

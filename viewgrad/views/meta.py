@@ -26,6 +26,7 @@ from ..tensor.node import (
     node_of,
 )
 from ..tensor.tensor import Tensor, current_edge, from_array
+from ..tensor.view_meta import ViewMeta
 from .detached_views import DetachedHistory, cut_of, mixed, written_since
 from .geometry import TensorGeometry
 from .view_functions import Chain, Index, Strided, ViewFunction
@@ -282,7 +283,7 @@ class GeneralViewMeta(DifferentiableViewMeta):
             self.placed = Strided(self.geometry(tensor), view_fn) if by_geometry else view_fn
         return node_of_view(AS_STRIDED[1], base_edge, self.base, None, self.placed, self.overlaps_itself)
 
-    def take_over(self, view: DifferentiableViewMeta) -> None:
+    def take_over(self, view: ViewMeta) -> None:
         """Be what `view` is."""
         self.base = view.base
         self.index = view.index
@@ -332,7 +333,7 @@ class DualViewMeta(GeneralViewMeta):
         return view
 
     @classmethod
-    def of_root(cls, root: TangentRoot, plain: DifferentiableViewMeta) -> DualViewMeta:
+    def of_root(cls, root: TangentRoot, plain: ViewMeta) -> DualViewMeta:
         """That of a dual tensor, which is otherwise the view that `plain` says."""
         view = cls.of_view(root, ())
         view.take_over(plain)
