@@ -13,7 +13,7 @@ from ..autograd.graph.describe import nodes_from, shape_text, window_text
 from ..tensor.node import Node, OptionalEdge, node_of
 from ..tensor.saved import LostTensor, Released, SavedConstant, SavedTensor
 from ..tensor.saved_windows import address_of
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, root_of
 from ..views.copy_slices import CopySlices
 from .svg import ACCENT, CHARACTER, GREEN, ORANGE, Drawing, box, label, line, sheet
 
@@ -89,7 +89,7 @@ def memory_strip(base: Tensor, *views: Tensor, since: MemoryStrip | None = None,
         base  | 1 | 4 | 6 |  float64 (3,), version 1: CopySlices -> CloneBackward -> leaf
         tail      |~~~~~~~|  (stale) SliceBackward
     """
-    root = base if base._view is None else base._view.base
+    root = root_of(base)
     places = _places(root._array, root._array)
     cells = np.unique(places)
     if cells.size > MOST_CELLS:

@@ -8,7 +8,7 @@ import attrs
 
 from ..tensor.interceptors import Call, run_with_features
 from ..tensor.node import node_of
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, root_of
 from ..views.copy_slices import CopySlices
 from ..views.rebase_history import refuse_written
 
@@ -46,7 +46,7 @@ class OperatorCall(Call):
                     break
             return result
         target: Tensor = self.args[0]
-        root = target if target._view is None else target._view.base
+        root = root_of(target)
         before = root._edge
         inplace = self.operator.plain_functions[1]
         assert inplace is not None

@@ -13,7 +13,7 @@ from ..tensor.creation import as_operand, from_number
 from ..tensor.modes import no_grad
 from ..tensor.node import new
 from ..tensor.saved import SavedConstant
-from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent
+from ..tensor.tensor import Tensor, current_edge, from_array, has_tangent, root_of
 from ..tensor.trace_hooks import array_of, observed
 from ..views.geometry import TensorGeometry
 from ..views.unbroadcast import Like, match_spec
@@ -200,7 +200,7 @@ def writes_reals(target: Array, result: Any) -> bool:
 
 def geometry_of(tensor: Tensor) -> TensorGeometry:
     """Sizes, strides and offset of a tensor in its base."""
-    return TensorGeometry.of(tensor._array, tensor._array if tensor._view is None else tensor._view.base._array)
+    return TensorGeometry.of(tensor._array, root_of(tensor)._array)
 
 
 def frozen_copy(option: Any) -> Any:

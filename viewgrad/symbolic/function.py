@@ -14,7 +14,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
 from ..tensor.modes import FORWARD, GRAD, TRACE, ModeSwitch, current_mode
 from ..tensor.saved_windows import address_of
-from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent, is_scalar
+from ..tensor.tensor import Tensor, as_scalar, current_edge, from_array, has_tangent, is_scalar, root_of
 from ..trace.graph import Graph
 from ..trace.on_tensors import run_on_tensors
 from ..trace.scalar_inputs import number_given
@@ -293,7 +293,7 @@ def check_sharing(inputs: Sequence[Tensor], specs: Sequence[InputSpec]) -> None:
                 raise other_sharing(spec)
             continue
         owner = owner_of(tensor._array)
-        root = tensor if tensor._view is None else tensor._view.base
+        root = root_of(tensor)
         same = owners.setdefault(id(owner), spec.memory) == spec.memory
         same = same and histories.setdefault(id(root), spec.history) == spec.history
         if spec.memory in first:

@@ -43,6 +43,7 @@ __all__ = [
     "method",
     "plain_array",
     "notify_created",
+    "root_of",
     "tensor_like",
     "as_buffered",
 ]
@@ -619,6 +620,11 @@ def current_edge(tensor: Tensor) -> OptionalEdge:
 def held_grad(tensor: Tensor) -> Tensor | None:
     """The `grad` of a tensor, which a backward pass is about to add to."""
     return getattr(tensor, "_grad", None)
+
+
+def root_of(tensor: Tensor) -> Tensor:
+    """Return the base of a view, and any other tensor itself."""
+    return tensor if tensor._view is None else tensor._view.base
 
 
 def is_scalar(tensor: Tensor) -> bool:

@@ -16,7 +16,7 @@ from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
 from ..tensor.modes import TRACE, ModeSwitch
 from ..tensor.saved_windows import address_of
-from ..tensor.tensor import Tensor, is_scalar
+from ..tensor.tensor import Tensor, is_scalar, root_of
 from ..tensor.trace_hooks import OBSERVER
 from ..views.geometry import overlaps_itself
 from .graph import Graph, Value
@@ -334,11 +334,6 @@ def distinct(parts: list[tuple[Tensor, Value]]) -> list[tuple[Any, Value]]:
     for tensor, value in parts:
         found.setdefault(id(tensor), (tensor._array, value))
     return list(found.values())
-
-
-def root_of(tensor: Tensor) -> Tensor:
-    """The tensor whose history a tensor's is part of."""
-    return tensor if tensor._view is None else tensor._view.base
 
 
 def is_spread(tensor: Tensor) -> bool:

@@ -17,7 +17,7 @@ from ..tensor.interceptors import Call, run_with_features
 from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
 from ..tensor.storage import prepare_write
-from ..tensor.tensor import Tensor, current_edge, from_array, method
+from ..tensor.tensor import Tensor, current_edge, from_array, method, root_of
 from ..tensor.trace_hooks import array_of, array_of_index, copied_index, keeps_indices
 from .advanced_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from .copy_slices import CopySlices
@@ -178,7 +178,7 @@ class Write(Call):
     def run(self) -> Tensor:
         """Write, and record it in grad mode."""
         target = self.target
-        root = target if target._view is None else target._view.base
+        root = root_of(target)
         before = root._edge
         self.write()
         edge = root._edge

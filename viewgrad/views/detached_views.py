@@ -18,7 +18,7 @@ from ..tensor.modes import GRAD, current_mode
 from ..tensor.node import PAIR, TWO_EDGES, Node, OptionalEdge, finished_hooks, node_of, numbered
 from ..tensor.saved_windows import address_of
 from ..tensor.storage import DetachPoint
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, root_of
 from .advanced_nodes import IndexAccumulateBackward, IndexPutBackward
 from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
 
@@ -232,7 +232,7 @@ def begin_constant(tensor: Tensor, window: Array | None) -> bool:
     Returns:
         Whether `constant_written` is to be called when that is done.
     """
-    base = tensor if tensor._view is None else tensor._view.base
+    base = root_of(tensor)
     cut = cut_of(base)
     if cut is None or base._edge is not None or not current_mode() & GRAD:
         return False
@@ -244,7 +244,7 @@ def begin_constant(tensor: Tensor, window: Array | None) -> bool:
 
 def constant_written(tensor: Tensor, window: Array | None = None, index: Any = ...) -> None:
     """Note that it was written, to the places `index` of that part."""
-    base = tensor if tensor._view is None else tensor._view.base
+    base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:
         written = _written(cut, base)
@@ -254,7 +254,7 @@ def constant_written(tensor: Tensor, window: Array | None = None, index: Any = .
 
 def catch_up(tensor: Tensor) -> None:
     """Take in what has been written before, ahead of a step that does not say what it writes to."""
-    base = tensor if tensor._view is None else tensor._view.base
+    base = root_of(tensor)
     cut = cut_of(base)
     if cut is not None:
         _written(cut, base).learn(base._edge)
@@ -262,7 +262,7 @@ def catch_up(tensor: Tensor) -> None:
 
 def step_written(tensor: Tensor, index: Any = ...) -> None:
     """Note that the last step of the history of a tensor, or its base, has written to these places of it."""
-    base = tensor if tensor._view is None else tensor._view.base
+    base = root_of(tensor)
     cut, last = cut_of(base), node_of(base._edge)
     if cut is not None and last is not None:
         written = _written(cut, base)

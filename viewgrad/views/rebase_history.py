@@ -29,7 +29,7 @@ from ..tensor.node import (
     numbered,
 )
 from ..tensor.tangents import interrupt_tangents
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, root_of
 from .copy_slices import CopyBackwards, CopySlices, CopySlicesOfCopy
 from .meta import let_follow, move_retained, moved_hooks
 from .unbroadcast import Like
@@ -151,7 +151,7 @@ def finish_write(tensor: Tensor, head: Node, old: OptionalEdge) -> None:
     """
     hooks: NodeHooks | None = None
     if old is not None and finished_hooks(old) is not None:
-        hooks = moved_hooks(tensor if tensor._view is None else tensor._view.base, old)
+        hooks = moved_hooks(root_of(tensor), old)
     head.hooks = hooks
     if hooks is not None:
         let_follow(hooks)
@@ -167,7 +167,7 @@ def abandon_write(tensor: Tensor, head: Node, old: OptionalEdge, error: BaseExce
         error: the exception, as caught in the function that writes.
         writer: what the user has called.
     """
-    root = tensor if tensor._view is None else tensor._view.base
+    root = root_of(tensor)
     if is_refusal(error):
         root._edge = old
         return
@@ -211,7 +211,7 @@ def refuse_written(tensor: Tensor, writer: str) -> None:
 
     A leaf stays one: its gradient is that of the value that it has.
     """
-    root = tensor if tensor._view is None else tensor._view.base
+    root = root_of(tensor)
     interrupt_tangents(tensor)
     old = root._edge
     if old is None or type(old) is AccumulateGrad or not current_mode() & GRAD:

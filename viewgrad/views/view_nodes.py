@@ -10,7 +10,7 @@ import numpy as np
 
 from ..tensor.indices import window_at
 from ..tensor.node import ONE_EDGE, SCATTER, Node, OptionalEdge, named_node, numbered
-from ..tensor.tensor import Tensor, from_array
+from ..tensor.tensor import Tensor, from_array, root_of
 from .unbroadcast import sum_to
 from .view_functions import ViewFunction
 
@@ -128,7 +128,7 @@ def _is_window(window: Any, buffer: Any) -> bool:
     if type(buffer) is np.ndarray:
         return window.size == 0 or np.may_share_memory(window, buffer)
     view = window._view
-    return view is not None and view.base is (buffer if buffer._view is None else buffer._view.base)
+    return view is not None and view.base is root_of(buffer)
 
 
 def zeros_for(view_fn: Any, layout: Layout) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import ForwardModeError, ViewInPlaceError
 from ..tensor.modes import GRAD, current_mode
-from ..tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar, method
+from ..tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, is_scalar, method, root_of
 from .construct import index_view, make_view
 from .geometry import TensorGeometry, overlaps_itself
 from .meta import CreationMeta, DualViewMeta
@@ -358,7 +358,7 @@ def as_strided(
         ForwardModeError: for a dual tensor that is only a part of its base, in whose other parts no tangent is known.
     """
     self = as_buffered(self)
-    base = self if self._view is None else self._view.base
+    base = root_of(self)
     edge = current_edge(self)
     if self._view is not None and (
         self._view.creation is not CreationMeta.DEFAULT or (edge is not None and base._edge is None)

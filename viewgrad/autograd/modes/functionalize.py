@@ -25,7 +25,7 @@ from ...tensor.modes import FORWARD, FUNCTIONAL, GRAD, ModeSwitch, current_mode
 from ...tensor.node import OptionalEdge
 from ...tensor.storage import Storage, WriteLock
 from ...tensor.tangents import at_level, write_tangents
-from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array
+from ...tensor.tensor import Tensor, as_buffered, current_edge, from_array, root_of
 from ...tensor.tracked_storage import SESSION, KnownStorage, copy_of_layout, move
 from ...views.advanced_indexing import Accumulate, Write
 from ...views.detached_views import catch_up, constant_written, step_written
@@ -209,7 +209,7 @@ def overwrite(
     """
     recorded, noted = _checked(target, values)
     place = Place.of(target, items, last)
-    base = _base_of(target)
+    base = root_of(target)
     with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
         new = call_either("_overwritten", base, values, place)
     _adopt(base, new, target, lambda window: place.write(window, values._array), recorded)
@@ -231,7 +231,7 @@ def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
         value = value.astype(target.dtype)
     value = as_buffered(value)  # the target is an array, though what was computed without dimensions is a scalar
     recorded, noted = _checked(target, value)
-    base = _base_of(target)
+    base = root_of(target)
     new = value
     if base is not target:
         with at_level(None), ModeSwitch(off=0 if recorded else GRAD):
@@ -246,7 +246,7 @@ def renew(target: Tensor, value: Tensor, places: Any = ...) -> None:
 def rebase(view: Tensor, edge: OptionalEdge) -> None:
     """Make `edge` lead to the history of a view's new value, and record the change in the base."""
     catch_up(view)
-    base = _base_of(view)
+    base = root_of(view)
     value = from_array(view._array, edge)
     with at_level(None), ModeSwitch(on=GRAD):
         new = call_either("_overwritten", from_array(base._array, base._edge), value, Place.of(view))
@@ -289,10 +289,6 @@ def _checked(target: Tensor, values: Tensor) -> tuple[bool, Callable[..., None]]
 
 def _told_nobody(target: Tensor, index: Any) -> None:
     pass
-
-
-def _base_of(tensor: Tensor) -> Tensor:
-    return tensor if tensor._view is None else tensor._view.base
 
 
 def _adopt(base: Tensor, new: Tensor, target: Tensor, write: Callable[[Array], None], recorded: bool) -> None:

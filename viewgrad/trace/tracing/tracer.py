@@ -12,7 +12,7 @@ from ...errors import ConcretizationError, TraceError
 from ...operators.operands import is_constant
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
-from ...tensor.tensor import Tensor, current_edge, is_scalar
+from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
 from ...views.detached_views import has_ended
 from ..attributes import Frozen, interned
 from ..graph import Graph, Node, Value
@@ -176,7 +176,7 @@ class Tracer:
         """The history to which a tensor belongs: `memory` itself stands for the first."""
         if memory.is_simple:
             return memory
-        root = tensor if tensor._view is None else tensor._view.base
+        root = root_of(tensor)
         if memory.others is None and memory.ended is None and memory.root is not None and memory.root() is root:
             return memory
         ended = ended_of(memory, root)
@@ -251,7 +251,7 @@ class Tracer:
             if known:
                 each.recorded = True
                 if memory.others is not None or memory.ended is not None:
-                    remember(each, tensor if tensor._view is None else tensor._view.base)
+                    remember(each, root_of(tensor))
             if items is None and (known or not differs) and memory.is_whole(window):
                 if new.shape == of.shape and new.dtype == of.dtype:
                     each.value = value
@@ -281,7 +281,7 @@ class Tracer:
             raise TraceError(
                 f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
             )
-        root = tensor if tensor._view is None else tensor._view.base
+        root = root_of(tensor)
         return self.input_memory(root, self._input(root))
 
     def _is_number(self, owner: Any) -> bool:
@@ -302,7 +302,7 @@ class Tracer:
     def input_memory(self, tensor: Tensor, value: Value) -> Memory:
         """The memory of a tensor from outside whose value is an input."""
         memory = self.memories.add(identified(tensor), value)
-        memory.root = weakref.ref(tensor if tensor._view is None else tensor._view.base)
+        memory.root = weakref.ref(root_of(tensor))
         return memory
 
     def _here(self) -> str:
@@ -344,7 +344,7 @@ class Tracer:
         memory = self.memories.find(tensor._array)
         if memory is None:
             memory = self._unknown(tensor)
-        chain, root = self.chain_of(memory, tensor), tensor if tensor._view is None else tensor._view.base
+        chain, root = self.chain_of(memory, tensor), root_of(tensor)
         remember(chain, root)
         if chain is memory:
             memory.first = weakref.ref(root)
