@@ -784,7 +784,6 @@ def test_the_command_shows_an_operator():
 def test_the_command_lists_the_operators():
     status, out, _ = run("list")
     assert status == 0
-    assert run("list", module="viewgrad.autograd.derivatives") == (0, out, "")  # the former name
     lines = out.splitlines()
     assert lines[0].split() == ["operator", "saved", "forward", "mode", "in", "place", "view"]
     rows = {line.split("(")[0]: line for line in lines[2:]}

@@ -22,7 +22,7 @@ from ..operators.define import define_op
 from ..operators.language.namespace import formula_function
 from ..operators.language.spec import InPlace
 from ..tensor.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from . import derivatives, forward_ad, functional, graph, hooks
+from . import forward_ad, functional, graph, hooks
 from .api import backward, grad
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck

@@ -1,4 +1,4 @@
-"""The operators as methods of a tensor. Written by `python -m viewgrad.stubs`; do not edit."""
+"""The operators as methods of a tensor. Written by `python tools/stubs.py`; do not edit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias

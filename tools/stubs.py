@@ -1,8 +1,8 @@
 """The types of the operators for checkers and editors, written from the declarations.
 
-`python -m viewgrad.stubs` writes two stub files: `viewgrad/operators/typed.pyi`, the functions, and
+`python tools/stubs.py` writes two stub files: `viewgrad/operators/typed.pyi`, the functions, and
 `viewgrad/tensor/methods.pyi`, the methods that operators are on `Tensor`. Nothing imports them when a program runs. It
-writes the docstrings too; see `viewgrad/docstrings.py`.
+writes the docstrings too; see `docstrings.py`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from .docstrings import DOCSTRINGS_FILE, docstrings_file
-from .operators import OPERATORS
-from .operators.composites import COMPOSITES
-from .operators.language.spec import Argument, Operator
-from .operators.numpy_api.reductions import REDUCTIONS
-from .standard.functions import ALIASES
-from .tensor.tensor import Tensor
+from docstrings import DOCSTRINGS_FILE, docstrings_file
+
+import viewgrad
+from viewgrad.operators import OPERATORS
+from viewgrad.operators.composites import COMPOSITES
+from viewgrad.operators.language.spec import Argument, Operator
+from viewgrad.operators.numpy_api.reductions import REDUCTIONS
+from viewgrad.standard.functions import ALIASES
+from viewgrad.tensor.tensor import Tensor
 
 __all__ = ["functions_stub", "methods_stub", "written_stubs"]
 
-PACKAGE: Final = Path(__file__).parent
+PACKAGE: Final = Path(viewgrad.__file__).parent
 FUNCTIONS_FILE: Final = PACKAGE / "operators" / "typed.pyi"
 METHODS_FILE: Final = PACKAGE / "tensor" / "methods.pyi"
 
-HEADER: Final = '''"""{subject} Written by `python -m viewgrad.stubs`; do not edit."""
+HEADER: Final = '''"""{subject} Written by `python tools/stubs.py`; do not edit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias

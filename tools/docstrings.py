@@ -1,6 +1,6 @@
 """The docstrings and annotations of the operators, written from the declarations.
 
-`python -m viewgrad.stubs` writes them to `viewgrad/operators/docstrings.json`, which is read when the library is
+`python tools/stubs.py` writes them to `viewgrad/operators/docstrings.json`, which is read when the library is
 imported: to make them takes seconds, since each has an example that is run.
 """
 
@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import viewgrad
-
-from .operators import OPERATORS
-from .operators.examples import example_of
-from .operators.language.spec import Argument, Operator
-from .operators.numpy_api.reductions import REDUCTIONS
+from viewgrad.operators import OPERATORS
+from viewgrad.operators.examples import example_of
+from viewgrad.operators.language.spec import Argument, Operator
+from viewgrad.operators.numpy_api.reductions import REDUCTIONS
 
 __all__ = ["DOCSTRINGS_FILE", "docstring_of", "docstrings_file"]
 
-DOCSTRINGS_FILE: Final = Path(__file__).parent / "operators" / "docstrings.json"
+DOCSTRINGS_FILE: Final = Path(viewgrad.__file__).parent / "operators" / "docstrings.json"
 
 # What options of these names say, in every operator that has them.
 OPTIONS: Final = {
