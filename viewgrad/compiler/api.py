@@ -15,6 +15,7 @@ from ..func.tree import Structure
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..tensor.trace_hooks import PROFILER
+from ..trace.tracing.error_modes import raises_errors
 from .backends.backends import Executor, chosen_executor
 from .cache import (
     Built,
@@ -82,6 +83,8 @@ class Compiled:
         if mode & ~GRAD:  # a mode that sees each operator: tracing, forward mode, anomaly detection
             if mode & ~GRAD == PROFILE:
                 return PROFILER.get().alone(f"compiled {self.name}", functools.partial(self, *args, **keywords))
+            return self.function(*args, **keywords)
+        if raises_errors():  # which programs do not
             return self.function(*args, **keywords)
         return self._dispatch(self.arguments.call(args, keywords, mode))
 

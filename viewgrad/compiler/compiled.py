@@ -28,11 +28,12 @@ from .passes.load_reuse import reuse_loads
 from .passes.loop_carried import promote_loop_carried
 from .passes.zero_propagation import begins_unset, propagate_zeros
 
-__all__ = ["CompiledProgram", "CompilerDefectError", "Run", "compiled_program"]
+__all__ = ["ERRORED", "CompiledProgram", "CompilerDefectError", "Run", "compiled_program"]
 
 Array = np.ndarray[Any, Any]
 PLAIN: Final = 0x401  # the flags of an array in row order that can be written to
 PYTHON_ERRORS: Final = (ZeroDivisionError, OverflowError, ValueError)  # where NumPy gives inf or nan
+ERRORED: Final = 1 << 30  # in place of the number of a line: an operator has raised an exception
 
 
 class CompilerDefectError(NotCompiledError):
@@ -305,14 +306,17 @@ class CompiledProgram:
         """Run the program.
 
         Returns:
-            -1, or the number of the line where a value was another than when it was recorded; the results; what the
-            gradient needs.
+            -1, or the number of the line where a value was another than when it was recorded, or `ERRORED` if an
+            operator has raised an exception (which the function may catch); the results; what the gradient needs.
         """
         try:
+            try:
+                return self._run(arrays)
+            except PYTHON_ERRORS:
+                self._be_careful()
             return self._run(arrays)
-        except PYTHON_ERRORS:
-            self._be_careful()
-        return self._run(arrays)
+        except Exception:
+            return ERRORED, [], Run({}, [], [], arrays)
 
     def _run(self, arrays: Sequence[Array]) -> tuple[int, list[Array], Run]:
         executor, kept = self.executor, self.arrays

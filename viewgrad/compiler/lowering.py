@@ -19,6 +19,7 @@ from ..operators.define import OPERATORS
 from ..trace.attributes import Frozen, Given
 from ..trace.graph import Graph, Node, Value
 from ..trace.primitives import operator_of
+from ..trace.raised import RAN
 from ..trace.types import TensorType, row_strides
 from .callbacks import Operation
 from .element_types import BOOL, FLOAT, HELD, INTEGER, SINGLE, as_number, char_of, widened
@@ -339,6 +340,9 @@ class Lowering:
         operand = self.operand(value)
         if isinstance(operand, Number):
             return
+        if how == RAN:
+            self._keep(operand)
+            return
         if isinstance(expected, Frozen):
             expected = expected.array if expected.array.ndim else expected.array.item()
         if isinstance(expected, np.generic):
@@ -359,6 +363,14 @@ class Lowering:
         if type(expected) is bool:
             operand = converted(self, operand, BOOL)
         self.stream.check(operand, expected, node.location)
+
+    def _keep(self, operand: TracedValue) -> None:
+        """Keep an operator that may raise an exception, though its result is unused: check what is always true."""
+        labels = tuple(range(len(operand.shape)))
+        same = self.emit("equal", [(operand, labels), (operand, labels)], operand.shape, labels, "?")
+        count = self.emit("sum", [(converted(self, same, FLOAT), labels)], operand.shape, ())
+        assert self.node is not None
+        self.stream.check(self.emit("less", [(count, ()), (0.0, ())], (), (), "?"), False, self.node.location)
 
     def _guard_array(self, operand: TracedValue, expected: np.ndarray[Any, Any]) -> None:
         """Check that no element is another than it was."""

@@ -14,6 +14,7 @@ from ..tensor.tensor import Tensor
 from ..trace.attributes import thawed
 from ..trace.evaluate import forward_call, indexed_by
 from ..trace.graph import Graph, Node, Value
+from ..trace.raised import RAISES
 from ..trace.types import TensorType, Window
 
 __all__ = ["index_of", "outlived", "replayed"]
@@ -48,7 +49,7 @@ class _Replay:
 
     def _run(self, node: Node) -> None:
         kind = node.kind
-        if kind == "guard":
+        if kind == "guard" or kind.startswith(RAISES):  # which the run before has checked
             return
         if kind == "read":
             self.values[node.output] = window_of(self._buffer(node.inputs[0]), node.attributes).clone()

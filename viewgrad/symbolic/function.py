@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.function.api import Function
-from ..errors import ForwardModeError, GraphError
+from ..errors import AutogradError, ForwardModeError, GraphError, GuardError
 from ..func.tree import Branch, Fixed, Structure, flatten, leaves_like, unflatten
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import from_numpy
@@ -199,7 +199,8 @@ class TracedFunction:
 
         Raises:
             GraphError: for arguments of another structure, of other shapes or dtypes, or that share memory otherwise.
-            GuardError: where a value that steered the function is another.
+            GuardError: where a value that steered the function is another, or an operator raises an exception that
+                it did not raise then (the error is an instance of the class of that exception, too).
             ForwardModeError: for tangents of memory that a detached tensor shares and that was written to.
         """
         inputs = self.bound(args, keywords)
@@ -208,7 +209,12 @@ class TracedFunction:
                 f"the write at {self.signature.aliased} is to memory that a detached tensor shares with one to which "
                 "gradients flow, and the graph does not say which tangent is left there; clone() what detach() gives"
             )
-        outputs = self.function(inputs)
+        try:
+            outputs = self.function(inputs)
+        except AutogradError:
+            raise
+        except Exception as error:
+            raise exception_guard_error(error) from error
         for number in self.signature.ended:
             inputs[number].detach_()
         for mutation in self.signature.mutations:
@@ -248,6 +254,23 @@ class TracedFunction:
             inputs.append(checked(from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf, spec))
         check_sharing(inputs, signature.inputs)
         return inputs
+
+
+def exception_guard_error(error: Exception) -> GuardError:
+    """The error for an operator that raises an exception that it did not raise when the program was traced.
+
+    The function may catch that exception. Who does not cares for its class, which the error has, too.
+    """
+    kind = type(error)
+    message = (
+        f"{kind.__name__}: {error}; no such exception was raised when the program was traced, and the function may "
+        "handle it: the graph is not that of this run"
+    )
+    try:
+        combined: type[GuardError] = type(kind.__name__, (GuardError, kind), {"__module__": kind.__module__})
+        return combined(message)
+    except TypeError:  # a class with a constructor or a layout of its own
+        return GuardError(message)
 
 
 def function_of(f: Callable[..., Any], *example_inputs: Any, **options: Any) -> TracedFunction:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -247,7 +248,7 @@ class Writer:
 
     def _put(self, prefix: str, thing: Any) -> str:
         """A name for something that the source takes from its environment."""
-        name = prefix
+        name = prefix = re.sub(r"\W", "_", prefix)
         number = 2
         while self.environment.get(name, thing) is not thing:
             name = f"{prefix}_{number}"

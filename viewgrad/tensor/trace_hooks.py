@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OBSERVER", "PROFILER", "Observer", "Profiler", "array_of", "array_of_index", "composed", "copied_index",
-    "keeps_indices", "observed",
+    "index_raised", "keeps_indices", "observed",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -60,6 +60,9 @@ class Observer(Protocol):
 
     def copied(self, index: Array, array: Array) -> None:
         """`array` is a copy of one that may be such a copy itself, and takes its place in an index."""
+
+    def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
+        """A read or write by arrays, which may hold elements of tensors, raises `error`."""
 
     def kept(self, option: Any) -> None:
         """An array, or something that may hold arrays, is an option of an operator, which a graph holds fixed."""
@@ -133,6 +136,13 @@ def copied_index(index: Array, array: Array) -> None:
     observer = observed()
     if observer is not None:
         observer.copied(index, array)
+
+
+def index_raised(items: tuple[Any, ...], error: Exception) -> None:
+    """Tell the observer that a read or write by arrays raises an exception."""
+    observer = observed()
+    if observer is not None:
+        observer.index_raised(items, error)
 
 
 def composed(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..operators.define import OPERATORS
 from ..operators.language.spec import Operator
+from .raised import RAISES, raising_operator
 from .types import TensorType
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def operator_of(kind: str) -> Operator | None:
     """The operator of a kind of nodes: of `name`, or of an in-place variant that its row states itself, `name_`."""
     if kind in ATTRIBUTES:
         return None
+    if kind.startswith(RAISES):
+        return raising_operator(kind)
     kind = kind.removeprefix(OURS)
     found = OPERATORS.get(kind)
     if found is None and kind.endswith("_"):

@@ -157,7 +157,7 @@ def array_text(array: np.ndarray[Any, Any]) -> str:
 # -- parsing -----------------------------------------------------------------------------------------------------------
 
 NODE: Final = re.compile(
-    r"(?:(?P<outputs>%.*?) = )?(?P<kind>[\w:]+)\((?P<inside>.*)\)(?:  # (?P<where>.*):(?P<line>\d+))?$"
+    r"(?:(?P<outputs>%.*?) = )?(?P<kind>[\w:.]+)\((?P<inside>.*)\)(?:  # (?P<where>.*):(?P<line>\d+))?$"
 )
 
 

@@ -20,10 +20,12 @@ from ..tensor.tensor import Tensor, is_scalar, root_of
 from ..tensor.trace_hooks import OBSERVER
 from ..views.geometry import overlaps_itself
 from .graph import Graph, Value
+from .raised import guard_exceptions
 from .scalar_inputs import WEAK, check_numbers, number_traced
 from .signature import InputSpec, MutationSpec, ResultSpec, Signature, layout_of
 from .tracing import call_hooks  # noqa: F401 -- which registers what is traced of operators, reads and writes
 from .tracing.alias_histories import remember
+from .tracing.error_modes import warnings_refused
 from .tracing.memory import Memory, identified, owner_of
 from .tracing.rng_guard import Generators, seeds_refused
 from .tracing.tracer import Tracer
@@ -125,6 +127,7 @@ def record(
     generators = Generators(tracer.existing.generators if tracer.existing is not None else [])
     with observing(tracer):
         result = f(*bound_args, **bound_keywords)
+        tracer.check_caught()
         drawn = generators.drawn_from(options_of(tracer.graph))
         if drawn is not None:
             raise TraceError(
@@ -134,6 +137,7 @@ def record(
         check_containers(containers)
         signature = binder.signature(structure, given, result)
     tracer.graph.signature = signature
+    guard_exceptions(tracer.graph)
     check_numbers(tracer.graph, [value for leaf, _, value in binder.tensors if type(leaves[leaf]) in WEAK])
     return Record(tracer.graph, result)
 
@@ -159,7 +163,7 @@ def observing(tracer: Tracer) -> Any:
     """A block in which a tracer watches."""
     token = OBSERVER.set(tracer)
     try:
-        with ModeSwitch(on=TRACE), seeds_refused():
+        with ModeSwitch(on=TRACE), seeds_refused(), warnings_refused():
             yield
     finally:
         OBSERVER.reset(token)

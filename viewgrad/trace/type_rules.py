@@ -18,6 +18,7 @@ from .evaluate import SHAPE, run_node, window_of
 from .graph import Node, Value
 from .opaque_ops import Step
 from .primitives import ATTRIBUTES, is_shaped_by_values, operator_of
+from .raised import RAN
 from .types import NONE, ListType, TensorType, TupleType, Type, Window
 
 __all__ = ["fault_of", "may_require_grad"]
@@ -176,7 +177,7 @@ def _guard(node: Node) -> str | None:
     how, expected = node.attributes
     if not isinstance(how, str) or node.outputs:
         return "is no guard"
-    if how != SHAPE and not isinstance(expected, Frozen) and _kind(node.inputs[0]).size != 1:
+    if how not in (SHAPE, RAN) and not isinstance(expected, Frozen) and _kind(node.inputs[0]).size != 1:
         return "is for one number"
     return None
 

@@ -18,7 +18,7 @@ from ..tensor.modes import FORWARD, GRAD, current_mode
 from ..tensor.node import new, node_of, numbered
 from ..tensor.storage import prepare_write
 from ..tensor.tensor import Tensor, current_edge, from_array, method, root_of
-from ..tensor.trace_hooks import array_of, array_of_index, copied_index, keeps_indices
+from ..tensor.trace_hooks import array_of, array_of_index, copied_index, index_raised, keeps_indices
 from .advanced_nodes import IndexAccumulateBackward, IndexBackward, IndexPutBackward
 from .copy_slices import CopySlices
 from .detached_views import constant_written
@@ -234,7 +234,11 @@ def put(self: Tensor, index: tuple[Any, ...], value: Any) -> None:
     mode = current_mode()
     last = None
     if mode & FORWARD or (mode & GRAD and current_edge(value) is not None):
-        last = last_writers(self._array, index)
+        try:
+            last = last_writers(self._array, index)
+        except IndexError as error:
+            index_raised(index, error)
+            raise
     if mode > GRAD:
         run_with_features(Write(self, value, index, last, inplace=True), mode)
     else:

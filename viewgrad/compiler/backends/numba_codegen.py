@@ -303,7 +303,7 @@ class Writer:
 
     def _function(self, step: Call, function: Callable[..., Any]) -> str:
         """The name by which the source calls a function."""
-        name = f"call_{step.operation.name}{len(self.functions)}"
+        name = re.sub(r"\W", "_", f"call_{step.operation.name}{len(self.functions)}")
         self.functions[name] = function
         return name
 

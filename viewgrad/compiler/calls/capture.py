@@ -16,6 +16,7 @@ from ...tensor.creation import from_numpy
 from ...tensor.tensor import Tensor
 from ...trace.attributes import Frozen
 from ...trace.graph import Graph, Node, Value
+from ...trace.raised import guard_exceptions
 from ...trace.signature import ResultSpec, Signature
 from ...trace.trace import Binder, argument_names, check_containers, observing
 from ...trace.tracing.tracer import CONSTANTS, Tracer
@@ -204,9 +205,11 @@ def traced_run(
             result = f(*args, **keywords)
         if tracer.refusal is None:
             try:
+                tracer.check_caught()
                 check_containers(containers)
                 assert binder is not None
                 tracer.graph.signature = binder.signature(structure, leaves, result)
+                guard_exceptions(tracer.graph)
             except TraceError as error:
                 tracer.refusal = error
             except ViewInPlaceError as error:  # a result whose history can't be told, as whoever looks at it finds out

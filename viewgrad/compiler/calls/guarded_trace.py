@@ -13,6 +13,7 @@ from ...tensor.modes import no_grad
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec, Signature
+from ..compiled import ERRORED
 from ..guards.call_signature import layout_key, numbered_tensor
 from ..guards.closure_guard import ClosureGuard
 
@@ -91,6 +92,8 @@ class GuardedTrace:
 
     def describe_failure(self, line: int) -> str:
         """Return the reason for a guard failure at a line of the program."""
+        if line == ERRORED:
+            return "the program raised an exception, which the function may handle"
         locations = self.graph.locations
         where = "{}:{}".format(*locations[line]) if line < len(locations) else "an unknown line"
         return f"a value that control flow depends on has changed at {where}"

@@ -48,7 +48,11 @@ def operator_traced(call: OperatorCall, run: Callable[[], Any]) -> Any:
         attributes: tuple[Any, ...] = ()
     else:
         inputs, attributes = taken(self, call)
-    result = run()
+    try:
+        result = run()
+    except Exception as error:
+        self.raised(error, operator, call.inplace, inputs, attributes, location)
+        raise
     name = operator.name
     if call.inplace:
         target = call.args[0]
@@ -93,7 +97,11 @@ def gather_traced(call: Gather, run: Callable[[], Any]) -> Any:
     source = self.value_of(call.source)
     pattern, indices = self.pattern(call.index)
     location = self.locations.here()
-    out = run()
+    try:
+        out = run()
+    except Exception as error:
+        self.index_raised(call.index, error)
+        raise
     kind = TensorType.of(out._array.dtype, out._array.shape, source.type.requires_grad and out._edge is not None)
     self.add(out, self.node("gather_at", (source, *indices), (pattern,), (kind,), location).output)
     return out
@@ -116,7 +124,11 @@ def write_traced(call: Write, run: Callable[[], Any]) -> Any:
     value = self.value_of(call.value)
     added = isinstance(call, Accumulate)
     own = self.own_value_of(call.target) if added else None
-    result = run()
+    try:
+        result = run()
+    except Exception as error:
+        self.index_raised(call.items or (), error)
+        raise
     kind = "add_at" if added else "write" if call.items is None else "put_at"
     if own is not None:  # to which is added, in the history of the base from now on
         self.write(call.target, own, call.history is not None)
@@ -133,7 +145,11 @@ def function_traced(call: FunctionCall, run: Callable[[], Any]) -> Any:
     applied = Applied(call.function, call.args)
     step = FunctionStep(applied, call.function.__name__)
     location = self.locations.here()
-    result = run()
+    try:
+        result = run()
+    except Exception as error:
+        self.uncaught(error, call.function.__name__, location)
+        raise
     outputs = result if isinstance(result, tuple) else (result,)
     applied.kinds = kinds_of(outputs)
     flows = leads_to_an_input(inputs)

@@ -30,6 +30,10 @@ class Indices:
         if known is not None:
             self.add(array, known[1])
 
+    def hold(self, items: tuple[Any, ...]) -> bool:
+        """Whether one of some arrays holds the elements of a value."""
+        return any(id(item) in self._known for item in items)
+
     def pattern(self, items: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Value, ...]]:
         """An index by arrays, with numbers in the place of those that are values, and these."""
         pattern: list[Any] = []

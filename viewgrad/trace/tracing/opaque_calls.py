@@ -43,6 +43,7 @@ def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any,
         UnsupportedFunctionError: where it has no derivative, and a tensor has a history.
     """
     last = tracer.block.returns.prev
+    failure = tracer.failure
     escapes, tracer.escapes = tracer.escapes, "error"
     try:
         return function(*args, **kwargs)
@@ -50,10 +51,16 @@ def composed(tracer: Tracer, name: str, function: Callable[..., Any], args: Any,
         leaves, structure = flatten((args, kwargs))
         if tracer.lenient or not is_known(structure, KNOWN + NUMBERS):
             raise
-        with ModeSwitch(off=TRACE):
-            result = function(*args, **kwargs)
+        tracer.failure, failure = failure, tracer.failure  # which is caught here, and not by the program
+        try:
+            with ModeSwitch(off=TRACE):
+                result = function(*args, **kwargs)
+        except Exception as error:
+            tracer.uncaught(error, name, tracer.locations.here())
+            raise
         found, results = flatten(result)
         if not is_known(results, KNOWN) or not all(is_new(tracer, each) for each in found):
+            tracer.failure = failure
             raise
     finally:
         tracer.escapes = escapes

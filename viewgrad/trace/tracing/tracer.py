@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import ConcretizationError, TraceError
+from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
@@ -16,9 +17,11 @@ from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
 from ...views.detached_views import has_ended
 from ..attributes import Frozen, interned
 from ..graph import Graph, Node, Value
+from ..raised import is_static, raising_kind
 from ..types import TensorType, Window, whole
 from .alias_histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
 from .constants import LARGE, full_or_constant
+from .error_modes import error_mode, raises_errors
 from .external_arrays import holds
 from .indices import Indices
 from .memory import Memories, Memory, identified, owner_of, reaches
@@ -50,6 +53,8 @@ class Tracer:
         existing: what there was before; None where tensors of unknown origin are constants.
         ended: the tensors from outside whose history was ended in place.
         aliased: where memory that a gradient flows to was written to by a tensor of another history; None for nowhere.
+        failure: why the program cannot be recorded, once that was found: the program may have caught the exception.
+        unguarded: an exception that depends on values and that no guard covers; None for none.
     """
 
     keeps_indices = False
@@ -73,6 +78,9 @@ class Tracer:
         self._numbers: dict[int, weakref.ref[Any]] = {}
         self._many = MANY
         self.indices = Indices()
+        self.failure: TraceError | None = None
+        self.unguarded: str | None = None
+        self._error_mode: Any = None  # the last that raises nothing
         self.existing = None if lenient else Existing()
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -80,12 +88,59 @@ class Tracer:
     def node(self, kind: str, inputs: Any, attributes: Any, types: Any, location: int | None = None) -> Node:
         """Write down one node."""
         self.count += 1
+        mode = error_mode()
+        if mode is not self._error_mode:
+            self._check_error_mode(mode)
         if self.limit is not None and self.count > self.limit:
-            raise TraceError(f"the record has reached its limit of {self.limit} nodes at {self._here()}")
+            raise self._failed(f"the record has reached its limit of {self.limit} nodes at {self._here()}")
         if location is None:
             location = self.locations.here()
         attributes = interned(self._attributes, attributes)
         return Node(kind, inputs, attributes, types, location).insert_before(self.block.returns)
+
+    def _check_error_mode(self, mode: Any) -> None:
+        """Refuse a block in which floating-point errors raise: a graph raises nothing."""
+        if raises_errors() and not self.lenient:
+            self.refuse("a block in which NumPy raises floating-point errors (np.errstate, np.seterr)")
+        self._error_mode = mode
+
+    def _failed(self, message: str, kind: type[TraceError] = TraceError) -> TraceError:
+        """An error that says why the program cannot be recorded; it is remembered, as the program may catch it."""
+        error = kind(message)
+        self.failure = self.failure or error
+        return error
+
+    def raised(
+        self, error: Exception, operator: Operator, inplace: bool, inputs: Any, attributes: Any, location: int
+    ) -> None:
+        """An operator has raised an exception, which the program may catch: that it does is guarded."""
+        if isinstance(error, TraceError) or is_static(error, inplace):
+            return
+        kind = None if inplace else raising_kind(error, operator)
+        if kind is None:
+            self.uncaught(error, operator.name, location)
+            return
+        value = self.node(kind, inputs, attributes, (TensorType.of(np.dtype(bool), ()),), location).output
+        self.node("guard", (value,), ("bool()", True), (), location)
+
+    def uncaught(self, error: Exception, what: str, location: int) -> None:
+        """An exception was raised by values, and no guard covers it: the program must not catch it."""
+        if self.unguarded is None and not isinstance(error, TraceError):
+            self.unguarded = (
+                f"{what} raised {type(error).__name__} at {self.locations.told(location)}, which the program caught: "
+                "whether it is raised may depend on values, and a graph does not hold that"
+            )
+
+    def check_caught(self) -> None:
+        """Refuse a program that has caught an exception that no guard covers; called once it has returned.
+
+        Raises:
+            TraceError: if it has.
+        """
+        if self.failure is not None:
+            raise self.failure
+        if self.unguarded is not None:
+            raise TraceError(self.unguarded)
 
     def _emit_here(self, kind: str, inputs: Any, attributes: Any, types: Any) -> Value:
         return self.node(kind, inputs, attributes, types).output
@@ -166,7 +221,7 @@ class Tracer:
     def _window(self, memory: Memory, tensor: Tensor, array: Any = None) -> Window:
         window = memory.window(tensor._array if array is None else array)
         if window is None or not reaches(window, memory.shape):
-            raise TraceError(
+            raise self._failed(
                 f"a tensor of {tensor.dtype} and shape {tensor.shape} is no window of the memory of {memory.dtype} "
                 f"that it shares with others, at {self._here()}"
             )
@@ -199,7 +254,7 @@ class Tracer:
         node = node_of(tensor._edge)
         found = memory if node is None else history_of(memory, node)
         if found is None:
-            raise TraceError(
+            raise self._failed(
                 f"of several tensors over one buffer at {self._here()}, it cannot be told which one's history a saved "
                 "value of that buffer has; clone() what detach() gives"
             )
@@ -278,7 +333,7 @@ class Tracer:
         if self.lenient or is_constant(tensor):
             return self.memories.add(array, self.constant(array))
         if not self._is_old(tensor if is_scalar(tensor) else owner):
-            raise TraceError(
+            raise self._failed(
                 f"a tensor of shape {tensor.shape} at {self._here()} was made in a way that is not recorded"
             )
         root = root_of(tensor)
@@ -387,9 +442,10 @@ class Tracer:
         if read.node.kind in CONSTANTS:
             return  # always the same
         if self.lenient or (how not in STEERING and self.escapes != "guard"):  # a formula has examples only
-            raise ConcretizationError(
+            raise self._failed(
                 f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
-                "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same"
+                "fixed; compute with tensors instead, or trace with escapes='guard', which checks that it is the same",
+                ConcretizationError,
             )
         expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
         self.node("guard", (read,), (how, expected), ())
@@ -407,6 +463,11 @@ class Tracer:
     def copied(self, index: Array, array: Array) -> None:
         """An array takes the place of another in an index."""
         self.indices.copied(index, array)
+
+    def index_raised(self, items: tuple[Any, ...], error: Exception) -> None:
+        """A read or write by arrays raises an exception: where they are elements of tensors, values decide that."""
+        if self.indices.hold(items):
+            self.uncaught(error, "an index by a tensor", self.locations.here())
 
     def kept(self, option: Any) -> None:
         """An option of an operator."""
@@ -439,7 +500,7 @@ class Tracer:
 
     def refuse(self, what: str) -> None:
         """Something is about to be done that cannot be recorded."""
-        raise TraceError(f"{what} at {self._here()} cannot be recorded while a program is traced")
+        raise self._failed(f"{what} at {self._here()} cannot be recorded while a program is traced")
 
     def composed(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function that is composed of operators; it becomes one step where it looks at values."""

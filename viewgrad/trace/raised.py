@@ -1,0 +1,133 @@
+"""Operators that raised an exception: the node that tells whether they raise it again.
+
+A program that catches what an operator raises (`LinAlgError` of a Cholesky factorisation, for example) branches on
+values. The branch is guarded as any other: the node `raises:module:Class:operator` gives a bool, and a guard checks it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import numpy as np
+
+from ..operators.define import OPERATORS
+from ..operators.language.spec import Code, Operator, Reading
+from ..tensor.tensor import from_array
+from .attributes import Given
+
+if TYPE_CHECKING:
+    from .graph import Graph, Node, Value
+
+__all__ = ["MAY_RAISE", "RAISES", "RAN", "guard_exceptions", "is_static", "raising_kind", "raising_operator"]
+
+RAISES: Final = "raises:"  # how the kinds of these nodes begin
+RAN: Final = "no exception"  # the guard that keeps an operator, whose result is unused, since it might raise
+# The operators that raise for some values, other than users' own.
+MAY_RAISE: Final = frozenset(
+    "accumulated all_pole bincount cholesky eig eigh eigvals eigvalsh embedding index_add inv lstsq matrix_exp "
+    "matrix_power matrix_rank nll_loss one_hot pinv qr quantile_weights repeat scatter scatter_add scatter_along_axis "
+    "scatter_into_zeros slogdet det solve solve_triangular svd svdvals take take_along_axis call".split()
+)
+STATIC: Final = (TypeError, np.exceptions.AxisError)  # shapes and dtypes decide whether these are raised
+
+
+def is_static(error: BaseException, inplace: bool) -> bool:
+    """Return whether shapes and dtypes alone decide that an operator raises an exception.
+
+    Arguments:
+        error: the exception.
+        inplace: whether the operator writes to its first argument; then a `ValueError` is one of shapes.
+    """
+    return isinstance(error, STATIC) or (
+        inplace and isinstance(error, ValueError) and not isinstance(error, np.linalg.LinAlgError)
+    )
+
+
+def raising_kind(error: BaseException, operator: Operator) -> str | None:
+    """Return the kind of the node that tells whether an operator raises such an exception; None if there is none.
+
+    Floating-point errors and warnings have none: `numpy.errstate` and the filters of warnings decide on them, too.
+    """
+    kind = type(error)
+    if isinstance(error, (FloatingPointError, Warning)) or OPERATORS.get(operator.name) is not operator:
+        return None
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    return f"{RAISES}{name}:{operator.name}" if _class_called(name) is kind else None
+
+
+def _class_called(name: str) -> Any:
+    module, _, path = name.partition(":")
+    try:
+        found: Any = builtins if module == "builtins" else importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return None
+    return found
+
+
+@functools.cache
+def raising_operator(kind: str) -> Operator | None:
+    """Return the operator of such a kind of nodes: it takes what the other one takes, and gives a bool."""
+    module, name, operator_name = kind.removeprefix(RAISES).split(":")
+    operator, raised = OPERATORS.get(operator_name), _class_called(f"{module}:{name}")
+    if operator is None or raised is None:
+        return None
+    forward = _raising_forward(operator, raised)
+
+    def function(*args: Any, **keywords: Any) -> Any:
+        return from_array(np.asarray(forward(*map(_array, args), **{k: _array(v) for k, v in keywords.items()})))
+
+    return Operator(
+        signature=attrs.evolve(operator.signature, name=kind, outputs=("raised",)),
+        forward=forward,
+        read=lambda _: Reading((), (), None),
+        generate=lambda _: Code(None),
+        nondifferentiable_outputs=("raised",),
+        function=function,
+    )
+
+
+def _raising_forward(operator: Operator, raised: type) -> Callable[..., Any]:
+    def forward(*args: Any, **keywords: Any) -> Any:
+        try:
+            operator.forward(*args, **keywords)
+        except Exception as error:
+            return np.bool_(type(error) is raised)
+        return np.bool_(False)
+
+    return forward
+
+
+def _array(value: Any) -> Any:
+    """The elements of a tensor, or of each in a list; anything else as it is."""
+    if isinstance(value, list):
+        return [_array(each) for each in value]
+    return getattr(value, "_array", value)
+
+
+def guard_exceptions(graph: Graph) -> None:
+    """Guard the operators that raised nothing, may raise for other values, and whose results are unused.
+
+    Otherwise they would be removed as dead code. `try: cholesky(m)` is a test whether `m` is positive definite.
+    """
+    live: set[Value] = {value for value in graph.outputs if value is not None}
+    for node in reversed(list(graph.block)):
+        if node.kind != "guard" and live.isdisjoint(node.outputs):
+            if not _may_raise(node):
+                continue
+            type(node)("guard", (node.outputs[0],), (RAN, True), (), node.location).insert_after(node)
+        live.update(value for value in node.inputs if value is not None)
+
+
+def _may_raise(node: Node) -> bool:
+    kind = node.kind
+    if kind in ("gather_at", "put_at", "add_at", "put_at_unrecorded", "add_at_unrecorded"):
+        return any(type(item) is Given for item in node.attributes[-1])
+    operator = OPERATORS.get(kind)
+    return bool(node.outputs) and (kind.lstrip("_") in MAY_RAISE or (operator is not None and operator.user_defined))

@@ -1,0 +1,85 @@
+"""What makes exceptions of floating-point errors and warnings: `numpy.errstate`, and the filters of `warnings`.
+
+A graph, and a compiled program, raise none of these exceptions. A program that asks for them is not recorded: it may
+catch one, and branch on it.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...tensor.trace_hooks import observed
+from .patching import Place, Replaced
+from .source_locations import is_of_library
+
+__all__ = ["error_mode", "raises_errors", "warnings_refused"]
+
+try:  # the object that NumPy keeps its settings in, which is another one after each change
+    from numpy._core.umath import _extobj_contextvar
+
+    error_mode: Callable[[], Any] = _extobj_contextvar.get
+except ImportError:
+
+    def error_mode() -> Any:
+        """Return NumPy's settings of floating-point errors: equal ones if nothing has changed."""
+        return tuple(np.geterr().values())
+
+
+SCIPY: Final = str(Path(np.__file__).parents[1] / "scipy")
+_harmless: Any = None  # the last settings seen that raise nothing
+
+
+def raises_errors() -> bool:
+    """Return whether a floating-point error raises an exception or calls a function here and now."""
+    global _harmless
+    mode = error_mode()
+    if mode is _harmless:
+        return False
+    if {"raise", "call"}.isdisjoint(np.geterr().values()):
+        _harmless = mode
+        return False
+    return True
+
+
+def _refuse(what: str) -> None:
+    observer = observed()
+    if observer is None:
+        return
+    file = sys._getframe(2).f_code.co_filename
+    if not is_of_library(file) and not file.startswith(SCIPY):
+        observer.refuse(what)
+
+
+def _enter(self: Any) -> Any:
+    """Enter `warnings.catch_warnings`."""
+    if self._record:
+        _refuse("warnings.catch_warnings(record=True)")
+    return PLACES[0][2](self)
+
+
+def _simplefilter(action: Any, *args: Any, **keywords: Any) -> None:
+    """Set a filter of warnings."""
+    if action == "error":
+        _refuse("making exceptions of warnings")
+    PLACES[1][2](action, *args, **keywords)
+
+
+def _filterwarnings(action: Any, *args: Any, **keywords: Any) -> None:
+    """Set a filter of warnings by their texts."""
+    if action == "error":
+        _refuse("making exceptions of warnings")
+    PLACES[2][2](action, *args, **keywords)
+
+
+PLACES: Final[list[Place]] = [
+    (warnings.catch_warnings, "__enter__", warnings.catch_warnings.__enter__, _enter),
+    (warnings, "simplefilter", warnings.simplefilter, _simplefilter),
+    (warnings, "filterwarnings", warnings.filterwarnings, _filterwarnings),
+]
+warnings_refused: Final = Replaced(PLACES)  # a block in which a traced program makes no exceptions of warnings
