@@ -24,6 +24,7 @@ __all__ = [
     "GuardError",
     "HookError",
     "InferenceError",
+    "InteropError",
     "InterruptedWriteError",
     "LeafInPlaceError",
     "DetachedConversionWarning",
@@ -113,6 +114,10 @@ class DifferentiabilityError(AutogradError):
 
 class GradientMismatchError(AutogradError):
     """A gradient was supplied whose shape or dtype is not that of the tensor it belongs to."""
+
+
+class InteropError(AutogradError):
+    """A function cannot cross the border between viewgrad and another library without losing a gradient."""
 
 
 class InterruptedWriteError(AutogradError):

@@ -19,11 +19,14 @@ TITLES = {
     "denoising": "Noise out of an image, in place",
     "gauss_seidel": "Gauss-Seidel in an optimisation",
     "inverse_heat": "Heat conduction backward",
+    "jax_sources": "Heat sources, found by JAX",
     "kalman_missing": "A Kalman filter with gaps",
     "n_body": "Throwing a satellite",
+    "pymc_local_level": "A level with gaps, sampled by PyMC",
     "panel_fit": "A panel of series on a cluster",
     "sequence_alignment": "Sequence alignment, learnt",
     "soft_dtw_barycentre": "Soft-DTW barycentre",
+    "torch_smoothing": "A loop in a PyTorch network",
 }
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
@@ -67,6 +70,10 @@ def _picture(name: str) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             picture = importlib.import_module(name).figure()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("jax", "pymc", "pytensor", "torch"):
+            raise
+        return f"*The picture needs {error.name}, which was not there when this page was built.*"
     finally:
         sys.path.remove(str(EXAMPLES))
     return f'<figure class="picture">{blocks.drawn(picture)}</figure>'

@@ -76,10 +76,10 @@ class Branch(Structure):
     count: int  # type: ignore[misc]
 
 
-def flatten(tree: Any) -> tuple[list[Any], Structure]:
+def flatten(tree: Any, leaf_types: tuple[type, ...] = LEAF_TYPES) -> tuple[list[Any], Structure]:
     """The leaves of a tree, and its structure."""
     leaves: list[Any] = []
-    return leaves, _flatten_into(leaves, tree)
+    return leaves, _flatten_into(leaves, tree, leaf_types)
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -154,8 +154,8 @@ def _step(branch: Branch, key: Any) -> str:
 # -- walking -----------------------------------------------------------------------------------------------------------
 
 
-def _flatten_into(leaves: list[Any], tree: Any) -> Structure:
-    if isinstance(tree, LEAF_TYPES):
+def _flatten_into(leaves: list[Any], tree: Any, leaf_types: tuple[type, ...]) -> Structure:
+    if isinstance(tree, leaf_types):
         leaves.append(tree)
         return Leaf()
     found = children_of(tree)
@@ -163,7 +163,7 @@ def _flatten_into(leaves: list[Any], tree: Any) -> Structure:
         return Fixed(tree)
     keys, values = found
     before = len(leaves)
-    children = tuple([_flatten_into(leaves, value) for value in values])
+    children = tuple([_flatten_into(leaves, value, leaf_types) for value in values])
     kind = type(tree)
     template = None if kind is dict or isinstance(tree, (list, tuple)) else tree
     return Branch(kind, template, keys, children, len(leaves) - before)

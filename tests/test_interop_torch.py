@@ -1,0 +1,189 @@
+"""viewgrad functions in PyTorch programs, and PyTorch functions in viewgrad programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import viewgrad as vg  # noqa: E402
+from viewgrad import func  # noqa: E402
+from viewgrad.autograd import gradcheck, gradgradcheck  # noqa: E402
+from viewgrad.errors import InteropError  # noqa: E402
+from viewgrad.interop import from_torch, torch_function  # noqa: E402
+
+
+def recurrence(x, a):
+    out = vg.ones(len(x) + 1, dtype=x.dtype)
+    for i in range(len(x)):
+        out[i + 1] = out[i] * x[i] + a
+    tail = out[1:]
+    tail *= x
+    return out
+
+
+def in_torch(x, a):
+    out = [torch.ones((), dtype=x.dtype)]
+    for i in range(len(x)):
+        out.append(out[i] * x[i] + a)
+    return torch.cat([out[0][None], torch.stack(out[1:]) * x])
+
+
+def leaves(dtype=torch.float64):
+    torch.manual_seed(0)
+    return torch.randn(5, dtype=dtype).requires_grad_(), torch.tensor(0.5, dtype=dtype, requires_grad=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_first_and_second_derivatives_are_those_of_pytorch(dtype, compiled):
+    f = torch_function(vg.compile(recurrence, executor="python") if compiled else recurrence)
+    for _ in range(3):
+        found, expected = [], []
+        for function, into in ((f, found), (in_torch, expected)):
+            x, a = leaves(dtype)
+            y = function(x, a)
+            gx, ga = torch.autograd.grad((y**2).sum(), [x, a], create_graph=True)
+            into += [y, gx, ga, *torch.autograd.grad((gx**3).sum() + ga, [x, a])]
+        for mine, theirs in zip(found, expected):
+            assert mine.dtype == dtype
+            torch.testing.assert_close(mine, theirs)
+
+
+def test_gradcheck():
+    x, a = leaves()
+    assert torch.autograd.gradcheck(torch_function(recurrence), (x, a))
+    assert torch.autograd.gradgradcheck(torch_function(recurrence), (x, a))
+    z = torch.randn(3, dtype=torch.complex128).requires_grad_()
+    assert torch.autograd.gradcheck(torch_function(lambda z: z * z.conj() + vg.exp(z)), (z,))
+
+
+def test_memory_is_shared():
+    seen = []
+    f = torch_function(lambda x: seen.append(x._array.ctypes.data) or x.sum())
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    f(x).backward()
+    f(x.detach())
+    assert seen == [x.data_ptr()] * 2
+    assert f(x.T).item() == 15.0  # a view, by its strides
+    big = torch.ones(1000)
+    y = torch_function(lambda x: x * 2)(big)
+    y += 1  # nothing of viewgrad's is changed by it
+    assert float(y.sum()) == 3000.0
+
+
+def test_results_that_are_saved_are_copied():
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    y = torch_function(vg.exp)(x)
+    with torch.no_grad():
+        y.zero_()
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, torch.exp(x.detach()))
+
+
+def test_trees_keywords_integers_and_unused_outputs():
+    def f(p, n, *, scale):
+        return {"y": p["w"] * scale, "n": n + 1, "order": vg.argsort(p["w"]), "unused": p["w"].sum()}
+
+    w = torch.tensor([2.0, 1.0], requires_grad=True)
+    found = torch_function(f)({"w": w}, 3, scale=torch.tensor(5.0))
+    assert int(found["n"]) == 4 and found["order"].tolist() == [1, 0] and not found["order"].requires_grad
+    found["y"].sum().backward()
+    assert w.grad.tolist() == [5.0, 5.0]
+
+
+def test_module_training():
+    """A layer in the middle of a network: the parameters before it have PyTorch's own gradients."""
+    torch.manual_seed(0)
+    grads = []
+    for layer in (torch_function(lambda x: vg.exp(x) * x), lambda x: torch.exp(x) * x):
+        torch.manual_seed(1)
+        before, after = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+        after(layer(before(torch.ones(2, 3)))).sum().backward()
+        grads.append(before.weight.grad)
+    torch.testing.assert_close(*grads)
+
+
+captured = vg.Tensor(2.0, requires_grad=True)
+
+
+def overwrite(x):
+    x *= 2
+    return x
+
+
+@pytest.mark.parametrize(
+    "f, message", [(lambda x: x * captured, "captures"), (overwrite, "wrote|in-place"), (lambda x: x[0].bad, "bad")]
+)
+def test_refusals(f, message):
+    with pytest.raises((InteropError, vg.errors.LeafInPlaceError, AttributeError), match=message):
+        torch_function(f)(torch.ones(2, requires_grad=True))
+    if f is overwrite:
+        with pytest.raises(InteropError, match="wrote"):
+            torch_function(f)(torch.ones(2))
+    with pytest.raises(InteropError, match="dtype"):
+        torch_function(f)(torch.ones(2, dtype=torch.bfloat16))
+
+
+def test_pytorch_refuses_a_saved_input_that_was_written_to():
+    x = torch.ones(2, requires_grad=True) * 1.0
+    y = torch_function(lambda x: x * x)(x)
+    x += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+# -- the other way round -----------------------------------------------------------------------------------------------
+
+
+def test_a_pytorch_function_as_an_operator():
+    f = from_torch(lambda x, a: torch.special.erf(x * a) * x.flip(0))
+    x, a = vg.Tensor([0.3, -0.5, 1.2], requires_grad=True), vg.Tensor(0.7, requires_grad=True)
+    assert gradcheck(f, (x, a)) and gradgradcheck(f, (x, a))
+    own = lambda x, a: vg.erf(x * a) * x[::-1]
+    x, a = x.detach(), a.detach()
+    third = lambda g: func.grad(func.grad(func.grad(lambda c, a: g(x * c, a).sum())))
+    for transform, point in (
+        (func.jacrev, x),
+        (func.jacfwd, x),
+        (lambda g: func.hessian(lambda x, a: g(x, a).sum()), x),
+        (third, vg.Tensor(0.4)),
+    ):
+        np.testing.assert_allclose(transform(f)(point, a).numpy(), transform(own)(point, a).numpy(), rtol=1e-10)
+
+
+def test_inside_a_program_with_writes():
+    cell = from_torch(torch.tanh)
+
+    def program(x):
+        out = vg.zeros(4)
+        for i in range(1, 4):
+            out[i] = cell(out[i - 1] + x[i])
+        return out.sum()
+
+    x = vg.Tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
+    (found,) = vg.autograd.grad(program(x), x)
+    h = 1e-6
+    for i in range(4):
+        step = np.eye(4)[i] * h
+        difference = (program(x.detach() + step) - program(x.detach() - step)).item() / (2 * h)
+        assert found[i].item() == pytest.approx(difference, abs=1e-8)
+
+
+def test_parameters():
+    module = torch.nn.Linear(3, 2).double()
+    x = vg.ones(3)
+    with pytest.raises(InteropError, match="requires_grad_"):
+        from_torch(module)(x)
+    parameters = {name: vg.Tensor(p.detach().numpy()) for name, p in module.named_parameters()}
+    call = from_torch(lambda parameters, x: torch.func.functional_call(module, parameters, (x,)))
+    slopes = func.grad(lambda p: call(p, x).sum())(parameters)
+    np.testing.assert_allclose(slopes["weight"].numpy(), np.ones((2, 3)))
+    module.requires_grad_(False)
+    np.testing.assert_allclose(func.jacrev(from_torch(module))(x).numpy(), module.weight.numpy())
+
+
+def test_trees_of_results():
+    found = from_torch(lambda x: {"max": x.max(dim=0), "n": 3})(vg.Tensor([[1.0, 5.0], [2.0, 4.0]]))
+    assert found["max"].values.numpy().tolist() == [2.0, 5.0] and found["n"] == 3

@@ -1,0 +1,141 @@
+"""A viewgrad function as an operation on arrays, for libraries that have their own histories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..autograd.api import grad
+from ..autograd.graph.describe import nodes_from
+from ..autograd.transform_inputs import Transform
+from ..errors import InteropError
+from ..func.transforms import vjp
+from ..func.tree import Structure, flatten, unflatten
+from ..tensor.creation import from_numpy
+from ..tensor.modes import no_grad
+from ..tensor.node import AccumulateGrad, node_of
+from ..tensor.tensor import Tensor, current_edge
+
+__all__ = ["Evaluation", "Operation", "arrays_of"]
+
+Array = Any
+
+
+@attrs.define(eq=False)
+class Operation:
+    """A function of flat lists of arrays.
+
+    Attributes:
+        function: takes tensors, and returns a tree of tensors.
+        name: in messages.
+    """
+
+    function: Callable[..., Any]
+    name: str
+
+    def __call__(self, arrays: Sequence[Array], needed: Sequence[bool]) -> Evaluation:
+        """Compute the outputs, and keep the graph for gradients of the inputs that need one.
+
+        Raises:
+            InteropError: if the function writes to an argument, or its outputs depend on a captured tensor.
+        """
+        inputs = [
+            from_numpy(array).requires_grad_() if need else from_numpy(array) for array, need in zip(arrays, needed)
+        ]
+        transform = Transform()
+        with transform if any(needed) else no_grad():
+            leaves, structure = flatten(self.function(*inputs))
+        outputs = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in leaves]
+        if any(x._version for x in inputs):
+            raise InteropError(f"{self.name} wrote to an argument in place, which its caller would see; use a copy")
+        if any(needed):
+            known = {node_of(current_edge(x)) for x in inputs}
+            if any(node_of(edge) not in known for edge in transform.graph(map(current_edge, outputs))[1]):
+                raise self._captured()
+        return Evaluation(inputs, outputs, structure)
+
+    def _captured(self) -> InteropError:
+        return InteropError(
+            f"{self.name} captures a viewgrad tensor that requires grad, to which no gradient would come back; pass it "
+            "as an argument, or detach() it"
+        )
+
+    def pullback(self, count: int) -> Operation:
+        """The operation from inputs and the gradients of outputs to the gradients of floating-point inputs.
+
+        Arguments:
+            count: how many inputs there are.
+        """
+
+        def pulled(*given: Any) -> Any:
+            inputs, cotangents = list(given[:count]), given[count:]
+            places = [n for n, x in enumerate(inputs) if x.dtype.kind in "fc"]
+
+            def of_floats(*floats: Any) -> Any:
+                for place, value in zip(places, floats):
+                    inputs[place] = value
+                leaves = [leaf for leaf in flatten(self.function(*inputs))[0] if leaf.dtype.kind in "fc"]
+                if any(type(node) is AccumulateGrad for node in nodes_from(map(current_edge, leaves))):
+                    raise self._captured()
+                return leaves
+
+            return list(vjp(of_floats, *[inputs[n] for n in places])[1](list(cotangents)))
+
+        return Operation(pulled, f"gradient of {self.name}")
+
+
+@attrs.define(eq=False)
+class Evaluation:
+    """What an operation has computed.
+
+    Attributes:
+        inputs: tensors on the memory of the arrays.
+        outputs, structure: the result.
+    """
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    structure: Structure
+
+    def arrays(self) -> list[Array]:
+        """The outputs as arrays that nobody else holds."""
+        return arrays_of(self.outputs)
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """The result with other leaves."""
+        return unflatten(self.structure, leaves)
+
+    def gradients(self, cotangents: Sequence[Array | None]) -> list[Array | None]:
+        """The gradients of the inputs; None for those that were not asked for, and zeros where there is no way."""
+        pairs = [
+            (out, Tensor(np.asarray(c), dtype=out.dtype))
+            for out, c in zip(self.outputs, cotangents)
+            if c is not None and out.requires_grad
+        ]
+        wanted = [x for x in self.inputs if x.requires_grad]
+        found: Any = [None] * len(wanted)
+        if pairs and wanted:
+            found = grad([o for o, _ in pairs], wanted, [c for _, c in pairs], retain_graph=True, allow_unused=True)
+        by_input = iter(found)
+        gradients = []
+        for x in self.inputs:
+            each = next(by_input) if x.requires_grad else None
+            zeros = np.zeros(x.shape, x.dtype) if x.requires_grad else None
+            gradients.append(zeros if each is None else np.array(each._array))
+        return gradients
+
+
+def arrays_of(tensors: Sequence[Tensor]) -> list[Array]:
+    """The values of tensors as arrays of their own; a tensor's own memory, if nothing else refers to it."""
+    return [_own(tensor) for tensor in tensors]
+
+
+def _own(tensor: Tensor) -> Array:
+    array = tensor._array
+    is_alone = tensor._view is None and tensor._saved is None and tensor._storage is None
+    if is_alone and type(array) is np.ndarray and array.base is None and array.flags.writeable:
+        return array
+    return np.array(array)

@@ -1,0 +1,131 @@
+"""viewgrad functions as operations of PyTensor, and so in PyMC models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, grad_undefined
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
+
+from ..errors import InteropError
+from .operation import Operation
+
+__all__ = ["ViewgradOp", "pytensor_op"]
+
+
+def pytensor_op(f: Callable[..., Any], outputs: Any = None) -> ViewgradOp:
+    """Make a viewgrad function, eager or compiled, a differentiable operation of PyTensor.
+
+    A likelihood that is a NumPy loop can be sampled by NUTS in PyMC: `pm.Potential("likelihood", op(parameters))`.
+
+    Arguments:
+        f: takes viewgrad tensors, all positional, and returns a tensor or a tuple of tensors. It may not write to its
+            arguments, or capture viewgrad tensors that require grad.
+        outputs: the type of the result, or a tuple of types, as in `(pt.dvector, pt.dscalar)`; by default one float64
+            number, `pt.dscalar`.
+
+    Returns:
+        An `Op`: call it with PyTensor variables, or numbers and arrays. Gradients of all orders are computed by
+        viewgrad, and are as many operations.
+
+    Raises:
+        InteropError: when the compiled graph runs, if `f` returns something of another type than `outputs` says.
+
+    Example:
+        >>> import pytensor, pytensor.tensor as pt, viewgrad as vg
+        >>> from viewgrad.interop import pytensor_op
+        >>> def running_product(x):
+        ...     out = vg.ones(len(x) + 1)
+        ...     for i in range(len(x)):
+        ...         out[i + 1] = out[i] * x[i]
+        ...     return out[-1]
+        >>> product = pytensor_op(running_product)
+        >>> x = pt.dvector("x")
+        >>> pytensor.grad(product(x), x).eval({x: [1.0, 2.0, 3.0]})
+        array([6., 3., 2.])
+    """
+    types = [pt.dscalar] if outputs is None else list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    return ViewgradOp(Operation(f, getattr(f, "__name__", repr(f))), types)
+
+
+class ViewgradOp(Op):  # type: ignore[misc]
+    """An operation whose values and gradients are computed by viewgrad; see `pytensor_op`.
+
+    Arguments:
+        operation: what is computed.
+        types: of the results.
+    """
+
+    __props__ = ()
+
+    def __init__(self, operation: Operation, types: Sequence[Any]) -> None:
+        self.operation, self.types = operation, list(types)
+
+    def __eq__(self, other: object) -> bool:  # operations are the same if they compute the same function
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __str__(self) -> str:
+        return f"ViewgradOp{{{self.operation.name}}}"
+
+    def make_node(self, *inputs: Any) -> Apply:
+        """The application to some variables."""
+        variables = [pt.as_tensor_variable(each) for each in inputs]
+        return Apply(self, variables, [each() for each in self.types])
+
+    def perform(self, node: Apply, inputs: Sequence[Any], output_storage: Sequence[Any]) -> None:
+        """Compute the results."""
+        arrays = [np.asarray(each) for each in inputs]
+        found = self.operation(arrays, [False] * len(arrays)).arrays()
+        if len(found) != len(self.types):
+            raise InteropError(
+                f"{self.operation.name} returned {len(found)} tensors, but outputs= names {len(self.types)} types"
+            )
+        for storage, array, out in zip(output_storage, found, node.outputs):
+            if array.ndim != out.type.ndim or not np.can_cast(array.dtype, out.type.dtype, "same_kind"):
+                raise InteropError(
+                    f"{self.operation.name} returned {array.dtype} of {array.ndim} dimensions where {out.type} was "
+                    "expected; say so by outputs=, as in outputs=pt.dvector"
+                )
+            storage[0] = np.asarray(array, out.type.dtype)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """Which inputs have an influence on which outputs that can be differentiated."""
+        return [
+            [_is_inexact(x.type.dtype) and _is_inexact(out.type.dtype) for out in node.outputs] for x in node.inputs
+        ]
+
+    def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
+        """The gradients of the inputs, as results of another operation."""
+        cotangents = [
+            pt.zeros_like(out) if isinstance(g.type, DisconnectedType) else g
+            for out, g in zip(outputs, output_grads)
+            if _is_inexact(out.type.dtype)
+        ]
+        wanted = [x for x in inputs if _is_inexact(x.type.dtype)]
+        if not wanted:
+            return [grad_undefined(self, n, x) for n, x in enumerate(inputs)]
+        pullback = ViewgradOp(self.operation.pullback(len(inputs)), [x.type for x in wanted])
+        found = iter(pullback.make_node(*inputs, *cotangents).outputs)
+        return [next(found) if _is_inexact(x.type.dtype) else DisconnectedType()() for x in inputs]
+
+    def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
+        """The shapes of the results: numbers, or those of the inputs that they are gradients of."""
+        if all(out.type.ndim == 0 for out in node.outputs):
+            return [()] * len(node.outputs)
+        raise NotImplementedError  # PyTensor then runs the operation
+
+    def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
+        """Run the operation when the graph is called, not when it is compiled."""
+        return False
+
+
+def _is_inexact(dtype: str) -> bool:
+    return np.dtype(dtype).kind in "fc"
+

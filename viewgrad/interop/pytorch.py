@@ -1,0 +1,268 @@
+"""viewgrad functions as operations of PyTorch, and PyTorch functions as operators of viewgrad."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..autograd.function import Function
+from ..errors import InteropError
+from ..func.tree import flatten, unflatten
+from ..tensor.modes import FORWARD, GRAD, current_mode
+from ..tensor.tensor import Tensor, from_new_array
+from .operation import Operation
+
+__all__ = ["from_torch", "torch_function"]
+
+TORCH_LEAVES = (torch.Tensor,)
+
+
+def torch_function(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a viewgrad function, eager or compiled, a differentiable operation of PyTorch.
+
+    The function works on the memory of contiguous CPU tensors, without a copy, in their dtypes. Gradients of all orders
+    are computed by viewgrad: `torch.autograd.grad(..., create_graph=True)` and `torch.autograd.gradcheck` work.
+
+    Arguments:
+        f: takes viewgrad tensors, and returns tensors, or a tree of them. It may write to tensors that it makes, but
+            not to its arguments. It may not capture viewgrad tensors that require grad.
+
+    Returns:
+        A function of the same arguments with PyTorch's tensors in the place of viewgrad's, in any nesting. Anything
+        else is passed on.
+
+    Raises:
+        InteropError: by that function, for tensors that are not on the CPU, if `f` writes to an argument, or if its
+            result depends on a captured viewgrad tensor that requires grad.
+
+    Example:
+        >>> import torch, viewgrad as vg
+        >>> from viewgrad.interop import torch_function
+        >>> def running_product(x):
+        ...     out = vg.ones(len(x) + 1, dtype=x.dtype)
+        ...     for i in range(len(x)):
+        ...         out[i + 1] = out[i] * x[i]
+        ...     return out
+        >>> product = torch_function(running_product)
+        >>> x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        >>> product(x)[-1].backward()
+        >>> x.grad
+        tensor([6., 3., 2.])
+    """
+
+    @functools.wraps(f, updated=())
+    def operation(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs), TORCH_LEAVES)
+
+        def flat(*tensors: Any) -> Any:
+            given, keywords = unflatten(structure, tensors)
+            return f(*given, **keywords)
+
+        rebuilt: list[Any] = []
+        outputs = _Operation.apply(Operation(flat, getattr(f, "__name__", repr(f))), rebuilt, *leaves)
+        return rebuilt[0](list(outputs))
+
+    return operation
+
+
+class _Operation(torch.autograd.Function):  # type: ignore[misc]
+    """An operation of viewgrad's as one step of a PyTorch graph."""
+
+    @staticmethod
+    def forward(ctx: Any, operation: Operation, rebuilt: list[Any], *tensors: torch.Tensor) -> Any:
+        arrays = [_array_of(tensor) for tensor in tensors]
+        needed = [need and _is_inexact(tensor) for need, tensor in zip(ctx.needs_input_grad[2:], tensors)]
+        found = operation(arrays, needed)
+        rebuilt.append(found.tree)
+        ctx.operation, ctx.evaluation = operation, found
+        ctx.save_for_backward(*tensors)
+        outputs = tuple([torch.from_numpy(each) if each.ndim else torch.tensor(each[()]) for each in found.arrays()])
+        ctx.mark_non_differentiable(*[each for each in outputs if not _is_inexact(each)])
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        tensors = ctx.saved_tensors  # PyTorch checks here that none was written to
+        if not torch.is_grad_enabled():
+            found = ctx.evaluation.gradients([_array_of(each) for each in grads])
+            return None, None, *[None if each is None else torch.from_numpy(np.asarray(each)) for each in found]
+        pullback = ctx.operation.pullback(len(tensors))
+        cotangents = [g for g, out in zip(grads, ctx.evaluation.outputs) if out.dtype.kind in "fc"]
+        pulled = iter(_Operation.apply(pullback, [], *tensors, *cotangents))
+        gradients = [next(pulled) if _is_inexact(t) else None for t in tensors]
+        return None, None, *[g if need else None for g, need in zip(gradients, ctx.needs_input_grad[2:])]
+
+
+def _is_inexact(tensor: torch.Tensor) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _array_of(tensor: torch.Tensor) -> Any:
+    """The memory of a tensor as an array."""
+    if tensor.device.type != "cpu":
+        raise InteropError(f"viewgrad computes on the CPU, and got a tensor on {tensor.device}; call cpu() on it first")
+    try:
+        return tensor.detach().resolve_conj().resolve_neg().numpy()
+    except TypeError as error:
+        raise InteropError(f"NumPy has no dtype like {tensor.dtype}; convert the tensor to float32 first") from error
+
+
+# -- the other way round -----------------------------------------------------------------------------------------------
+
+
+def from_torch(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a PyTorch function a differentiable operator of viewgrad, in both modes and to any order.
+
+    Arguments:
+        f: takes PyTorch tensors, and returns tensors, or a tree of them; a `torch.nn.Module` is one. Parameters that it
+            captures must not require grad (`module.requires_grad_(False)`): pass what is to have gradients as
+            arguments, for example by `torch.func.functional_call`.
+
+    Returns:
+        A function of the same arguments with viewgrad's tensors and arrays in the place of PyTorch's.
+
+    Raises:
+        InteropError: by that function, if the result depends on a captured tensor that requires grad.
+
+    Example:
+        >>> import torch, viewgrad as vg
+        >>> from viewgrad.interop import from_torch
+        >>> softplus = from_torch(torch.nn.functional.softplus)
+        >>> vg.func.grad(softplus)(0.0)
+        Tensor(0.5)
+    """
+
+    @functools.wraps(f, updated=())
+    def operator(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+
+        def flat(*tensors: Any) -> Any:
+            given, keywords = unflatten(structure, tensors)
+            return f(*given, **keywords)
+
+        rebuilt: list[Any] = []
+        outputs = _Operator.apply(flat, rebuilt, True, *[x if isinstance(x, Tensor) else Tensor(x) for x in leaves])
+        return unflatten(rebuilt[0], list(outputs))
+
+    return operator
+
+
+class _Operator(Function):
+    """A function of PyTorch's as one step of a viewgrad graph."""
+
+    @staticmethod
+    def forward(ctx: Any, f: Callable[..., Any], rebuilt: list[Any], is_users: bool, *tensors: Tensor) -> Any:
+        inputs = [torch.from_numpy(np.array(tensor._array)) for tensor in tensors]
+        needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
+        for x, need in zip(inputs, needed):
+            x.requires_grad_(need)
+        with torch.enable_grad():
+            leaves, structure = flatten(f(*inputs), TORCH_LEAVES)
+        if is_users:
+            _refuse_captured(leaves, inputs)
+        rebuilt.append(structure)
+        ctx.f, ctx.inputs, ctx.results = f, _Held(inputs), _Held(leaves)
+        ctx.save_for_backward(*tensors)
+        return tuple([from_new_array(np.array(_array_of(leaf))) for leaf in leaves])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        tensors = ctx.saved_tensors
+        if not current_mode() & (GRAD | FORWARD):
+            return None, None, None, *_pulled(ctx.results.tensors, ctx.inputs.tensors, [_torch_of(g) for g in grads])
+        count = len(tensors)
+        needed = [need and x.dtype.kind in "fc" for need, x in zip(ctx.needs_input_grad[3:], tensors)]
+        places = [n for n, need in enumerate(needed) if need]
+
+        def pullback(*given: Any) -> Any:
+            inputs, cotangents = _leaves_at(given[:count], places), given[count:]
+            outputs = flatten(ctx.f(*inputs), TORCH_LEAVES)[0]
+            found = _torch_gradients(outputs, [inputs[n] for n in places], cotangents, create_graph=True)
+            return [torch.zeros_like(inputs[n]) if g is None else g for n, g in zip(places, found)]
+
+        found = iter(_Operator.apply(pullback, [], False, *tensors, *grads))
+        return None, None, None, *[next(found) if need else None for need in needed]
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        tensors, given = ctx.saved_tensors, tangents[3:]
+        places = [n for n, tangent in enumerate(given) if tangent is not None]
+        count = len(tensors)
+
+        def pushed(*both: Any) -> Any:
+            inputs = _leaves_at(both[:count], places)
+            outputs = flatten(ctx.f(*inputs), TORCH_LEAVES)[0]
+            # The derivative along a direction, by the transpose of the transpose, which PyTorch has for all functions.
+            seeds = [torch.zeros_like(out, requires_grad=True) for out in outputs]
+            pulled = _torch_gradients(outputs, [inputs[n] for n in places], seeds, create_graph=True)
+            pairs = [(g, v) for g, v in zip(pulled, both[count:]) if g is not None and g.requires_grad]
+            if not pairs:
+                return [torch.zeros_like(out) for out in outputs]
+            found = torch.autograd.grad(
+                [g for g, _ in pairs], seeds, [v for _, v in pairs], create_graph=True, allow_unused=True
+            )
+            return [torch.zeros_like(out) if each is None else each for out, each in zip(outputs, found)]
+
+        return tuple(_Operator.apply(pushed, [], False, *tensors, *[given[n] for n in places]))
+
+
+class _Held:
+    """PyTorch tensors that are kept for the backward pass."""
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self.tensors = list(tensors)
+
+
+def _leaves_at(tensors: Sequence[torch.Tensor], places: Sequence[int]) -> list[Any]:
+    """The tensors, with those at some places as inputs with respect to which PyTorch differentiates."""
+    return [
+        (x if x.requires_grad else x.detach().requires_grad_()) if n in places else x for n, x in enumerate(tensors)
+    ]
+
+
+def _pulled(outputs: Sequence[Any], inputs: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+    wanted = [x for x in inputs if x.requires_grad]
+    found = iter(_torch_gradients(outputs, wanted, grads, create_graph=False))
+    gradients: list[Any] = []
+    for x in inputs:
+        each = next(found) if x.requires_grad else None
+        zeros = from_new_array(np.zeros(tuple(x.shape), _array_of(x).dtype)) if x.requires_grad else None
+        gradients.append(zeros if each is None else from_new_array(np.array(_array_of(each))))
+    return gradients
+
+
+def _torch_gradients(outputs: Sequence[Any], inputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> Any:
+    pairs = [(out, g) for out, g in zip(outputs, grads) if out.requires_grad]
+    if not pairs or not inputs:
+        return [None] * len(inputs)
+    return torch.autograd.grad(
+        [out for out, _ in pairs], inputs, [g for _, g in pairs],
+        retain_graph=True, create_graph=create_graph, allow_unused=True,
+    )  # fmt: skip
+
+
+def _refuse_captured(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """Refuse a result that depends on parameters to which viewgrad gives no gradient."""
+    own = {id(x) for x in inputs}
+    stack = [out.grad_fn for out in outputs if out.grad_fn is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in own:
+            raise InteropError(
+                f"the PyTorch function captures a tensor of shape {tuple(leaf.shape)} that requires grad, to which no "
+                "gradient would come back from viewgrad; call requires_grad_(False) on it, or pass it as an argument"
+            )
+        for before, _ in node.next_functions:
+            if before is not None and before not in seen:
+                seen.add(before)
+                stack.append(before)
+
+
+def _torch_of(tensor: Tensor) -> torch.Tensor:
+    return torch.from_numpy(np.array(tensor._array))
