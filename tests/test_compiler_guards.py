@@ -81,7 +81,7 @@ def test_values_that_leave_the_library():
 
 def test_recording_again_and_again_ends_in_a_warning_that_names_the_line():
     def f(x):
-        return x.sum() * x[0].item()
+        return x.sum() * x[0].detach().item()
 
     compiled = vg.compile(f, executor="python")
     with pytest.warns(NotCompiledWarning, match=r"control flow depends on has changed at .*test_compiler_guards.py"):
@@ -653,7 +653,7 @@ def test_flattened_matrices_are_concatenated():
 
 
 def test_a_function_that_each_call_steers_another_way_is_seldom_recorded():
-    compiled = vg.compile(lambda x: x.sum() * x[0].item(), executor="python")
+    compiled = vg.compile(lambda x: x.sum() * x[0].detach().item(), executor="python")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for v in range(30):

@@ -11,6 +11,7 @@ __all__ = [
     "CompiledMismatchError",
     "ConcurrentWriteError",
     "DeclarationError",
+    "DetachedConversionError",
     "DifferentiabilityError",
     "ConcretizationError",
     "UnsupportedTypeError",
@@ -258,6 +259,10 @@ class GuardError(AutogradError):
 
 class TreeError(AutogradError, TypeError):
     """A nested structure of tensors was given whose shape is not that of the one it belongs to."""
+
+
+class DetachedConversionError(AutogradError):
+    """A tensor with a history becomes a plain array or number, from which the result goes on without a gradient."""
 
 
 class DetachedConversionWarning(Documented, UserWarning):

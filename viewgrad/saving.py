@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import TreeError
 from .tensor.tensor import Tensor
+from .tensor.trace_hooks import array_of
 
 __all__ = ["load", "save"]
 
@@ -61,7 +62,7 @@ def _described(tree: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     """The tree as JSON, with a tag for each kind of node."""
     if isinstance(tree, Tensor | np.ndarray):
         is_tensor = isinstance(tree, Tensor)
-        arrays.append(np.asarray(tree._array if isinstance(tree, Tensor) else tree))
+        arrays.append(np.asarray(array_of(tree, "viewgrad.save()") if isinstance(tree, Tensor) else tree))
         kind = "array" if not is_tensor else "leaf" if tree.requires_grad and tree.is_leaf else "tensor"  # type: ignore[union-attr]
         return [kind, len(arrays) - 1]
     if isinstance(tree, dict) and all(isinstance(key, str) for key in tree):

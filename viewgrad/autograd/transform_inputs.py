@@ -9,12 +9,14 @@ can be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
 from ..errors import DifferentiabilityError, GradientMismatchError
+from ..tensor.doors import within_transform
 from ..tensor.modes import FORWARD, GRAD, INFERENCE, TRACE, ModeSwitch, current_mode
 from ..tensor.node import (
     ONE,
@@ -86,15 +88,21 @@ class Transform:
         self.arrays: list[Array] = []
         self._first: int = next_sequence_nr() if after is None else after._first
         self._switch = ModeSwitch(on=GRAD, off=INFERENCE)
+        self._extent: list[AbstractContextManager[None]] = []
 
     def __enter__(self) -> Transform:
         self._switch.__enter__()
+        self._extent.append(within_transform())
+        self._extent[-1].__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._switch.__exit__(kind, error, at)
         for node in self.primals:
             node.over = True
+        try:
+            self._extent.pop().__exit__(kind, error, at)
+        finally:
+            self._switch.__exit__(kind, error, at)
 
     def primal(self, tensor: Tensor) -> Tensor:
         """A copy of `tensor`, with its history if it has one, with respect to which gradients can be asked for."""

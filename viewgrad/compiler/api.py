@@ -12,6 +12,8 @@ import numpy as np
 from ..autograd.api import grad as eager_grad
 from ..errors import NotCompiledError, NotCompiledWarning
 from ..func.tree import Structure
+from ..tensor.doors import COMPILED as COMPILED_FUNCTION
+from ..tensor.doors import within_transform
 from ..tensor.modes import GRAD, PROFILE, current_mode
 from ..tensor.tensor import Tensor, as_scalar, from_array
 from ..tensor.trace_hooks import PROFILER
@@ -73,10 +75,16 @@ class Compiled:
             if found is MISSED:
                 continue
             if type(found) is GuardFailure:
-                call = self.arguments.call(args, keywords, mode)
-                return self._guard_failed(specialization, call, fast.trace, found.program, found.line)
+                with within_transform(COMPILED_FUNCTION):
+                    call = self.arguments.call(args, keywords, mode)
+                    return self._guard_failed(specialization, call, fast.trace, found.program, found.line)
             specialization.runs += 1
             return found
+        with within_transform(COMPILED_FUNCTION):
+            return self._slow_call(args, keywords, mode)
+
+    def _slow_call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
+        """Run a call that no program takes at once: trace it, compile it, or run the function."""
         for eager in self.cache.eager_calls:
             if eager.matches(args, keywords, mode):
                 return self.function(*args, **keywords)

@@ -24,6 +24,7 @@ from ..autograd.transform_inputs import Transform, as_gradient, from_columns, on
 from ..errors import DifferentiabilityError
 from ..tensor.async_safety import in_own_context
 from ..tensor.creation import as_tensor, ones_like, zeros_like
+from ..tensor.doors import within_transform
 from ..tensor.modes import GRAD, current_mode
 from ..tensor.tangents import set_tangent, tangent_of
 from ..tensor.tensor import Tensor, from_array
@@ -445,7 +446,7 @@ def _push_forward(
     transform: Transform, call: Callable[[], Output], copied: Sequence[Tensor], tangents: Sequence[Tensor | None]
 ) -> tuple[Output, list[Tensor | None]]:
     """Call a function of copies that have tangents: its output, and the tangents of its leaves, None for zero."""
-    with dual_level() as level:
+    with within_transform(), dual_level() as level:
         for tensor, tangent in zip(copied, tangents, strict=True):
             if tangent is not None:
                 set_tangent(tensor, tangent, level)

@@ -1,41 +1,88 @@
-"""Conversions of tensors with a history to plain arrays or numbers: what was tried, where, and what to do instead.
+"""The errors and warnings for a tensor with a history that becomes a plain array or number.
 
-`float()`, `complex()`, `item()`, `tolist()` and `tobytes()` give plain values, and warn where the tensor has a
-history, once for each line. So does `hash()`, as results are kept under it. `int()`, `bool()`, comparisons and
-formatted text do not warn: their derivative is zero, or nobody computes with them. Nobody asks for `__array__`, so
-that an array is an error.
+A plain value carries no gradient. Whether that is meant is decided by the line of the program that asks for the value:
+
+- In a comparison, a condition, an assertion, a text or a log call the value goes no further, and it is given.
+- NumPy, `math` and other libraries ask for a number without the program saying so: `plain[i] = x`, `plain.fill(x)`,
+  `math.sin(x)`. That is an error, which names what keeps the history.
+- `float(x)`, `x.item()` and `x.tolist()` say so. Inside a transform (`viewgrad.func`, `vg.compile`) the number could be
+  a part of the result, so it is an error there; but in `viewgrad.func`, `x.item()` and `x.tolist()` give
+  differentiable scalars. Elsewhere a statement of its own, such as `losses.append(float(loss))`, is silent, and other
+  uses are warned of once for each line.
+
+`bool()`, `int()` and formatted text lose nothing: the derivative of a step function is zero.
 """
 
 from __future__ import annotations
 
-import dis
+import cmath
 import functools
 import linecache
+import math
+import operator
+import os
 import re
 import sys
+import types
 import warnings
+from contextvars import ContextVar
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
-from ..errors import DetachedConversionWarning, NonLeafGradWarning
+import numpy as np
 
-__all__ = ["conversion_refused", "is_drawn", "warn_of_lost_number", "warn_of_missing_grad"]
+from ..errors import DetachedConversionError, DetachedConversionWarning, NonLeafGradWarning
+from .call_sites import CALL, FORMAT, ITERATION, STORE, Site, resolved, site_of
 
-OPERATION: Final = dis.opmap["BINARY_OP"]
-REMAINDERS: Final = (6, 19)  # of Python's operators, `%` and `%=`
+__all__ = [
+    "DETACHES", "ENDS", "KEEPS", "REFUSES", "STEPS", "conversion_refused", "is_drawn", "judge_conversion",
+    "raise_cause", "warn_of_missing_grad",
+]  # fmt: skip
+
+# What becomes of a history where a value leaves; see doors.py.
+ENDS: Final = "ends"
+DETACHES: Final = "detaches"
+STEPS: Final = "steps"
+REFUSES: Final = "refuses"
+KEEPS: Final = "keeps"
+
+# What a program calls to convert a number; the others do so without saying it.
+EXPLICIT: Final = (float, complex, int, hash)
+NAMES: Final = frozenset({"float", "complex", "int", "hash", "map", "item", "tolist", "tobytes"})
+# Builtins that call what they are given, or iterate over it: `list(map(float, xs))`.
+RUNNING: Final = (list, tuple, set, frozenset, dict, sum, any, all, next, map, filter, zip, enumerate, functools.reduce)
+SORTING: Final = (sorted, max, min)  # by a `key` that converts
+COMPARING: Final = (
+    math.isclose, math.isnan, math.isfinite, math.isinf, cmath.isclose, cmath.isnan, cmath.isfinite,
+    cmath.isinf, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, bool, isinstance,
+)  # fmt: skip
+# What gives a choice or a whole number of a number among its arguments.
+STEPPING: Final = (
+    *COMPARING, int, round, math.floor, math.ceil, math.trunc, np.isclose, np.allclose, np.isnan, np.isfinite, np.isinf,
+    np.array_equal, np.floor, np.ceil, np.trunc, np.rint, np.sign, np.signbit, range, len, type,
+)  # fmt: skip
+OF_FLAT: Final = "Error setting single item of array."  # what NumPy says for `plain.flat[i] = x`, whatever failed
+TEXTS: Final = (print, format, str, repr, ascii)
+STANDARD: Final = os.path.dirname(linecache.__file__)
+PRINTERS: Final = frozenset({"print", "pprint", "pformat", "format", "echo"})
+LOGGERS: Final = frozenset({
+    "debug", "info", "warning", "warn", "error", "critical", "exception", "add_scalar", "set_postfix",
+    "set_description", "set_title", "fail", "skip",
+})  # fmt: skip
+LOGARITHMS: Final = frozenset({
+    "log", "log1p", "log2", "log10", "logaddexp", "logaddexp2", "logsumexp", "logit", "logcosh",
+})  # fmt: skip
 
 KEEPING: Final = {
     "item()": "use the tensor itself (as `x[i]`, or `x.reshape(())`)",
     "tolist()": "use the tensor itself, or list(x), whose elements are tensors",
     "float()": "use the tensor itself",
-    "complex()": "use the tensor itself",
+    "complex()": "use the tensor itself, or x + 1j * y for complex(x, y)",
+    "int()": "use the tensor itself",
     "tobytes()": "use the tensor itself where numbers are wanted",
     "hash()": "keep results under id(x) instead, or none",
 }
-PLAIN: Final = (
-    "gives a plain number, through which no gradient flows "
-    "(as does assigning the tensor to an element of a NumPy array)"
-)
+PLAIN: Final = "gives a plain number, through which no gradient flows"
 GIVEN: Final = {
     "tobytes()": "gives plain bytes: no gradient flows through them, nor to a tensor that finds a result under them",
     "hash()": "goes by its value: another tensor of equal value finds what is kept under it, without a gradient",
@@ -43,7 +90,8 @@ GIVEN: Final = {
 # What a line tries, and what keeps the history there; the first that fits is said.
 TRIED: Final = (
     (
-        re.compile(r"\]\s*[-+*/]?=(?!=)"),
+        re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\b(put|place|putmask|copyto|fill_diagonal|full|full_like)\s*\("
+                   r"|\.fill\s*\("),
         "a tensor is written into a plain array: make that array a tensor, by zeros(), empty() or array() of "
         "viewgrad.numpy instead of numpy",
     ),
@@ -62,17 +110,19 @@ TRIED: Final = (
 )
 # Of a number: Python's own functions ask for it, and so do elements of plain arrays.
 NUMBERED: Final = (
-    (re.compile(r"\bmath\s*\."), "use viewgrad.math instead of math"),
-    (
-        re.compile(r"\]\s*[-+*/]?=(?!=)|\.fill\s*\("),
-        "where it is written into a plain array, make that a tensor, by zeros(), empty() or array() of viewgrad.numpy",
-    ),
     (re.compile(r"\b(fromiter|array)\s*\("), "join tensors by array() or stack() of viewgrad.numpy"),
+    (
+        re.compile(r"\]\s*[-+*/@%|&]*=(?!=)|\.fill\s*\(|\.flat\b"),
+        "it is written into a plain array: make that a tensor, by zeros(), empty() or array() of viewgrad.numpy, not "
+        "numpy",
+    ),
+    (re.compile(r"\.astype\s*\("), "an array of objects becomes one of numbers: use array() of viewgrad.numpy"),
+    (re.compile(r"\bc?math\s*\."), "use viewgrad.math instead of math"),
 )
 
 
 def conversion_refused(what: str) -> str:
-    """The message of the error for a tensor that NumPy, or another library, wants to make an array of.
+    """Return the message of the error for a tensor that NumPy, or another library, wants to make an array of.
 
     Arguments:
         what: what the tensor has, that an array cannot have: "requires grad" or "has a tangent".
@@ -99,30 +149,145 @@ def is_drawn() -> bool:
     return "matplotlib" in _frame_of_user()[1]
 
 
-def warn_of_lost_number(by: str) -> None:
-    """Warn, at the line of the caller's caller, of a plain number made of a tensor that has a history."""
+def judge_conversion(by: str, history: str, in_transform: bool) -> None:
+    """Decide about a plain value that the caller's caller's caller asks for, of a tensor that has a history.
+
+    Arguments:
+        by: the door, as messages call it.
+        history: what becomes of a history there: ENDS, DETACHES or STEPS.
+        in_transform: whether a function is being differentiated or compiled.
+
+    Raises:
+        DetachedConversionError: if the value would go on without the history, and the line does not say so.
+    """
     frame = sys._getframe(3)
-    if by == "float()" and _formats(frame):
+    if history is STEPS and by != "int()":
+        return
+    site = site_of(frame)
+    called = resolved(site.callee, frame) if site.kind == CALL else None
+    if history is STEPS:
+        # An integer array would hold the number cut off.
+        if site.kind == STORE or (site.kind == CALL and _writes(site, called)):
+            raise DetachedConversionError(_refused(by, frame, site))
+        return
+    if _is_allowed(site, called, frame):
+        return
+    is_said = by not in ("float()", "complex()") or _is_explicit(site, called)
+    if in_transform or not is_said:
+        if not is_drawn():
+            error = DetachedConversionError(_refused(by, frame, site))
+            if site.kind == STORE:
+                _refusal.set(error)
+                if site.is_flat and not in_transform:  # NumPy's own error says nothing of ours
+                    warnings.warn(error.message, DetachedConversionWarning, stacklevel=4)
+            raise error
+        return
+    if by not in GIVEN and (site.is_discarded or site.is_stored):
         return
     warnings.warn(
-        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: "
-        f"{_way_out(by, frame.f_code.co_filename, frame.f_lineno)}, or detach() first, which says that no gradient is "
-        "wanted",
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}: {_way_out(by, frame)}, or detach() first, which "
+        "says that no gradient is wanted",
         DetachedConversionWarning,
         stacklevel=4,
     )
 
 
-def _formats(frame: FrameType) -> bool:
-    """Return whether the caller is a `%` operator, which takes a number only to format it: `"%.3f" % loss`."""
-    code, place = frame.f_code.co_code, frame.f_lasti
-    return code[place] == OPERATION and code[place + 1] in REMAINDERS
+_refusal: Final[ContextVar[DetachedConversionError | None]] = ContextVar("viewgrad_refusal", default=None)
+
+
+def raise_cause(error: ValueError) -> None:
+    """Raise the error of ours that NumPy reports as `setting an array element with a sequence`, if there is one."""
+    cause = _refusal.get() if error.args == (OF_FLAT,) else error.__cause__
+    if isinstance(cause, DetachedConversionError):
+        raise cause from None
+
+
+def _is_allowed(site: Site, called: Any, frame: FrameType) -> bool:
+    """Return whether the value goes into a choice or a text, and nowhere else."""
+    if site.is_consumed or site.kind == FORMAT or _is_one_of(called, COMPARING + SORTING):
+        return True
+    if any(isinstance(_value(left, frame), str) for left in site.formats):
+        return True
+    return any(_is_end(function, frame) for function in site.around)
+
+
+def _is_end(function: Any, frame: FrameType) -> bool:
+    """Return whether a function, of which a plain value is an argument, makes a choice or a text of it."""
+    found = resolved(function, frame)
+    if _is_one_of(found, STEPPING) or _is_one_of(found, TEXTS):
+        return True
+    name = str(getattr(function, "attr", None) or getattr(function, "id", ""))
+    if name in LOGARITHMS:
+        owner = getattr(function, "value", None)
+        return name == "log" and owner is not None and found is None and _is_logger(resolved(owner, frame))
+    return name in PRINTERS or name in LOGGERS or name.startswith("log_")
+
+
+def _is_logger(owner: Any) -> bool:
+    """Return whether `owner.log(...)` writes to a log, rather than computing a logarithm."""
+    return owner is not None and not isinstance(owner, types.ModuleType | np.ndarray | type)
+
+
+def _is_explicit(site: Site, called: Any) -> bool:
+    """Return whether the program itself says that it wants a number."""
+    if site.names is not None:
+        return bool(site.names & NAMES) and site.kind in (CALL, ITERATION)
+    if site.kind == ITERATION:
+        return True
+    return site.kind == CALL and (_is_one_of(called, EXPLICIT) or _is_one_of(called, RUNNING))
+
+
+def _writes(site: Site, called: Any) -> bool:
+    """Return whether a call writes to a plain array: `plain.fill(x)`, `numpy.put(plain, ...)`."""
+    name = getattr(site.callee, "attr", None) or getattr(site.callee, "id", "")
+    return name in ("fill", "put", "itemset", "fromiter") and called is not int
+
+
+def _is_one_of(found: Any, functions: tuple[Any, ...]) -> bool:
+    return found is not None and any(found is each for each in functions)
+
+
+def _value(expression: Any, frame: FrameType) -> Any:
+    """Return the value of a constant or a name."""
+    constant = getattr(expression, "value", None)
+    return constant if isinstance(constant, str) else resolved(expression, frame)
+
+
+def _refused(by: str, frame: FrameType, site: Site) -> str:
+    """Return the message of the error for a number that a tensor is asked for."""
+    user = frame
+    while _is_library(user) and user.f_back is not None:
+        user = user.f_back
+    line = linecache.getline(user.f_code.co_filename, user.f_lineno).strip()
+    where = f" (line {user.f_lineno} of {user.f_code.co_filename}: {line})" if line else ""
+    way_out = _way_out(by, user, site.kind == STORE and user is frame)
+    plain = "float(x.detach())" if by in ("float()", "complex()", "int()") else f"x.detach().{by}"
+    if by == "hash()":
+        plain = "hash(x.detach())"
+    return (
+        f"{by} of a tensor that requires grad {GIVEN.get(by, PLAIN)}{where}: {way_out}; "
+        f"if no gradient is wanted, say so by {plain}"
+    )
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Return whether a frame runs code that is installed, or Python's own."""
+    file = frame.f_code.co_filename
+    return "site-packages" in file or file.startswith(STANDARD)
+
+
+def _way_out(by: str, frame: FrameType, is_store: bool = False) -> str:
+    """Return what keeps the history at a line of a program that asks for a plain value."""
+    if by not in ("float()", "complex()", "int()"):
+        return KEEPING[by]
+    if is_store:
+        return NUMBERED[1][1]
+    return _told(by, frame.f_code.co_filename, frame.f_lineno)
 
 
 @functools.lru_cache(1024)
-def _way_out(by: str, file: str, number: int) -> str:
-    """Return the replacement that keeps the history in a line of a program that asks for a plain value."""
-    line = linecache.getline(file, number) if by == "float()" else ""
+def _told(by: str, file: str, number: int) -> str:
+    line = linecache.getline(file, number)
     return next((said for pattern, said in NUMBERED if pattern.search(line)), KEEPING[by])
 
 

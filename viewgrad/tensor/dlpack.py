@@ -15,6 +15,7 @@ from .creation import CPU, checked_device, from_numpy
 from .modes import FORWARD, current_mode
 from .storage import storage_of
 from .tensor import Tensor, from_array, has_tangent, method
+from .trace_hooks import array_of
 
 __all__ = ["from_dlpack", "let_others_write"]
 
@@ -63,7 +64,7 @@ def __dlpack__(
         )
     if current_mode() & FORWARD and has_tangent(self):
         raise AutogradError("DLPack carries no tangent, and this tensor has one; export detach() where none is wanted")
-    array = self._array
+    array = array_of(self, "__dlpack__()")
     if copy or not isinstance(array, np.ndarray):
         array = np.array(array)
     else:

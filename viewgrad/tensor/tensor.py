@@ -16,13 +16,15 @@ import numpy as np
 
 from ..errors import (
     AutogradError,
+    DetachedConversionError,
     DifferentiabilityError,
     ForwardModeError,
     UnsupportedFunctionError,
     UnsupportedTypeError,
 )
 from .adapters import AdapterTable
-from .conversions import conversion_refused, is_drawn, warn_of_lost_number, warn_of_missing_grad
+from .conversions import conversion_refused, is_drawn, warn_of_missing_grad
+from .doors import has_tangent, is_differentiated, leave
 from .modes import FORWARD, FUNCTIONAL, GRAD, INFERENCE, TRACE, current_mode
 from .node import AccumulateGrad, Edge, Node, OptionalEdge, input_nr_of, new, next_sequence_nr, node_of
 from .refcounts import ALONE_AS_STORAGE, getrefcount
@@ -38,6 +40,7 @@ __all__ = [
     "as_scalar",
     "from_array",
     "from_new_array",
+    "has_tangent",
     "held_grad",
     "is_scalar",
     "method",
@@ -223,7 +226,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         Warns where none ever will: of a tensor that was computed, and for which `retain_grad()` was not called.
         """
         if current_mode() & TRACE:
-            OBSERVER.get().asked(self, "the gradient")
+            leave(self, "the gradient", None)
         try:
             return self._grad
         except AttributeError:
@@ -372,7 +375,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             window = self._array.view()
         window.flags.writeable = False
         if current_mode() & TRACE:
-            OBSERVER.get().left(self, "numpy()", window)
+            leave(self, "numpy()", window)
         return window
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -380,7 +383,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             return self._objects()
         traced = self.requires_grad or (current_mode() & FORWARD and has_tangent(self))
         if traced and not is_drawn():
-            raise AutogradError(conversion_refused("requires grad" if self.requires_grad else "has a tangent"))
+            has = "requires grad" if self.requires_grad else "has a tangent"
+            raise DetachedConversionError(conversion_refused(has))
         window = (self.detach() if traced else self).numpy()
         if dtype is not None and np.dtype(dtype) != window.dtype:
             if copy is False:
@@ -398,17 +402,29 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def item(self, *args: Any) -> Any:
         """The only element (or the one at the given index) as a Python number; warns where a history is lost."""
         value = self._array.item(*args)
-        self._warn_of_lost_history("item()")
-        if current_mode() & TRACE:
-            OBSERVER.get().left(self, "item()", value if not args else self._array)
+        if is_differentiated(self):
+            return self._element(args)
+        leave(self, "item()", value if not args else self._array)
         return value
 
     def tolist(self) -> Any:
         """The elements as nested Python lists; warns where a history is lost."""
-        self._warn_of_lost_history("tolist()")
-        if current_mode() & TRACE:
-            OBSERVER.get().left(self, "tolist()", self._array)
+        if is_differentiated(self):
+            return [row.tolist() for row in self] if self._array.ndim else self._element(())
+        leave(self, "tolist()", self._array)
         return self._array.tolist()
+
+    def _element(self, index: tuple[Any, ...]) -> Tensor:
+        """An element, as `item(*index)` finds it, as a scalar with its history."""
+        if len(index) == 1 and isinstance(index[0], tuple):
+            index = index[0]
+        if len(index) == self._array.ndim:
+            return self[index] if index else self._scalar()
+        return self.reshape(-1)[index[0] if index else 0]
+
+    def _scalar(self) -> Tensor:
+        """The value of a tensor without dimensions, as a scalar."""
+        return self if is_scalar(self) else self.reshape(1)[0]
 
     def __array_ufunc__(self, ufunc: Any, kind: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         handler = UFUNCS.get((ufunc, kind))
@@ -452,40 +468,35 @@ class Tensor(OperatorMethods, metaclass=TensorType):
     def __bool__(self) -> bool:
         value = bool(self._array)
         if current_mode() & TRACE:
-            OBSERVER.get().left(self, "bool()", value)
+            leave(self, "bool()", value)
         return value
 
     def __float__(self) -> float:
         value = float(self._array)
-        self._warn_of_lost_history("float()")
-        if current_mode() & TRACE:
-            OBSERVER.get().left(self, "float()", value)
+        leave(self, "float()", value)
         return value
 
     def __int__(self) -> int:
         value = int(self._array)
-        if current_mode() & TRACE:
-            OBSERVER.get().left(self, "int()", value)
+        leave(self, "int()", value)
         return value
 
     def __complex__(self) -> complex:
         value = complex(self._array)
-        self._warn_of_lost_history("complex()")
-        if current_mode() & TRACE:
-            OBSERVER.get().left(self, "complex()", value)
+        leave(self, "complex()", value)
         return value
 
     def __index__(self) -> int:
         value = as_int(self._array)
         if current_mode() & TRACE:
-            OBSERVER.get().left(self, "int()", value)
+            leave(self, "int()", value)
         return value
 
     def __contains__(self, value: Any) -> bool:
         if current_mode() & TRACE:
             for tensor in (self, value):
                 if isinstance(tensor, Tensor):
-                    OBSERVER.get().left(tensor, "in", tensor._array)
+                    leave(tensor, "in", tensor._array)
         return (value._array if isinstance(value, Tensor) else value) in self._array
 
     def __trunc__(self) -> int:
@@ -501,26 +512,26 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         """The whole number beside the value, which does not change with it: there is no history to lose."""
         value = rounding(self._array)
         if current_mode() & TRACE:
-            OBSERVER.get().left(self, "int()", value)
+            leave(self, "int()", value)
         return value
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim:
             return format(str(self), spec)
         if current_mode() & TRACE:
-            OBSERVER.get().asked(self, "the text")
+            leave(self, "format()", spec)
         return format(self._array.item(), spec)
 
     def __repr__(self) -> str:
         if current_mode() & TRACE:
-            OBSERVER.get().asked(self, "the text")
+            leave(self, "repr()", None)
         return tensor_repr(self)
 
     def __hash__(self) -> int:
         """The value's hash for NumPy's scalars and whole numbers, and one of its identity for arrays."""
         array = self._array
-        if not isinstance(array, ndarray) or (not array.ndim and array.dtype.kind in "biu"):
-            self._warn_of_lost_history("hash()")
+        if type(array) is not ndarray or (not array.ndim and array.dtype.kind in "biu"):
+            leave(self, "hash()", array.item())
             return hash(array.item())
         return object.__hash__(self)
 
@@ -542,6 +553,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._refuse_non_leaf("pickled")
+        if current_mode() & TRACE:
+            leave(self, "pickle", self._array)
         return _unpickle, (self._array, self.requires_grad, self.grad)
 
     def _without_history(self) -> Tensor:
@@ -551,12 +564,6 @@ class Tensor(OperatorMethods, metaclass=TensorType):
         if current_mode() & TRACE:
             OBSERVER.get().made(out, self)
         return out
-
-    def _warn_of_lost_history(self, by: str) -> None:
-        """Warn where Python, or NumPy in assigning to an element of an array, makes a plain number of this tensor."""
-        mode = current_mode()
-        if (mode & GRAD and self.requires_grad) or (mode & FORWARD and has_tangent(self)):
-            warn_of_lost_number(by)
 
     def _refuse_to_lose_history(self, what: str) -> None:
         if self.requires_grad or (current_mode() & FORWARD and has_tangent(self)):
@@ -571,6 +578,8 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             raise AutogradError(
                 f"only leaf tensors can be {what}, and this one was made by {self.grad_fn!r}: use detach() first"
             )
+        if current_mode() & FORWARD and has_tangent(self):
+            raise AutogradError(f"a tensor that has a tangent cannot be {what}, which would lose it: detach() it first")
 
     if TYPE_CHECKING:  # the operators attach these; see operators/derivatives
 
@@ -704,13 +713,6 @@ def tensor_like(saved: SavedTensor | np.float64, edge: OptionalEdge) -> Tensor:
     else:
         saved.restore_onto(out)
     return out
-
-
-def has_tangent(tensor: Tensor) -> bool:
-    """Return whether `tensor` has a tangent at any open level of forward mode."""
-    view = tensor._view
-    tangents = getattr(tensor if view is None else view.tangent_root, "_tangent", None)
-    return tangents is not None and any(level.open for level in tangents.records)
 
 
 def method(function: C) -> C:

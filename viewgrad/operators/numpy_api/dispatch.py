@@ -73,7 +73,10 @@ def write_out(result: Tensor, out: Any, name: str, casting: Any = "same_kind") -
 def require_tensor(out: Any, name: str) -> None:
     """Refuse to write what tensors gave to what is none."""
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name} of tensors cannot write to a plain array, which has no history; out= takes a Tensor")
+        raise TypeError(
+            f"{name} of tensors cannot write to a plain array, which has no history: make that array a tensor, by "
+            "zeros(), empty() or array() of viewgrad.numpy instead of numpy; out= takes a Tensor"
+        )
 
 
 def check_out(dtype: Any, out: Any, name: str, casting: Any = "same_kind") -> None:

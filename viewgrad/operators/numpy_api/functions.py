@@ -225,6 +225,7 @@ def fill_diagonal(self: Any, val: Any) -> None:
 @composite(np.putmask, method=False)
 def putmask(self: Any, mask: Any, values: Any) -> None:
     """In place: write `values`, repeated as often as that takes, where the mask is true."""
+    require_tensor(self, "np.putmask")
     values, chosen = as_operand(values), np.asarray(plain(mask), bool)
     if chosen.size != self.size:
         raise ValueError(f"putmask of a tensor of shape {self.shape} takes a mask of that size, not {chosen.shape}")
@@ -246,7 +247,7 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
     if not isinstance(dst, Tensor):
         raise TypeError(
             "a tensor cannot be written to a plain array, which has no history (by np.copyto, np.full or "
-            "np.full_like): make that a tensor first"
+            "np.full_like): make that a tensor first, by zeros(), empty(), full() or array() of viewgrad.numpy"
         )
     src = as_operand(src)
     if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_operand
+from ...tensor.doors import leave
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
@@ -334,8 +335,8 @@ def _carries_history(self: Tensor) -> bool:
 
 def _bytes(self: Tensor, order: Any = "C") -> bytes:
     """The elements as bytes, of which programs make keys; warns where a history is lost."""
-    self._warn_of_lost_history("tobytes()")
-    return np.asarray(array_of(self, "tobytes()")).tobytes(order)
+    leave(self, "tobytes()", self._array)
+    return np.asarray(self._array).tobytes(order)
 
 
 def _handing_out(name: str, result: str) -> Callable[..., Any]:
@@ -346,7 +347,7 @@ def _handing_out(name: str, result: str) -> Callable[..., Any]:
             raise UnsupportedFunctionError(
                 f"{name}() hands out the values of a tensor without their history; call it on detach() of the tensor"
             )
-        array = np.asarray(self._array).view()
+        array = np.asarray(array_of(self, f"{name}()")).view()
         array.flags.writeable = False
         result = getattr(array, name)(*args, **kwargs)
         return as_operand(np.array(result)) if isinstance(result, np.ndarray) else result
@@ -368,7 +369,7 @@ def _saving(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"np.{function.__name__} keeps no history of a tensor: save detach() of it; viewgrad.save keeps which "
                 "leaves require grad"
             )
-        return np.asarray(given._array)
+        return np.asarray(array_of(given, "np.save()"))
 
     def save(*args: Any, **options: Any) -> Any:
         return function(*map(values_of, args), **{name: values_of(given) for name, given in options.items()})

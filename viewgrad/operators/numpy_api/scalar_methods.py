@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...errors import AutogradError
+from ...tensor.doors import has_history
 from ...tensor.tensor import Tensor
+from ...tensor.trace_hooks import array_of
 
 __all__: list[str] = []
 
@@ -26,12 +28,13 @@ def _plain(name: str) -> Callable[[Tensor], Any]:
     """A method of Python's numbers that gives something of which there is no derivative."""
 
     def method(self: Tensor) -> Any:
-        if self.requires_grad:
+        if self.requires_grad or has_history(self):
+            has = "requires grad" if self.requires_grad else "has a tangent"
             raise AutogradError(
-                f"{name}() of a tensor that requires grad gives numbers or text, through which no gradient flows; "
+                f"{name}() of a tensor that {has} gives numbers or text, through which no gradient flows; "
                 "statistics.mean() and fractions.Fraction() call it: use np.mean(), or detach() first"
             )
-        return getattr(self.item(), name)()
+        return getattr(array_of(self, f"{name}()").item(), name)()
 
     return method
 
@@ -41,7 +44,7 @@ METHODS: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
     "is_integer": ("biuf", "bool", _is_integer),
     "as_integer_ratio": ("f", "tuple[int, int]", _plain("as_integer_ratio")),
     "hex": ("f", "str", _plain("hex")),
-    "bit_count": ("iu", "int", lambda self: abs(self.item()).bit_count()),
+    "bit_count": ("iu", "int", lambda self: abs(array_of(self, "bit_count()").item()).bit_count()),
 }
 ATTRIBUTES: Final[dict[str, tuple[str, str, Callable[[Tensor], Any]]]] = {
     "numerator": ("iu", "Tensor", lambda self: self),

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ConcretizationError, TraceError
 from ...operators.language.spec import Operator
 from ...operators.operands import is_constant
+from ...tensor.doors import STEERING
 from ...tensor.modes import GRAD, current_mode
 from ...tensor.node import node_of
 from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
@@ -33,7 +34,6 @@ __all__ = ["CONSTANTS", "Tracer"]
 
 Array = np.ndarray[Any, Any]
 ESCAPES: Final = ("error", "guard")
-STEERING: Final = frozenset({"bool()", "int()", "a mask", "where=", "an index", "in"})
 CONSTANTS: Final = frozenset({"constant", "full"})
 UNDER_NO_GRAD: Final = ("no_grad",)  # reverse mode does not look through it, and forward mode does
 MANY: Final = 4096  # numbers that are remembered before those that are gone are forgotten

@@ -1,0 +1,253 @@
+"""Each way by which something about a tensor leaves the library, tried in each mode."""
+
+import copy
+import io
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import viewgrad as vg
+from viewgrad import func
+from viewgrad.autograd import grad, graph
+from viewgrad.autograd.modes import forward_ad
+from viewgrad.autograd.modes.profile import profile
+from viewgrad.errors import AutogradError, DetachedConversionError, DetachedConversionWarning, GuardError, TraceError
+from viewgrad.tensor import doors
+from viewgrad.tensor.doors import DETACHES, DOORS, ENDS, KEEPS, REFUSES, STEPS
+
+
+def from_file(save):
+    file = io.BytesIO()
+    save(file)
+    return number_of(file.getvalue())
+
+
+def number_of(content):
+    """A number that depends on bytes or a text."""
+    content = content.encode() if isinstance(content, str) else content
+    return float(sum(content) % 251)
+
+
+def number(value):
+    """A number that depends on what has left."""
+    if isinstance(value, bytes | str):
+        return number_of(value)
+    if isinstance(value, list):
+        return sum(map(number, value))
+    if isinstance(value, vg.Tensor):
+        return value.sum()
+    return float(np.sum(np.asarray(value, float)))
+
+
+def raises(x):
+    """1 if the elements make an operator raise, otherwise 0."""
+    try:
+        with np.errstate(all="raise"):
+            np.log(x - 2.0)
+    except FloatingPointError:
+        return 1.0
+    return 0.0
+
+
+# What opens each door, of a tensor of shape (2,); it returns something that `number` understands.
+TRIES = {
+    "float()": [lambda x: float(x[0])],
+    "complex()": [lambda x: complex(x[0]).real],
+    "int()": [lambda x: int(x[0]), lambda x: round(float(round(x[0]))), lambda x: range(9)[x.astype(int)[0]]],
+    "bool()": [lambda x: bool(x[0] > 2.0), lambda x: 1.0 if x[0] > 2.0 else 0.0],
+    "in": [lambda x: 3.0 in x],
+    "hash()": [lambda x: float(hash(x[0]) % 1000)],
+    "item()": [lambda x: x.item(0)],
+    "tolist()": [lambda x: x.tolist()],
+    "as_integer_ratio()": [lambda x: x[0].as_integer_ratio()[0]],
+    "hex()": [lambda x: x[0].hex()],
+    "bit_count()": [lambda x: x.astype(int)[0].bit_count()],
+    "is_integer()": [lambda x: x[0].is_integer()],
+    "numpy()": [lambda x: x.numpy()],
+    "np.asarray()": [lambda x: np.asarray(x), lambda x: np.array(x), lambda x: np.put(np.zeros(2), [0, 1], x) or 0.0],
+    "__dlpack__()": [lambda x: np.from_dlpack(x)],
+    "tobytes()": [lambda x: x.tobytes(), lambda x: bytes(x)],
+    "byteswap()": [lambda x: number_of(bytes(x.byteswap()))],
+    "getfield()": [lambda x: x.getfield(np.int32)],
+    "tofile()": [],  # needs a file of the system
+    "dump()": [lambda x: from_file(x.dump)],
+    "dumps()": [lambda x: x.dumps()],
+    "np.save()": [lambda x: from_file(lambda file: np.save(file, x))],
+    "viewgrad.save()": [lambda x: from_file(lambda file: vg.save(file, x))],
+    "pickle": [lambda x: pickle.dumps(x)],
+    "copy.deepcopy()": [lambda x: copy.deepcopy(x), lambda x: copy.copy(x)],
+    "repr()": [lambda x: number_of(repr(x)), lambda x: number_of(str(x))],
+    "format()": [lambda x: number_of(f"{x[0]:.3f}"), lambda x: number_of(f"{x[0]!s}")],
+    "a mask": [lambda x: x[x > 2.0]],
+    "where=": [lambda x: np.add(x, 1.0, where=x > 2.0)],
+    "an index": [lambda x: vg.arange(9.0)[x.astype(int)], lambda x: np.arange(9.0)[x.astype(int)[0]]],
+    "a choice by values": [lambda x: np.unique(x)],
+    "the gradient": [lambda x: 0.0 if x.grad is None else 1.0],
+    "grad_fn": [lambda x: float((x * 1.0).grad_fn is x)],
+    "_version": [lambda x: (x * 1.0)._version],
+    "shape": [lambda x: (x.shape, x.dtype, x.ndim, x.strides, len(x)) and x.size],
+    "identity": [lambda x: float(x is x) + 0.0 * (id(x) + hash(x))],
+    "an exception": [raises],
+    "ctypes": [lambda x: x.ctypes],
+    "memoryview()": [lambda x: memoryview(x)],
+}
+CASES = [(name, n) for name, tries in TRIES.items() for n in range(len(tries))]
+UNSEEN_FOR_ALL = [name for name, door in DOORS.items() if door.traced == doors.UNSEEN]
+LOW, HIGH = np.array([1.5, 2.25]), np.array([3.0, 5.5])
+
+
+def test_each_door_is_tried():
+    assert TRIES.keys() == DOORS.keys()
+
+
+# -- what an attribute of a tensor gives -------------------------------------------------------------------------------
+
+# Attributes of tensors that give something else than tensors, without being a door: they give it of the graph, of the
+# shape or of the memory's layout, or are refused by Python for all arrays.
+HARMLESS = {
+    *("T mT real imag data flat grad_fn is_leaf requires_grad output_nr retains_grad base device flags").split(),
+    *("shape dtype ndim size itemsize nbytes strides stride is_contiguous").split(),
+    *("is_complex is_floating_point is_inference").split(),
+}
+
+
+@pytest.mark.parametrize("name", [n for n in dir(vg.Tensor) if not n.startswith("_")])
+def test_methods_without_arguments_open_known_doors_only(name):
+    """What gives neither a tensor nor a layout opens a door, which a trace notices."""
+    if name in HARMLESS or f"{name}()" in DOORS or name in DOORS:
+        return
+    x = vg.Tensor(LOW)
+    try:
+        attribute = getattr(x, name)
+        found = attribute() if callable(attribute) else attribute
+    except (TypeError, ValueError, AttributeError, AutogradError, IndexError):
+        return
+    for part in found if isinstance(found, tuple | list) else (found,):
+        assert part is None or isinstance(part, vg.Tensor | type(x.device)) or hasattr(part, "remove"), (name, part)
+
+
+# -- in eager modes ----------------------------------------------------------------------------------------------------
+
+
+def plain(program):
+    leaf = vg.Tensor(LOW, requires_grad=True)
+    return grad(as_tensor(program(leaf * 1.0)), leaf)[0]
+
+
+def under(make):
+    def run(program):
+        with make():
+            return plain(program)
+
+    return run
+
+
+def hooked():
+    return graph.saved_tensors_hooks(lambda value: value, lambda value: value)
+
+
+def with_tangent(program):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(vg.Tensor(LOW), vg.ones(2))
+        return forward_ad.unpack_dual(as_tensor(program(dual * 1.0))).tangent
+
+
+def as_tensor(value):
+    return value if isinstance(value, vg.Tensor) else vg.Tensor(value)
+
+
+MODES = {
+    "plain": plain,
+    "detect_anomaly": under(vg.autograd.detect_anomaly),
+    "view_replay": under(lambda: vg.view_replay(True)),
+    "saved_tensors_hooks": under(hooked),
+    "forbid_mutation": under(graph.forbid_mutation_on_saved_tensors),
+    "profile": under(profile),
+    "dual_level": with_tangent,
+    "func.grad": lambda program: func.grad(program)(LOW),
+    "func.jacrev": lambda program: func.jacrev(program)(LOW),
+    "func.jvp": lambda program: func.jvp(program, (LOW,), (np.ones(2),))[1],
+    "func.jacfwd": lambda program: func.jacfwd(program)(LOW),
+    "compile": lambda program: vg.compile(program, executor="python").value_and_grad(LOW)[1],
+}
+TRANSFORMS = ("func.grad", "func.jacrev", "func.jvp", "func.jacfwd", "compile")
+
+
+def through(name, n):
+    """A program in which something leaves by a door, and goes on into the result."""
+    opened = TRIES[name][n]
+    return lambda x: (x * number(opened(x * 1.0))).sum()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "n"), CASES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_histories_at_each_door(mode, name, n):
+    door = DOORS[name]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            MODES[mode](through(name, n))
+        except (AutogradError, TypeError) as error:
+            failed = error
+        else:
+            failed = None
+    warned = any(issubclass(each.category, DetachedConversionWarning) for each in told)
+    if door.history in (STEPS, KEEPS):
+        assert failed is None and not warned, failed
+    elif door.history == REFUSES:
+        assert failed is not None
+    elif mode not in TRANSFORMS:
+        assert failed is None and warned
+    elif door.history == ENDS:
+        assert isinstance(failed, DetachedConversionError)
+    else:
+        assert door.history == DETACHES and not warned
+        assert failed is None if mode != "compile" else isinstance(failed, DetachedConversionError)
+
+
+def test_scalars_that_leave_a_transform_are_differentiable():
+    for name in ("item()", "tolist()"):
+        program = through(name, 0)
+        expected = [2 * LOW[0] + LOW[1], LOW[0]] if name == "item()" else [2 * LOW.sum()] * 2
+        for mode in ("func.grad", "func.jacrev", "func.jacfwd"):
+            np.testing.assert_allclose(np.asarray(MODES[mode](program)), expected)
+
+
+# -- in traces and compiled functions ----------------------------------------------------------------------------------
+
+
+def detached(name, n):
+    """A program in which something of a value without a history leaves."""
+    opened = TRIES[name][n]
+    return lambda x: x * number(opened(x.detach() * 1.0))
+
+
+# By an exception no value leaves: what was computed before it must be compared.
+TRACED = [(name, n) for name, n in CASES if name not in (*UNSEEN_FOR_ALL, "an exception")]
+
+
+@pytest.mark.parametrize("escapes", ["error", "guard"])
+@pytest.mark.parametrize(("name", "n"), [case for case in TRACED if DOORS[case[0]].traced == doors.GUARDED])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_traces_notice_what_leaves(name, n, escapes):
+    program = detached(name, n)
+    try:
+        function = vg.symbolic.function_of(program, vg.Tensor(LOW), escapes=escapes)
+        found = function(vg.Tensor(HIGH))
+    except (TraceError, GuardError):
+        return
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(program(vg.Tensor(HIGH))))
+
+
+@pytest.mark.parametrize(("name", "n"), TRACED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.NotCompiledWarning")
+def test_compiled_functions_notice_what_leaves(name, n):
+    program = detached(name, n)
+    compiled = vg.compile(program, executor="python")
+    for point in (LOW, LOW, LOW, HIGH, HIGH, LOW):
+        found, expected = compiled(vg.Tensor(point)), program(vg.Tensor(point))
+        if name not in ("pickle", "dumps()", "dump()"):  # whose bytes need not be the same
+            np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))

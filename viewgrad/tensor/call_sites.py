@@ -1,0 +1,221 @@
+"""The place in a program that asks for a plain value of a tensor, and what becomes of the value there.
+
+CPython knows the columns of the instruction that a frame is at, so the expression is found in the syntax tree of the
+file. Without the source, or without columns (`-X no_debug_ranges`), the instructions themselves are read.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import linecache
+import types
+from collections.abc import Iterator
+from itertools import islice
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import attrs
+
+__all__ = ["CALL", "FORMAT", "ITERATION", "OTHER", "STORE", "Site", "resolved", "site_of"]
+
+# What the instruction does that asked for the value.
+CALL: Final = "call"
+STORE: Final = "store"  # an assignment to an element: `plain[i] = x`
+FORMAT: Final = "format"  # the operator `%` of strings
+ITERATION: Final = "iteration"  # a step of an iterator that converts, as of `map(float, xs)`
+OTHER: Final = "other"
+
+ITERATING: Final = ("FOR_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "SET_UPDATE", "CALL_FUNCTION_EX")
+CONSUMING: Final = (
+    *("COMPARE_OP", "CONTAINS_OP", "UNARY_NOT", "TO_BOOL", "FORMAT_VALUE", "FORMAT_SIMPLE", "RAISE_VARARGS"),
+)
+IDLE: Final = ("CACHE", "PRECALL", "RESUME", "EXTENDED_ARG", "COPY", "SWAP", "NOP")
+OPERANDS: Final = ("LOAD_CONST", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+MISSING: Final = object()
+
+
+@attrs.frozen(eq=False)
+class Site:
+    """An expression that a plain value is asked for by, and what is around it.
+
+    Attributes:
+        kind: what the instruction does: one of the names above.
+        is_consumed: whether the value goes into a comparison, a condition, an assertion, an error or a text, and
+            nowhere else.
+        is_discarded: whether the statement is an expression whose value is not used: `losses.append(float(loss))`.
+        is_stored: whether a module's own code assigns the value itself to a name: `last = float(loss)`.
+        is_flat: whether the assignment is to `plain.flat[i]`.
+        callee: of a call, what is called; None if it cannot be told.
+        around: what is called with the value among its arguments, the innermost first.
+        formats: the left operands of `%` around it.
+        names: without a source, the names that the code uses; otherwise None.
+    """
+
+    kind: str
+    is_consumed: bool = False
+    is_discarded: bool = False
+    is_stored: bool = False
+    is_flat: bool = False
+    callee: ast.expr | None = None
+    around: tuple[ast.expr, ...] = ()
+    formats: tuple[ast.expr, ...] = ()
+    names: frozenset[str] | None = None
+
+
+def site_of(frame: FrameType) -> Site:
+    """Return the place that a frame is at."""
+    return _site(frame.f_code, frame.f_lasti)
+
+
+def resolved(expression: ast.expr | None, frame: FrameType) -> Any:
+    """Return the object that a name, or an attribute of a module or class, means in a frame; None if unknown.
+
+    Nothing of the program is run for it: attributes of other objects are not looked up.
+    """
+    if isinstance(expression, ast.Name):
+        for names in (frame.f_locals, frame.f_globals, frame.f_builtins):
+            found = names.get(expression.id, MISSING)
+            if found is not MISSING:
+                return found
+    if isinstance(expression, ast.Attribute):
+        owner = resolved(expression.value, frame)
+        if isinstance(owner, types.ModuleType | type):
+            return vars(owner).get(expression.attr)
+    return None
+
+
+# -- by the source -----------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(2048)
+def _site(code: CodeType, at: int) -> Site:
+    name = dis.opname[code.co_code[at]]
+    kind = (
+        STORE
+        if name.startswith(("STORE_SUBSCR", "STORE_SLICE"))
+        else CALL
+        if name.startswith(("CALL", "PRECALL")) and name != "CALL_FUNCTION_EX"
+        else ITERATION
+        if name in ITERATING
+        else FORMAT
+        if name == "BINARY_OP" and code.co_code[at + 1] in (6, 19)  # `%` and `%=`
+        else OTHER
+    )
+    position = next(islice(code.co_positions(), at // 2, None), (None, None, None, None))
+    path = _path_to(code.co_filename, position, kind)
+    if path is None:
+        names = frozenset(code.co_names) | frozenset(code.co_varnames) | frozenset(code.co_freevars)
+        return Site(kind, is_consumed=_is_consumed_next(code, at), names=names)
+    return _described(kind, path, is_module=code.co_name == "<module>")
+
+
+def _path_to(file: str, position: tuple[int | None, ...], kind: str) -> list[ast.AST] | None:
+    """Return the nodes from a statement down to the expression at a position; None without a source."""
+    first, last, start, end = position
+    if None in position or end is None or start is None:
+        return None
+    lines = linecache.getlines(file)
+    tree = _parsed("".join(lines)) if lines else None
+    if tree is None or last is None or first is None or last > len(lines):
+        return None
+    # Columns count bytes, in the tree as well as in the code.
+    path: list[ast.AST] = []
+    best: list[ast.AST] | None = None
+    for path in _paths(tree, last):
+        node = path[-1]
+        if getattr(node, "end_lineno", None) != last or node.end_col_offset != end:  # type: ignore[attr-defined]
+            continue
+        if kind == CALL and isinstance(node, ast.Call):
+            return path
+        if kind != CALL and (node.lineno, node.col_offset) == (first, start):  # type: ignore[attr-defined]
+            best = path
+    return best
+
+
+def _paths(tree: ast.AST, line: int) -> Iterator[list[ast.AST]]:
+    """Yield all nodes that contain the end of a line's expressions, each with its ancestors from the statement on."""
+    stack: list[list[ast.AST]] = [[tree]]
+    while stack:
+        path = stack.pop()
+        node = path[-1]
+        last = getattr(node, "end_lineno", None)
+        if last is not None and not node.lineno <= line <= last:  # type: ignore[attr-defined]
+            continue
+        if last is not None:
+            yield path
+        for child in ast.iter_child_nodes(node):
+            stack.append([child] if isinstance(child, ast.stmt) else [*path, child])
+
+
+@functools.lru_cache(64)
+def _parsed(source: str) -> ast.AST | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _described(kind: str, path: list[ast.AST], is_module: bool) -> Site:
+    """Return the site at the end of a path, with its surroundings."""
+    node = path[-1]
+    callee = node.func if isinstance(node, ast.Call) else None
+    around: list[ast.expr] = []
+    formats: list[ast.expr] = []
+    is_consumed = is_plain = False
+    child = node
+    for parent in reversed(path[:-1]):
+        if isinstance(parent, ast.Lambda):  # what a function returns goes on
+            return Site(kind, is_consumed, False, False, False, callee, tuple(around), tuple(formats))
+        if _consumes(parent, child):
+            is_consumed = True
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            around.append(parent.func)
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mod) and child is parent.right:
+            formats.append(parent.left)
+        child = parent
+    statement = path[0]
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        between = path[1:-1]
+        containers = ast.List | ast.Tuple | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.Starred
+        is_plain = statement.value in path and all(isinstance(each, containers) for each in between)
+    return Site(
+        kind,
+        is_consumed,
+        isinstance(statement, ast.Expr),
+        is_module and is_plain,
+        isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "flat",
+        callee,
+        tuple(around),
+        tuple(formats),
+    )
+
+
+def _consumes(parent: ast.AST, child: ast.AST) -> bool:
+    """Return whether what an expression or statement makes of a part of it is a choice or a text."""
+    if isinstance(parent, ast.Compare | ast.Assert | ast.Raise | ast.JoinedStr | ast.FormattedValue):
+        return True
+    if isinstance(parent, ast.If | ast.While | ast.IfExp):
+        return child is parent.test
+    if isinstance(parent, ast.comprehension):
+        return child in parent.ifs
+    if isinstance(parent, ast.Match):
+        return child is parent.subject
+    if isinstance(parent, ast.match_case):
+        return child is parent.guard
+    return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+
+
+# -- without the source ------------------------------------------------------------------------------------------------
+
+
+def _is_consumed_next(code: CodeType, at: int) -> bool:
+    """Return whether the instructions after a call compare its value, branch on it or put it into a text."""
+    following = [each for each in dis.get_instructions(code) if each.offset > at and each.opname not in IDLE]
+    for each in following[:3]:
+        if each.opname in CONSUMING or "JUMP_IF" in each.opname or each.opname.startswith("POP_JUMP"):
+            return True
+        if each.opname not in OPERANDS:
+            return False
+    return False
