@@ -38,6 +38,7 @@ from source_programs import SourceProgram, total_of
 from test_compiler_programs import close, everything, leaves
 
 import viewgrad as vg
+from viewgrad.compiler.pipeline import verified_passes
 from viewgrad.testing import Program, programs
 
 CALLS = 3  # each kind is recorded, compared, and run alone
@@ -296,7 +297,8 @@ def soaked(executor: str, wanted: int, start: int) -> int:
     number = start * 100_000
     try:
         while True:
-            soak.batch(number)
+            with verified_passes():
+                soak.batch(number)
             number += 1
             if number % 12 == 0:
                 gc.collect()

@@ -84,6 +84,15 @@ def kernels_without_numba(request, monkeypatch):
 
 
 @pytest.fixture
+def verified_ir() -> Iterator[None]:
+    """Verify the compiler's loop IR after each pass."""
+    from viewgrad.compiler.pipeline import verified_passes
+
+    with verified_passes():
+        yield
+
+
+@pytest.fixture
 def frequent_switches() -> Iterator[None]:
     """Let Python change threads as often as it can."""
     before = sys.getswitchinterval()

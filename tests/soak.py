@@ -39,6 +39,7 @@ from hypothesis import strategies as st
 
 import viewgrad.tensor.modes
 import viewgrad.tensor.node
+from viewgrad.compiler.pipeline import verified_passes
 from viewgrad.testing import FEATURES, check_feature, check_program, functions, program_ops, programs
 from viewgrad.testing.checks import gradients, unaliased_gradients, weights_for
 
@@ -308,7 +309,7 @@ def main() -> int:
     os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
     warnings.simplefilter("ignore")
     end = time.monotonic() + 60 * options.minutes
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), verified_passes():
         try:
             while time.monotonic() < end:
                 soak.step()

@@ -231,13 +231,13 @@ def test_a_difference_is_an_error(monkeypatch):
     compiled = vg.compile(rows, executor="python")
     tensors = leaves(rows, 0)
     compiled(*tensors)
-    run = vg.compiler.compiled.CompiledProgram.run
+    run = vg.compiler.runtime.CompiledProgram.run
 
     def spoiled(self, arrays):
         failed, results, kept = run(self, arrays)
         return failed, [result + 1e-3 for result in results], kept
 
-    monkeypatch.setattr(vg.compiler.compiled.CompiledProgram, "run", spoiled)
+    monkeypatch.setattr(vg.compiler.runtime.CompiledProgram, "run", spoiled)
     with pytest.raises(CompiledMismatchError, match="the result of the compiled rows differs"):
         compiled(*tensors)
 

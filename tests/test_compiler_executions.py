@@ -12,11 +12,11 @@ from compiled_programs import PROGRAMS
 import viewgrad as vg
 import viewgrad.compiler.access_analysis as executions_module
 from viewgrad.compiler.access_analysis import AccessAnalysis
-from viewgrad.compiler.compiled import CompiledProgram
 from viewgrad.compiler.gc_pause import rare_collections
 from viewgrad.compiler.granularity import SINGLE
 from viewgrad.compiler.loop_ir import Read, Write, steps_of
 from viewgrad.compiler.passes import zero_propagation
+from viewgrad.compiler.pipeline import compile_graph
 
 
 def rows_by_columns(x):
@@ -154,10 +154,10 @@ def test_windows_of_many_elements_take_2_kb_an_operation_to_compile(f, size):
     compiled = vg.compile(f, executor="python", check=False)
     compiled(vg.Tensor(np.eye(size) + 1.0 / size, requires_grad=True))
     graph, executor = compiled.specializations[0].trace.graph, compiled.executor
-    operations = CompiledProgram(graph, [0], executor).recorded
+    operations = compile_graph(graph, [0], executor).traced_operations
     tracemalloc.start()
     try:
-        CompiledProgram(graph, [0], executor)
+        compile_graph(graph, [0], executor)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -451,7 +451,7 @@ def test_what_compiling_fails_at_runs_eagerly_with_a_warning(monkeypatch):
     def fail(*args):
         raise KeyError("never thought of")
 
-    monkeypatch.setattr("viewgrad.compiler.compiled.promote_loop_carried", fail)
+    monkeypatch.setattr("viewgrad.compiler.pipeline.differentiated", fail)
     compiled = vg.compile(lambda x: (x * x).sum(), executor="python")
     assert compiled(leaf(1.0, 2.0)).item() == 5
     with pytest.warns(vg.errors.NotCompiledWarning, match="KeyError.*a defect of the library"):

@@ -227,6 +227,7 @@ def test_forward_mode_of_programs_with_integers():
         assert close(vg.func.hessian(compiled)(x).numpy(), vg.func.hessian(stepped)(x).numpy())
 
 
+@pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize(
     ("executor", "numbers"),
     [

@@ -89,9 +89,9 @@ def test_a_source_is_listed_as_long_as_the_function_lives():
     for _ in range(3):
         compiled(vg.ones(4))
     program = compiled.specializations[0].program
-    name = program.forward.__code__.co_filename
+    name = program.code.forward.__code__.co_filename
     linecache.checkcache()
-    assert "".join(linecache.getlines(name)) == program.forward_kernel.source
+    assert "".join(linecache.getlines(name)) == program.code.forward_kernel.source
     del compiled, program
     gc.collect()
     assert name not in linecache.cache

@@ -50,8 +50,8 @@ def test_programs_of_one_source_share_their_kernels():
     for compiled in functions:
         called(compiled)
     first, second = [compiled.specializations[0].program for compiled in functions]
-    assert first.forward is second.forward
-    assert first.backward is second.backward
+    assert first.code.forward is second.code.forward
+    assert first.code.backward is second.code.backward
 
 
 def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
@@ -65,7 +65,7 @@ def test_kernels_are_kept_on_disk_for_other_processes(tmp_path, monkeypatch):
     found = called(compiled)
     assert found[0] == wanted[0]
     np.testing.assert_array_equal(found[1], wanted[1])
-    assert sum(compiled.specializations[0].program.forward.stats.cache_hits.values()) == 1
+    assert sum(compiled.specializations[0].program.code.forward.stats.cache_hits.values()) == 1
     native._shared.cache_clear()
     for path in tmp_path.glob("__pycache__/*.nbc"):
         path.write_bytes(b"spoilt")
@@ -92,7 +92,7 @@ compiled = vg.compile(program, executor="numba")
 for _ in range(3):
     value = compiled(x)
 (gradient,) = vg.autograd.grad(value, [x])
-kernels = [compiled.specializations[0].program.forward, compiled.specializations[0].program.backward]
+kernels = [compiled.specializations[0].program.code.forward, compiled.specializations[0].program.code.backward]
 print(repr(float(value.detach())), repr(float(gradient.sum())), sum(sum(k.stats.cache_hits.values()) for k in kernels))
 """
 

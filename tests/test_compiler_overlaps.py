@@ -71,6 +71,7 @@ def check(number, executor):
     return compiled
 
 
+@pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize("executor", ["python", pytest.param("interpreted", marks=pytest.mark.slow)])
 def test_writes_that_read_what_they_write(executor):
     ran = sum(check(number, executor).specializations[0].fallback_reason is None for number in range(20))

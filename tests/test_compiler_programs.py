@@ -109,6 +109,7 @@ def test_results_whose_history_cannot_be_told_are_given_as_they_are():
     assert "history" in compiled.explain()
 
 
+@pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize(("executor", "number"), [("python", 40), NUMBA])
 def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, request):
     def check(program: Program) -> None:
@@ -122,6 +123,7 @@ def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, req
     )()
 
 
+@pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
 def test_drawn_loops_compiled_are_what_they_are_eagerly_and_on_arrays(executor, request):
     start = 5 * request.config.getoption("--programs-seed")

@@ -49,7 +49,7 @@ def test_a_step_of_the_heat_equation_takes_seven_runs_forward_and_eight_back():
     assert runs == [7, 8]
     assert "[...] = v" not in forward.partition("for ")[2]  # what was computed is not copied
     program = compiled.specializations[0].program
-    kernels = program.forward_kernel, program.backward_kernel
+    kernels = program.code.forward_kernel, program.code.backward_kernel
     assert [kernel.scratch for kernel in kernels] == [2 * 4 * 8 + 6 * 8] * 2  # two runs, and one whole array
 
 
@@ -134,6 +134,6 @@ def test_buffers_of_windows_are_used_again_by_later_runs(monkeypatch):
 
     compiled = compared(filled, np.random.default_rng(6).random((5, 6)))
     program = compiled.specializations[0].program
-    rooms = [*program._rooms, *program._gradient_rooms, *filter(None, program._scratch.values())]
+    rooms = [*program.plan.arenas, *program.plan.gradient_arenas, *filter(None, program.code.scratch.values())]
     assert len(rooms) == 4 and all(1 <= len(room._spare) <= 2 for room in rooms)
-    assert not program._gradients_apart and [base.size for base in program._made] == [1]
+    assert not program.plan.gradients and [base.size for base in program.plan.buffers] == [1]

@@ -8,13 +8,17 @@ A call goes through these modules:
     guards                 conditions under which a program may run in place of its function
     calls/capture          a call traced as a graph
     calls/pickling         traces in pickles
+    pipeline               the passes, in order, from the trace to a program that runs
     lowering, lower        the graph as a stream of instructions (trace_stream)
     reroll                 the loops of the stream
     build_ir, loop_ir      the program
     access_analysis        which elements each step touches, and when
     adjoint                its gradient
-    passes                 what is left out of both
-    backends               their source, and what runs it
+    passes                 optimizations of both
+    verify_ir              what must hold between passes
+    memory_plan, arena     which buffers share memory
+    backends               the source of both, and what runs it
+    runtime                runs of the program, and of its gradient
     calls/verify           the first run of the program, compared with the function
     calls/node             its node in the graph
     calls/fast_call        the fast path of calls with a cached signature

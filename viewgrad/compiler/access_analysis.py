@@ -13,7 +13,7 @@ from .granularity import SINGLE, Grain, Runs, grain_of, runs_of
 from .index_expr import Integer
 from .loop_ir import Block, Buffer, ForLoop, IrregularLoop, Program, Read, Step, Write, steps_of
 
-__all__ = ["AccessAnalysis"]
+__all__ = ["AccessAnalysis", "analysis_of"]
 
 Array = np.ndarray[Any, Any]
 MANY: Final = 100_000  # differences between places that are looked at
@@ -341,6 +341,14 @@ class AccessAnalysis:
                 time = time + int(durations.sum())
             else:
                 time = time + 1
+
+
+def analysis_of(program: Program) -> AccessAnalysis:
+    """Return the analysis of a program, which is kept with it. Steps that were removed since do no harm."""
+    if program.analysis is None:
+        program.analysis = AccessAnalysis(program)
+    found: AccessAnalysis = program.analysis
+    return found
 
 
 def _fixed(integer: Integer | int) -> int | None:

@@ -109,7 +109,9 @@ class _Differentiation:
         felt = wanted | {result.base for result in program.results}
         felt |= {step.base.name for step in self.active if type(step) is Read}
         self.gradients = {
-            name: Buffer(f"d{name}", base.size, base.dtype, "register" if base.kind == "register" else "made")
+            name: Buffer(
+                f"d{name}", base.size, base.dtype, "register" if base.kind == "register" else "made", is_gradient=True
+            )
             for name, base in program.bases.items()
             if name in self.active_bases and name in felt
         }

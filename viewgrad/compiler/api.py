@@ -41,10 +41,11 @@ from .calls.jvp import JvpArguments, jvp_function
 from .calls.node import called, differentiable_outputs
 from .calls.pickling import PickledTrace, packed, unpacked
 from .calls.verify import verify
-from .compiled import CompiledProgram, CompilerDefectError, compiled_program
 from .explain import explained
 from .guards.call_signature import share_memory
+from .pipeline import CompilerDefectError, compile_graph
 from .policy import Action, after_failure
+from .runtime import CompiledProgram
 
 __all__ = ["Compiled", "compile"]
 
@@ -299,7 +300,7 @@ class Compiled:
         is_recording = bool(current_mode() & GRAD)
         wanted = [number for number, tensor in enumerate(tensors) if is_recording and tensor.requires_grad]
         with self.cache.lock:
-            program = compiled_program(trace.graph, wanted, self.executor, of.near_singular_lines)
+            program = compile_graph(trace.graph, wanted, self.executor, of.near_singular_lines)
             program.differentiable = differentiable_outputs(trace.graph)
             self.cache.apply(of, Built(trace, program, is_verified=not self.check))
         return program
@@ -320,10 +321,10 @@ class Compiled:
         """Run a call for which a guard of the program has failed, at the line with a number."""
         if of.program is not program:  # another thread has replaced it
             return self.function(*call.args, **call.keywords)
-        if line in program.regular:
+        if line in program.regular_lines:
             self.cache.apply(of, NearSingular(line))
             return self._run(of, call)
-        if line in program.indices and self.arguments.make_static(call.structure, call.leaves):
+        if line in program.index_lines and self.arguments.make_static(call.structure, call.leaves):
             self.cache.remove(of)
             return self._dispatch(self.arguments.call(call.args, call.keywords, call.mode))
         return self._missed(of, call, trace.describe_failure(line), is_by_value=True)

@@ -21,8 +21,8 @@ import attrs
 from .calls.arguments import form_of
 from .calls.fast_call import EagerCall, FastCall
 from .calls.guarded_trace import GuardedTrace
-from .compiled import CompiledProgram
 from .policy import Action, Decision, Usage, after_trace
+from .runtime import CompiledProgram
 
 __all__ = [
     "Built", "Cache", "Event", "Failed", "FellBack", "NearSingular", "Running", "Skipped", "Specialization", "State",

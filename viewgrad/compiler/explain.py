@@ -35,9 +35,9 @@ def _specialization(name: str, of: Specialization) -> str:
         program = of.program
         steps = sum(1 for _ in steps_of(program.program.block))
         lines.append(
-            f"  compiled, {program.executor.name} executor: {program.recorded} operations traced, {steps} left"
+            f"  compiled, {program.executor.name} executor: {program.traced_operations} operations traced, {steps} left"
         )
-        if program.recorded < FEW:
+        if program.traced_operations < FEW:
             lines.append(f"  little to gain: a call costs as much as about {FEW} eager operations")
         if program.remark:
             lines.append(f"  run by Python: {program.remark}")

@@ -10,7 +10,7 @@ What a step computes is an expression, in which `{0}`, `{1}`, ... stand for the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import attrs
@@ -62,6 +62,7 @@ class Buffer:
         kind: "input" (its content is handed in), "made" (the program makes it), or "register" (a variable; with a size,
             a buffer for one).
         initial: what is in it at first: an array of its size, or one number; of an input, its number.
+        is_gradient: whether it holds the gradient of another buffer.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Buffer:
     dtype: np.dtype[Any]
     kind: str
     initial: Any = 0.0
+    is_gradient: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -403,12 +405,18 @@ class Program:
         bases: the buffers, by name.
         results: what it gives: windows of bases at the end.
         locations: the source lines that its steps come from.
+        kept: the names of the buffers, besides those of results, that are read after it has run.
+        unset: the names of the buffers that may begin with any values, because each element is written first.
+        analysis: its access analysis; see `analysis_of`. A pass that adds or moves steps resets it.
     """
 
     block: Block
     bases: dict[str, Buffer]
     results: list[Any]
     locations: list[tuple[str, int]] = attrs.Factory(list)
+    kept: Set[str] = frozenset()
+    unset: set[str] = attrs.Factory(set)
+    analysis: Any = None
 
 
 def items_of(block: Block) -> Iterator[tuple[Block, Item]]:

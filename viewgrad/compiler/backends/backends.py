@@ -1,26 +1,30 @@
-"""What runs a program: Python over lists of floats, or Numba over arrays."""
+"""Executors: what runs a program, Python over lists of floats or Numba over arrays; and its generated code."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
 import itertools
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Final, Protocol
 
+import attrs
 import numpy as np
 
 from ...operators.codegen.source_cache import list_source
 from .. import arena
+from ..access_analysis import analysis_of
+from ..adjoint import Adjoint
+from ..arena import Arena
 from ..loop_ir import Program
 from .array_runtime import CAREFUL, VECTOR_FUNCTIONS
 from .numba_cache import native_function
-from .numba_codegen import Kernel, write_kernel
+from .numba_codegen import SCRATCH, Kernel, write_kernel
 from .numpy_codegen import array_bases
 from .row_fusion import write_vectors
 from .scalar_runtime import FUNCTIONS, MATH
 
-__all__ = ["Executor", "careful_executor", "chosen_executor"]
+__all__ = ["Code", "Executor", "careful_executor", "chosen_executor", "generate_code"]
 
 Array = np.ndarray[Any, Any]
 ZEROS: Final = {
@@ -127,6 +131,58 @@ class NumbaExecutor:
         """The buffer itself."""
         found: Array = buffer
         return found
+
+
+@attrs.frozen(eq=False)
+class Code:
+    """The kernels of a program, and what they need.
+
+    Arguments:
+        forward_kernel, backward_kernel: their sources; without a gradient the second is None.
+        forward, backward: the functions.
+        scratch: the arena of each kernel's own buffers; None if it has none.
+        arrays: the names of the buffers that are arrays for executors that have lists too.
+        tables: the tables of constants, by name.
+    """
+
+    forward_kernel: Kernel
+    backward_kernel: Kernel | None
+    forward: Callable[..., int]
+    backward: Callable[..., int] | None
+    scratch: dict[Kernel, Arena | None]
+    arrays: set[str]
+    tables: dict[str, Any]
+
+
+def generate_code(
+    executor: Executor, program: Program, adjoint: Adjoint | None, arena_of: Mapping[str, Arena]
+) -> Code:
+    """Generate the kernels of a program and its gradient.
+
+    Arguments:
+        executor: what runs them.
+        program, adjoint: the program, and its gradient if there is one.
+        arena_of: the arenas of buffers and tapes, by the names of these.
+    """
+    analysis = analysis_of(program)
+    kernels = [executor.write(program, analysis, rooms=arena_of)]
+    if adjoint is not None:
+        kernels.append(executor.write(adjoint.backward, analysis, rooms=arena_of, down=True))
+    functions = [executor.compiled(kernel) for kernel in kernels]
+    tables = {name: values for kernel in kernels for name, values in kernel.tables.items()}
+    return Code(
+        kernels[0], None if adjoint is None else kernels[1], functions[0], None if adjoint is None else functions[1],
+        {kernel: _scratch(kernel) for kernel in kernels}, {name for kernel in kernels for name in kernel.arrays},
+        {name: executor.buffer(values, name.startswith("P")) for name, values in tables.items()},
+    )
+
+
+def _scratch(kernel: Kernel) -> Arena | None:
+    if not kernel.scratch:
+        return None
+    arena = Arena(SCRATCH, unset=True)
+    arena.add(SCRATCH, kernel.scratch)
+    return arena
 
 
 def chosen_executor(name: str | None) -> Executor:

@@ -17,8 +17,8 @@ from ...tensor.creation import from_numpy
 from ...tensor.tangents import has_tangent
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.signature import ResultSpec
-from ..compiled import PLAIN, CompiledProgram
 from ..guards.call_signature import CallSignature, call_signature, share_memory
+from ..runtime import PLAIN, CompiledProgram
 from .arguments import FLOATS, Call
 from .guarded_trace import GuardedTrace
 from .node import called

@@ -13,9 +13,9 @@ from ...tensor.modes import no_grad
 from ...tensor.tensor import Tensor, as_scalar
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec, Signature
-from ..compiled import ERRORED
 from ..guards.call_signature import layout_key, numbered_tensor
 from ..guards.closure_guard import ClosureGuard
+from ..runtime import ERRORED
 
 __all__ = ["GuardedTrace"]
 

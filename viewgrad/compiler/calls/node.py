@@ -15,8 +15,8 @@ from ...tensor.storage import save
 from ...tensor.tensor import Tensor, current_edge, edge_to, from_array, tensor_like
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec
-from ..compiled import CompiledProgram, Run
 from ..replay import replayed
+from ..runtime import CompiledProgram, Run
 
 __all__ = ["CompiledBackward", "called", "differentiable_outputs"]
 

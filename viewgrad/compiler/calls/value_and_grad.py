@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backends.numba_codegen import RAISED
 from ..callbacks import raise_failure
-from ..compiled import CompiledProgram
+from ..runtime import CompiledProgram
 
 __all__ = ["ValueAndGradRunner"]
 
@@ -40,7 +40,7 @@ class ValueAndGradRunner:
         forward: Callable[..., tuple[Array, ...]], backward: Callable[..., tuple[Array, ...]], place: tuple[int, int],
         made: Sequence[tuple[tuple[int, ...], bool]],
     ) -> None:
-        self.kernels = program.forward, program.backward
+        self.kernels: Any = (program.code.forward, program.code.backward)
         self.sizes = sizes
         self.zeros = zeros
         self.fixed = fixed
@@ -59,15 +59,15 @@ class ValueAndGradRunner:
             output: the number of the result that is differentiated.
         """
         layout = program.layout()
-        if layout is None or layout.results[output][1] != () or sum(arena.size for arena in layout.rooms) > LARGEST:
+        if layout is None or layout.results[output][1] != () or sum(arena.size for arena in layout.arenas) > LARGEST:
             return None
-        arenas = sorted(layout.rooms, key=lambda arena: arena.unset)
-        fixed = dict(program.tables)
+        arenas = sorted(layout.arenas, key=lambda arena: arena.unset)
+        fixed = dict(program.code.tables)
         for number, (seed, (_, shape, *_)) in enumerate(zip(layout.seeds, layout.results)):
             if seed is not None:
                 fixed[seed.name] = ONE if number == output else np.zeros(int(np.prod(shape)))
         names = [base.name for base in program.inputs]
-        names += [*(arena.name for arena in arenas), *fixed, *(base.name for base, _, _ in layout.made)]
+        names += [*(arena.name for arena in arenas), *fixed, *(base.name for base, _, _ in layout.gradients)]
         places = {name: number for number, name in enumerate(names)}
         buffer, _, start, *_ = layout.results[output]
         if buffer not in places:
@@ -76,7 +76,7 @@ class ValueAndGradRunner:
         return cls(
             program, [arena.size for arena in arenas], sum(1 for arena in arenas if not arena.unset),
             list(fixed.values()), forward, backward, (places[buffer], start),
-            [(shape, unset) for _, shape, unset in layout.made],
+            [(shape, unset) for _, shape, unset in layout.gradients],
         )
 
     def run(self, inputs: list[Array]) -> tuple[Any, list[Array]] | None:

@@ -15,7 +15,7 @@ from ...func.tree import flatten
 from ...tensor.tensor import Tensor
 from ...trace.graph import Graph
 from ...trace.signature import ResultSpec
-from ..compiled import CompiledProgram, Run
+from ..runtime import CompiledProgram, Run
 from .guarded_trace import GuardedTrace
 
 __all__ = ["Verdict", "verify"]

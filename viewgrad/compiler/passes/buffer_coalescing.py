@@ -1,52 +1,45 @@
-"""Gradients that are copied as a whole, element by element, to where they are wanted: they are made there at once.
+"""Buffer coalescing: a gradient that is a copy of another one is computed in its buffer.
 
-`y[i] = a * y[i - 1] + x[i]` has the gradient of `x` as a copy of that of `y`. Both are one buffer then.
+The gradient of `x` in `y[i] = a * y[i - 1] + x[i]` is a copy of that of `y`, so both can share a buffer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from ..access_analysis import AccessAnalysis
-from ..adjoint import Adjoint
+from ..access_analysis import AccessAnalysis, analysis_of
 from ..loop_ir import Buffer, Operand, Program, Read, Write, steps_of
-from .dead_code import left_out
+from .dead_code import remove_steps
 
 __all__ = ["coalesce_buffers"]
 
 MOST: Final = 3_000_000  # elements written that are looked at
 
 
-def coalesce_buffers(adjoint: Adjoint, wanted: Set[str], unset: set[str]) -> None:
-    """Let gradients that become those of inputs as they are be made in the buffers of these.
-
-    Arguments:
-        adjoint: the gradient of a program.
-        wanted: the names of the bases that are looked at afterwards.
-        unset: the names of the bases that need not begin with zeros; it is brought up to date.
-    """
-    program = adjoint.backward
-    made = {base for base in adjoint.gradients.values() if base.kind == "made" and base.name not in wanted}
-    executions: AccessAnalysis | None = None
+def coalesce_buffers(program: Program) -> Program:
+    """Replace gradients that are copied to those of inputs by these."""
+    wanted, unset = program.kept, program.unset
+    made = {
+        base for base in program.bases.values() if base.is_gradient and base.kind == "made" and base.name not in wanted
+    }
     for base in [base for name, base in program.bases.items() if name in wanted and base.kind == "made"]:
         copies = [_copy(step) for step in _touching(program, base)]
         sources = {None if copy is None else copy[0].base for copy in copies}
         source = sources.pop() if len(sources) == 1 else None
         if source is None or source not in made or source.size != base.size:
             continue
-        if executions is None:
-            executions = AccessAnalysis(program)
-        if _are_last([copy for copy in copies if copy is not None], base, executions):
-            left_out(program.block, {copy[1] for copy in copies if copy is not None})
+        if _are_last([copy for copy in copies if copy is not None], base, analysis_of(program)):
+            remove_steps(program.block, {copy[1] for copy in copies if copy is not None})
             for step in _touching(program, source):
                 step.base = base
             unset.discard(base.name)
             if source.name in unset:
                 unset.add(base.name)
-            executions = None
+            program.analysis = None
+    return program
 
 
 def _touching(program: Program, base: Buffer) -> list[Read | Write]:
@@ -54,7 +47,7 @@ def _touching(program: Program, base: Buffer) -> list[Read | Write]:
 
 
 def _copy(step: Read | Write) -> tuple[Read, Write] | None:
-    """The read and the write of a copy of a window to the same window of another base; None for other steps."""
+    """Return the read and the write of a copy to the same window of another buffer; None for other steps."""
     if type(step) is not Write or step.unrecorded or not isinstance(step.value, Operand) or step.is_picked:
         return None
     read = step.value.step
@@ -64,17 +57,17 @@ def _copy(step: Read | Write) -> tuple[Read, Write] | None:
     return (read, step) if same and read.base.dtype == step.base.dtype else None
 
 
-def _are_last(copies: Sequence[tuple[Read, Write]], base: Buffer, executions: AccessAnalysis) -> bool:
-    """Whether each element is copied, and the one that it is copied from is not written after that."""
+def _are_last(copies: Sequence[tuple[Read, Write]], base: Buffer, analysis: AccessAnalysis) -> bool:
+    """Return whether each element is copied, and its source is not written after that."""
     writes = [write for _, write in copies]
-    sources = [step for step in _touching(executions.program, copies[0][0].base) if isinstance(step, Write)]
-    grain = executions.grain([*writes, *sources], base.size)
-    if sum(executions.touches(step, grain) for step in [*writes, *sources]) > MOST:
+    sources = [step for step in _touching(analysis.program, copies[0][0].base) if isinstance(step, Write)]
+    grain = analysis.grain([*writes, *sources], base.size)
+    if sum(analysis.touches(step, grain) for step in [*writes, *sources]) > MOST:
         return False
     covered = np.zeros(grain.number_of(base.size), bool)
     for read, write in copies:
-        if not executions.are_together(read, write) or not executions.is_kept(read):
+        if not analysis.are_together(read, write) or not analysis.is_kept(read):
             return False
-        for places, _ in executions.touched(write, grain):
+        for places, _ in analysis.touched(write, grain):
             covered[places] = True
     return bool(covered.all())

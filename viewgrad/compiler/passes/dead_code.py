@@ -1,6 +1,8 @@
-"""What is done to programs once their gradients are known: steps that nobody needs are left out."""
+"""Dead code and dead stores, and copies: steps whose values or writes no one needs."""
 
 from __future__ import annotations
+
+from collections.abc import Set
 
 from ..build_ir import out_sizes
 from ..loop_ir import (
@@ -27,14 +29,14 @@ __all__ = [
     "bases_of",
     "eliminate_dead_code",
     "eliminate_dead_stores",
-    "left_out",
     "promote_to_scalars",
     "propagate_copies",
+    "remove_steps",
 ]
 
 
-def eliminate_dead_code(program: Program) -> None:
-    """Leave out of a program what its gradient alone would have needed, and what nobody uses."""
+def eliminate_dead_code(program: Program) -> Program:
+    """Remove steps whose values are not used, as those that only the gradient would have needed."""
     steps = [step for _, step in steps_of(program.block)]
     for step in steps:
         if type(step) is Compute and step.operator in ("tied", "tied_by_share"):
@@ -55,14 +57,12 @@ def eliminate_dead_code(program: Program) -> None:
                 if not users[value.step] and _is_pure(value.step):
                     unused.append(value.step)
     if gone:
-        left_out(program.block, gone)
+        remove_steps(program.block, gone)
+    return program
 
 
-def eliminate_dead_stores(program: Program) -> None:
-    """Leave out of a gradient that a window is taken, set to zero, and given back the same at once.
-
-    So it is where an array is updated in place: `u[1:-1] += ...`.
-    """
+def eliminate_dead_stores(program: Program) -> Program:
+    """Remove from a gradient that a window is read, set to zero, and added back unchanged, as for `u[1:-1] += ...`."""
     gone: set[Step] = set()
     for block in [program.block, *[body for _, item in items_of(program.block) for body in bodies_of(item)]]:
         for at, item in enumerate(block.items):
@@ -77,15 +77,17 @@ def eliminate_dead_stores(program: Program) -> None:
                 if _gives_back(back, item):
                     gone.add(back)
                 else:  # what is added to zeros is written
+                    program.analysis = None
                     block.items[block.items.index(back)] = Write(
                         back.name, back.sizes, back.location, back.base, back.strides, back.offset, back.value
                     )
     if gone:
-        left_out(program.block, gone)
+        remove_steps(program.block, gone)
+    return program
 
 
 def _next_use(items: list[Item], start: int, base: Buffer) -> Item | None:
-    """The next step that reads or writes a base, or the loop in which one does."""
+    """Return the next step that reads or writes a buffer, or the loop that contains one."""
     for item in items[start:]:
         if isinstance(item, (Read, Write)):
             if item.base is base:
@@ -112,16 +114,17 @@ def _gives_back(step: Add, read: Read) -> bool:
     return isinstance(value, Operand) and value.step is read and value.labels == tuple(range(len(read.sizes)))
 
 
-def propagate_copies(program: Program) -> None:
-    """Let those who take a copy, or a value spread over more elements, take the value itself."""
+def propagate_copies(program: Program) -> Program:
+    """Replace operands that are copies, or broadcasts, by the values that they copy."""
     for _, step in steps_of(program.block):
         if isinstance(step, Compute):
-            step.taken = tuple([_behind(value) for value in step.taken])
+            step.taken = tuple([_source(value) for value in step.taken])
         elif isinstance(step, Write):
-            step.value = _behind(step.value)
+            step.value = _source(step.value)
+    return program
 
 
-def _behind(value: Value) -> Value:
+def _source(value: Value) -> Value:
     while isinstance(value, Operand):
         step = value.step
         if type(step) is not Compute or step.expression != "{0}" or step.summed or -1 in step.out:
@@ -134,14 +137,9 @@ def _behind(value: Value) -> Value:
     return value
 
 
-def promote_to_scalars(program: Program, outside: set[str]) -> None:
-    """Let bases of one number, which nobody looks at after the program has run, be variables of it.
-
-    Arguments:
-        program: the program.
-        outside: the names of the bases that are looked at elsewhere.
-    """
-    kept = outside | {result.base for result in program.results}
+def promote_to_scalars(program: Program) -> Program:
+    """Make buffers of one element variables, if no one reads them after the program has run."""
+    kept = set(program.kept) | {result.base for result in program.results}
     for _, step in steps_of(program.block):
         if isinstance(step, (Read, Write)) and (step.sizes or step.is_picked):
             kept.add(step.base.name)
@@ -149,15 +147,16 @@ def promote_to_scalars(program: Program, outside: set[str]) -> None:
         if base.kind == "made" and base.size == 1 and name not in kept and type(base.initial) is float:
             if base.dtype == float and base.initial == 0.0:
                 base.kind = "register"
+    return program
 
 
 def bases_of(program: Program) -> set[str]:
-    """The names of the bases that a program reads or writes."""
+    """Return the names of the buffers that a program reads or writes."""
     return {step.base.name for _, step in steps_of(program.block) if isinstance(step, (Read, Write))}
 
 
 def _settle(step: Compute) -> None:
-    """An extremum, found before: the elements that are equal to it matter to its gradient only."""
+    """Make a copy of an extremum that was found before: only its gradient needs the elements that are equal to it."""
     found = step.taken[1]
     assert isinstance(found, Operand)
     places = {label: place for place, label in enumerate(step.out) if label >= 0}
@@ -172,9 +171,9 @@ def _is_pure(step: Step) -> bool:
     return isinstance(step, (Compute, Read, Call, Pop))
 
 
-def left_out(block: Block, gone: set[Step]) -> None:
-    """Take steps out of a block, and of the blocks in it."""
+def remove_steps(block: Block, gone: Set[Step]) -> None:
+    """Remove steps from a block, and from the blocks in it."""
     block.items = [item for item in block.items if item not in gone]
     for item in block.items:
         for body in bodies_of(item):
-            left_out(body, gone)
+            remove_steps(body, gone)

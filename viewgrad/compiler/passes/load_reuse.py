@@ -1,4 +1,4 @@
-"""Single numbers that a program has already: read before, written just now, or computed from the same numbers."""
+"""Load reuse: scalars that were read, written or computed before in the same block."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from ..access_analysis import AccessAnalysis
+from ..access_analysis import AccessAnalysis, analysis_of
 from ..loop_ir import (
     Block,
     Buffer,
@@ -24,41 +24,38 @@ from ..loop_ir import (
     bodies_of,
     steps_of,
 )
-from .dead_code import left_out
+from .dead_code import remove_steps
 
 __all__ = ["reuse_loads"]
 
 Known = dict[Buffer, list[tuple[Read | Write, Step]]]
 
 
-def reuse_loads(program: Program, executions: AccessAnalysis) -> None:
-    """Let who takes a number that was read, written or computed before, in the same block, take it from there.
-
-    Arguments:
-        program: the program, or its gradient.
-        executions: of the program.
-    """
+def reuse_loads(program: Program) -> Program:
+    """Replace scalars that were read, written or computed before in the same block by those values."""
     found: dict[Step, Step] = {}
-    _look(program.block, executions, found)
+    _look(program.block, analysis_of(program), found)
     if not found:
-        return
+        return program
     for _, step in steps_of(program.block):
         if isinstance(step, (Compute, Call)):
-            step.taken = tuple([_behind(value, found) for value in step.taken])
+            step.taken = tuple([_replacement(value, found) for value in step.taken])
         elif isinstance(step, (Write, Check)):
-            step.value = _behind(step.value, found)
+            step.value = _replacement(step.value, found)
         if isinstance(step, (Read, Write)) and step.moves:
-            step.moves = tuple([Move(_behind(move.value, found), move.stride) for move in step.moves])  # type: ignore[arg-type]
-    left_out(program.block, set(found))
+            step.moves = tuple([Move(_replacement(move.value, found), move.stride) for move in step.moves])  # type: ignore[arg-type]
+    remove_steps(program.block, set(found))
+    return program
 
 
-def _look(block: Block, executions: AccessAnalysis, found: dict[Step, Step]) -> None:
+def _look(block: Block, analysis: AccessAnalysis, found: dict[Step, Step]) -> None:
+    """Find the values of a block that are known: `found` maps each step to the one that replaces it."""
     known: Known = {}
     computed: dict[Any, Step] = {}
     for item in block.items:
         if not isinstance(item, Step):
             for body in bodies_of(item):
-                _look(body, executions, found)
+                _look(body, analysis, found)
                 for _, step in steps_of(body):
                     if isinstance(step, Write):
                         known.pop(step.base, None)
@@ -75,7 +72,7 @@ def _look(block: Block, executions: AccessAnalysis, found: dict[Step, Step]) -> 
             if there is not item:
                 found[item] = there
         elif isinstance(item, Write):
-            _forget(block, item, known, executions)
+            _forget(block, item, known, analysis)
             value = item.value
             if type(item) is Write and not item.sizes and not item.unrecorded and isinstance(value, Operand):
                 if getattr(value.step, "dtype", None) == item.base.dtype:
@@ -83,7 +80,7 @@ def _look(block: Block, executions: AccessAnalysis, found: dict[Step, Step]) -> 
 
 
 def _formula(step: Compute, found: dict[Step, Step]) -> Any:
-    """What a number is computed from, and how."""
+    """Return the operation and the operands of a scalar, as a key."""
     taken: list[Any] = []
     for value in step.taken:
         if isinstance(value, Operand):
@@ -93,11 +90,11 @@ def _formula(step: Compute, found: dict[Step, Step]) -> Any:
     return step.operator, step.expression, step.dtype, step.out, tuple(taken)
 
 
-def _forget(block: Block, write: Write, known: Known, executions: AccessAnalysis) -> None:
-    """What is known of a base no longer holds where a write may touch it."""
+def _forget(block: Block, write: Write, known: Known, analysis: AccessAnalysis) -> None:
+    """Forget the values of a buffer that a write may overwrite."""
     kept = []
     for there, step in known.get(write.base, ()):
-        if not _is_same(there, write) and executions.are_apart((block.name, there), (block.name, write)):
+        if not _is_same(there, write) and analysis.are_apart((block.name, there), (block.name, write)):
             kept.append((there, step))
     known[write.base] = kept
 
@@ -108,7 +105,7 @@ def _is_same(first: Read | Write, second: Read | Write) -> bool:
     return first.places == second.places and first.offset == second.offset and not second.sizes and not first.sizes
 
 
-def _behind(value: Value, found: dict[Step, Step]) -> Value:
+def _replacement(value: Value, found: dict[Step, Step]) -> Value:
     if isinstance(value, Operand) and value.step in found:
         return attrs.evolve(value, step=found[value.step])
     return value

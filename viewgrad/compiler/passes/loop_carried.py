@@ -1,7 +1,7 @@
-"""Numbers that the next iteration of a loop reads, carried there in a variable.
+"""Loop-carried scalars: what the next iteration of a loop reads stays in a variable.
 
-`level[t] = f(level[t - 1])` writes what the next iteration reads. A variable that holds it spares the way through
-memory, forward and in the gradient.
+`level[t] = f(level[t - 1])` writes what the next iteration reads. A variable spares the load and the store, forward and
+in the gradient.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from ..loop_ir import Block, Buffer, ForLoop, Item, Operand, Program, Read, Step
 __all__ = ["promote_loop_carried"]
 
 
-def promote_loop_carried(program: Program) -> None:
-    """Carry numbers from one iteration to the next in variables, where that is all the loop does with them.
+def promote_loop_carried(program: Program) -> Program:
+    """Carry scalars from one iteration to the next in variables, if the next iteration reads what this one writes."""
+    promotion = _Promotion(program)
+    promotion.visit(program.block)
+    if promotion.numbers:
+        program.analysis = None
+    return program
 
-    Arguments:
-        program: the program, before its gradient is taken.
-    """
-    _Carrying(program).look(program.block)
 
-
-class _Carrying:
+class _Promotion:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.numbers = 0
 
-    def look(self, block: Block) -> None:
-        """Look at the loops of a block, the inner ones first."""
+    def visit(self, block: Block) -> None:
+        """Visit the loops of a block, the inner ones first."""
         items: list[Item] = []
         for item in block.items:
             for body in bodies_of(item):
-                self.look(body)
+                self.visit(body)
             if isinstance(item, ForLoop) and (item.count.value or 0) > 0:
                 items += self._before(item)
             items.append(item)
         block.items = items
 
     def _before(self, loop: ForLoop) -> list[Step]:
-        """What comes before a loop whose numbers are now carried."""
+        """Return the steps before a loop that initialise its carried variables."""
         found: list[Step] = []
         writes: dict[Buffer, list[Write]] = {}
         for _, step in steps_of(loop.body):
@@ -79,17 +79,17 @@ class _Carrying:
 
 
 def shifted(integer: Integer, name: str) -> Integer:
-    """What an integer was in the iteration before."""
+    """Return an integer as it was in the previous iteration."""
     return replaced(integer, name, variable(name) - ONE)
 
 
 def at_first(integer: Integer, name: str) -> Integer:
-    """What an integer is in the first iteration."""
+    """Return an integer as it is in the first iteration."""
     return replaced(integer, name, ZERO)
 
 
 def replaced(integer: Integer, name: str, by: Integer) -> Integer:
-    """An integer with another one in the place of a variable."""
+    """Return an integer with a variable replaced by another integer."""
     total = ZERO
     for monomial, coefficient in integer.terms:
         product = constant(coefficient)

@@ -1,7 +1,7 @@
-"""Zeros that a gradient need not read, write, or begin with.
+"""Zero propagation: zeros that a gradient need not read, write, or begin with.
 
-Each base of gradients begins with zeros. What a step has taken from it is set to zero again. So much is zero that is
-known beforehand: to read it, to add to it, and to set it to zero once more can be left out.
+Each gradient buffer begins with zeros, and what was read for a write is set to zero again. Reads of elements that are
+known to be zero, and additions to them, can therefore be removed, and so can further writes of zero.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 import attrs
 import numpy as np
 
-from ..access_analysis import AccessAnalysis
+from ..access_analysis import AccessAnalysis, analysis_of
 from ..granularity import Grain, Runs, grain_of
 from ..loop_ir import Add, Buffer, Call, Compute, Number, Operand, Program, Read, Step, Value, Write, steps_of
-from .dead_code import left_out
+from .dead_code import remove_steps
 
 __all__ = ["begins_unset", "propagate_zeros"]
 
@@ -26,42 +26,36 @@ READ, ADD, ZERO, WRITE, GONE = range(5)
 ZERO_VALUE: Final = Number(0.0)
 
 
-def propagate_zeros(program: Program, executions: AccessAnalysis, wanted: Set[str]) -> set[str]:
-    """Leave out of a gradient what is done to zeros that are known beforehand.
-
-    Arguments:
-        program: the gradient.
-        executions: of the gradient.
-        wanted: the names of the bases that are looked at afterwards.
-
-    Returns:
-        The names of the bases of gradients that need not begin with zeros.
-    """
+def propagate_zeros(program: Program) -> Program:
+    """Remove from a gradient what is done to elements that are known to be zero; `program.unset` gains buffers."""
+    analysis, wanted = analysis_of(program), program.kept
     by_base: dict[Buffer, list[Read | Write]] = {}
     for _, step in steps_of(program.block):
         if isinstance(step, (Read, Write)) and step.base.kind == "made" and step.base.dtype == float:
             by_base.setdefault(step.base, []).append(step)
     gone: set[Step] = set()
-    unset: set[str] = set()
+    is_changed = False  # whether there are new steps
     zero: set[Step] = set()
     called = {
         value.step for _, step in steps_of(program.block) if isinstance(step, Call)
         for value in step.operands if isinstance(value, Operand)
     }  # fmt: skip
     for base, steps in by_base.items():
-        if not base.name.startswith("d") or not base.size:
+        if not base.is_gradient or not base.size:
             continue
-        grain = executions.grain(steps, base.size)
-        if sum(executions.touches(step, grain) for step in steps) <= MOST:
-            touches = _Touches(executions, steps, base.name in wanted, called, grain)
+        grain = analysis.grain(steps, base.size)
+        if sum(analysis.touches(step, grain) for step in steps) <= MOST:
+            touches = _Touches(analysis, steps, base.name in wanted, called, grain)
             zero |= touches.zero_reads
             gone |= touches.needless
-            _write_first(program, touches.first_adds - touches.needless)
+            is_changed |= _write_first(program, touches.first_adds - touches.needless)
             if touches.is_unset(grain.number_of(base.size)):
-                unset.add(base.name)
+                program.unset.add(base.name)
     _replace(program, zero)
-    left_out(program.block, gone | zero | _sums_of_zeros(program))
-    return unset
+    remove_steps(program.block, gone | zero | _sums_of_zeros(program))
+    if is_changed:
+        program.analysis = None
+    return program
 
 
 class _Touches:
@@ -212,7 +206,7 @@ class _Counts:
 def begins_unset(
     base: Buffer, forward: AccessAnalysis, backward: AccessAnalysis | None, looked_at: Sequence[tuple[int, int]]
 ) -> bool:
-    """Whether each element of a base is written before it is looked at, so that it may begin with anything.
+    """Return whether each element of a buffer is written before it is read, so that it may begin with any value.
 
     Arguments:
         base: a base of a program.
@@ -258,8 +252,8 @@ def _kind_of(step: Read | Write) -> int:
     return ZERO if isinstance(step.value, Number) and step.value.value == 0 else WRITE
 
 
-def _write_first(program: Program, adds: Set[Step]) -> None:
-    """Write what would be added to zeros."""
+def _write_first(program: Program, adds: Set[Step]) -> bool:
+    """Replace additions to zeros by writes; return whether there are any."""
     for block, step in list(steps_of(program.block)):
         if step in adds:
             assert type(step) is Add
@@ -268,10 +262,11 @@ def _write_first(program: Program, adds: Set[Step]) -> None:
                 places=step.places,
             )
             block.items[block.items.index(step)] = made
+    return bool(adds)
 
 
 def _replace(program: Program, zero: Set[Step]) -> None:
-    """Put the number 0 in the place of values that are zero."""
+    """Replace values that are zero by the number 0."""
     for _, step in steps_of(program.block):
         if isinstance(step, Compute):
             step.taken = tuple([_or_zero(value, zero) for value in step.taken])
