@@ -12,6 +12,7 @@ import numpy as np
 
 from ..tensor.creation import empty, from_numpy, holds_tensor, joined
 from ..tensor.tensor import Tensor
+from ..tensor.tensor import is_scalar as holds_scalar
 from .convert import as_tensors, carries_history, plain_values
 from .functions import lost
 
@@ -26,7 +27,7 @@ def is_scalar(value: Any) -> bool:
 def is_array(value: Any) -> bool:
     """Return whether a value is an array in NumPy's sense: an array, or a tensor that has dimensions."""
     return isinstance(value, np.ndarray) or (
-        isinstance(value, Tensor) and (value.ndim > 0 or isinstance(value._array, np.ndarray))
+        isinstance(value, Tensor) and not holds_scalar(value)
     )
 
 

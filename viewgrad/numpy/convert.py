@@ -7,9 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..tensor.creation import from_numpy, holds_tensor, joined
-from ..tensor.modes import TRACE, current_mode
-from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent
-from ..tensor.trace_hooks import array_of
+from ..tensor.tensor import Tensor, current_edge, from_new_array, has_tangent, is_scalar
+from ..tensor.trace_hooks import array_of, observed
 
 __all__ = ["NESTED", "as_argument", "as_tensors", "carries_history", "plain_values"]
 
@@ -19,7 +18,10 @@ NESTED: Final = (list, tuple)
 def carries_history(value: Any) -> bool:
     """Return whether history would be lost if the tensors in `value`, at any depth, became plain arrays."""
     if isinstance(value, Tensor):
-        return current_edge(value) is not None or has_tangent(value) or bool(current_mode() & TRACE)
+        if current_edge(value) is not None or has_tangent(value):
+            return True
+        observer = observed()
+        return observer is not None and observer.varies(value)
     if isinstance(value, NESTED):
         return any(map(carries_history, value))
     return isinstance(value, dict) and any(map(carries_history, value.values()))
@@ -29,6 +31,8 @@ def plain_values(value: Any) -> Any:
     """`value` with read-only arrays for the tensors in it, however deep."""
     if isinstance(value, Tensor):
         array = array_of(value, "a choice by values")  # a record would hold fixed what is made of them
+        if is_scalar(value):
+            return array[()]  # NumPy's scalar, also of a program that is traced
         if isinstance(array, np.ndarray):
             array = array.view()
             array.flags.writeable = False

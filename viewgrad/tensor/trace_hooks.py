@@ -70,6 +70,12 @@ class Observer(Protocol):
     def asked(self, tensor: Tensor, what: str) -> None:
         """The program asks `tensor` for something that it may be told besides its elements: its text, its gradient."""
 
+    def varies(self, tensor: Tensor) -> bool:
+        """Return whether the elements of `tensor` may differ in another run, so that they must not be looked at."""
+
+    def reshaped(self, tensor: Tensor) -> None:
+        """`tensor` is about to get another shape in place."""
+
     def preserved(self, window: Array, copy: Array) -> None:
         """`copy` was made of a window of memory that is about to be written to, or that others may write to unseen."""
 

@@ -25,6 +25,8 @@ __all__ = ["LastUse", "last_uses"]
 WRITES: Final = frozenset(
     {"write", "overwrite", "accumulate", "put_at", "put_at_unrecorded", "add_at", "add_at_unrecorded"}
 )
+# The writes that NumPy carries out as assignments. Some that read what they write to (`t[:, 2] = t[1]`) it gets wrong.
+ASSIGNMENTS: Final = frozenset({"write", "overwrite", "add_at", "add_at_unrecorded"})
 ALIASES: Final = frozenset({"read", "detach", "sum_to_size"})  # what may lie in the buffer of the first input
 SHARED: Final = frozenset({"param", "constant"})  # what lies in memory that is not ours
 COMPARED: Final = 16  # writes that a window is held against; one that outlives more is copied
@@ -115,7 +117,11 @@ def _copied_reads(
         output = node.output
         overwriting = writes.get(buffer, [])
         first = bisect_right(overwriting, times[node])
-        later = [time for time in overwriting[first : first + COMPARED + 1] if time < last[output]]
+        until = last[output]
+        later = [
+            time for time in overwriting[first : first + COMPARED + 1]
+            if time < until or (time == until and nodes[time].kind in ASSIGNMENTS)
+        ]  # fmt: skip
         if later and (
             window is None or len(later) > COMPARED or any(meet(window, nodes[time]) for time in later)
         ):

@@ -18,6 +18,7 @@ __all__ = [
     "ATTRIBUTES",
     "attribute_names",
     "input_places",
+    "is_deterministic",
     "is_shaped_by_values",
     "kind_of",
     "operator_of",
@@ -102,6 +103,12 @@ def is_shaped_by_values(operator: Operator, node: Node) -> bool:
 def is_constant(value: Value) -> bool:
     """Whether a value is the same in each run."""
     return value.node.kind in ("constant", "full")
+
+
+def is_deterministic(kind: str) -> bool:
+    """Return whether a node of a kind gives the same for the same inputs: users' functions, and dropout, need not."""
+    operator = operator_of(kind)
+    return kind not in ("call", "native_dropout") and not (operator is not None and operator.user_defined)
 
 
 def input_places(operator: Operator, count: int) -> dict[str, list[int]]:

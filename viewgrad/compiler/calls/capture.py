@@ -258,6 +258,7 @@ class QuietTracer(Tracer):
     cut = quietly(Tracer.cut)
     moved = quietly(Tracer.moved)
     left = quietly(Tracer.left)
+    reshaped = quietly(Tracer.reshaped)
     refuse = quietly(Tracer.refuse)
 
     @quietly
@@ -330,6 +331,10 @@ class QuietTracer(Tracer):
             if guard is not None:
                 self._fixed.add(guard)
                 guard.attributes = ("an index", guard.attributes[1])
+
+    def varies(self, tensor: Tensor) -> bool:
+        """Return False: a function may look at the elements of any tensor, and a guard then compares them."""
+        return False
 
     @quietly
     def asked(self, tensor: Tensor, what: str) -> None:

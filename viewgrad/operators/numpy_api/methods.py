@@ -13,11 +13,11 @@ import numpy as np
 from ...errors import AutogradError, UnsupportedFunctionError
 from ...tensor.creation import as_operand
 from ...tensor.doors import leave
-from ...tensor.modes import GRAD, current_mode
+from ...tensor.modes import GRAD, TRACE, current_mode
 from ...tensor.node import AccumulateGrad
 from ...tensor.refcounts import ALONE_IN_SLOT, getrefcount
 from ...tensor.tensor import FUNCTIONS, Tensor, as_buffered, current_edge, has_tangent, is_scalar
-from ...tensor.trace_hooks import array_of
+from ...tensor.trace_hooks import array_of, observed
 from ...views import view_ops as views
 from .. import OPERATORS
 from ..composites import COMPOSITES
@@ -157,10 +157,14 @@ def _fill(self: Tensor, value: Any) -> None:
 def _become(self: Tensor, make: Callable[[Any], Any], what: str, way_out: str) -> None:
     """Give a tensor another shape in place, where nobody else sees its memory: no view, no other name for it."""
     alone = self._storage is None or (getrefcount(self._storage) == ALONE_IN_SLOT and not self._storage.shared)
-    if self._view is not None or not alone or type(self._edge) is AccumulateGrad or current_mode() > GRAD:
+    mode = current_mode()
+    if self._view is not None or not alone or type(self._edge) is AccumulateGrad or mode & ~TRACE > GRAD:
         raise AutogradError(
             f"{what} in place needs a tensor that is no leaf and no view, and that has no views; {way_out}"
         )
+    observer = observed()
+    if observer is not None:
+        observer.reshaped(self)
     made = make(self.clone()).clone()
     self._array, self._edge, self._storage = np.asarray(made._array), made._edge, None
     self._saved = None  # whoever saved the value keeps the memory that it had

@@ -18,6 +18,7 @@ from ...tensor.tensor import Tensor, current_edge, is_scalar, root_of
 from ...views.detached_views import has_ended
 from ..attributes import Frozen, interned
 from ..graph import Graph, Node, Value
+from ..primitives import is_deterministic
 from ..raised import is_static, raising_kind
 from ..types import TensorType, Window, whole
 from .alias_histories import Chain, Ended, end, ended_of, has_old_history, history_of, remember, write_to_ended
@@ -80,6 +81,7 @@ class Tracer:
         self.indices = Indices()
         self.failure: TraceError | None = None
         self.unguarded: str | None = None
+        self._fixed_values: dict[Value, bool] = {}  # of values: whether they are the same in each run
         self._error_mode: Any = None  # the last that raises nothing
         self.existing = None if lenient else Existing()
 
@@ -439,8 +441,8 @@ class Tracer:
     def left(self, tensor: Tensor, how: str, value: Any) -> None:
         """The elements of a tensor have left the library."""
         read = self._read(tensor)
-        if read.node.kind in CONSTANTS:
-            return  # always the same
+        if self.is_fixed(read):
+            return
         if self.lenient or (how not in STEERING and self.escapes != "guard"):  # a formula has examples only
             raise self._failed(
                 f"{how} at {self._here()} takes a value out of the program that is traced, and the graph would hold it "
@@ -449,6 +451,36 @@ class Tracer:
             )
         expected = Frozen(np.array(value)) if isinstance(value, np.ndarray) else value
         self.node("guard", (read,), (how, expected), ())
+
+    def is_fixed(self, value: Value) -> bool:
+        """Return whether a value is the same in each run, because it is computed from constants alone."""
+        known = self._fixed_values
+        waiting = [value]
+        while waiting:
+            last = waiting[-1]
+            if last in known:
+                waiting.pop()
+                continue
+            node = last.node
+            if node.kind in CONSTANTS or not node.inputs or not is_deterministic(node.kind):
+                known[last] = node.kind in CONSTANTS
+                continue
+            inputs = [each for each in node.inputs if each is not None]
+            unknown = [each for each in inputs if each not in known]
+            if unknown and all(known.get(each, True) for each in inputs):
+                waiting.append(unknown[0])
+                continue
+            known[last] = all(known.get(each, False) for each in inputs)
+        return known[value]
+
+    def varies(self, tensor: Tensor) -> bool:
+        """Return whether the elements of a tensor may differ in another run."""
+        return not self.is_fixed(self._read(tensor))
+
+    def reshaped(self, tensor: Tensor) -> None:
+        """A tensor gets another shape in place: one of the caller's would have it after a run of the graph, too."""
+        if self._is_old(tensor):
+            self.refuse("giving a tensor from outside another shape in place")
 
     def asked(self, tensor: Tensor, what: str) -> None:
         """Something is told that the graph does not hold: texts and gradients of a run that is traced are its own."""
