@@ -24,9 +24,11 @@ DOCSTRINGS_FILE: Final = Path(viewgrad.__file__).parent / "operators" / "docstri
 
 # What options of these names say, in every operator that has them.
 OPTIONS: Final = {
-    **dict.fromkeys(("axis", "dim"), "the dimension along which it works, or several; all of them for None"),
+    "axis": "the dimension along which it works, or several; all of them for None",
+    "dim": "PyTorch's name of `axis`",
     "axes": "the dimensions along which it works",
-    **dict.fromkeys(("keepdims", "keepdim"), "whether dimensions that are reduced stay, with length 1"),
+    "keepdims": "whether reduced dimensions stay, with length 1",
+    "keepdim": "PyTorch's name of `keepdims`",
     "norm": "where the factor 1/n stands: with the inverse, half with each (`ortho`), or with the forward transform",
     "n": "a length to cut or pad to with zeros, or a number of times",
     "s": "the lengths to cut or pad to with zeros",
@@ -57,9 +59,9 @@ OPTIONS: Final = {
     "where": "the elements that count, as a mask",
     "out": "a tensor to write the result to, which is returned",
     "correction": "another name for `ddof`",
-    "mean": "the mean, where it is known",
+    "mean": "the mean, if it is known",
 }
-INFINITE_SLOPES: Final = "Where the slope is infinite, or no number, 0 flows to where the incoming gradient is 0."
+INFINITE_SLOPES: Final = "If the incoming gradient is 0, so is this one, even where the slope is infinite or NaN."
 
 
 def docstring_of(operator: Operator, where: str) -> str:
@@ -70,6 +72,7 @@ def docstring_of(operator: Operator, where: str) -> str:
         where: the expression that the user calls it by.
     """
     arguments = [f"{argument.name}: {_described(operator, argument)}." for argument in operator.signature.arguments]
+    arguments += [f"{name}: {OPTIONS[name]}." for name in operator.signature.torch_names]
     return _text(operator.doc, arguments, _result(operator), _gradient(operator), example_of(operator, where, viewgrad))
 
 
@@ -83,7 +86,7 @@ def docstring_of_reduction(operator: Operator, function: Callable[..., Any]) -> 
     first, *options = inspect.signature(function).parameters.values()
     arguments = [f"{first.name}: a tensor, an array or a number; gradients flow to it."]
     for option in options:
-        left_out = "" if option.default is option.empty else f"; {option.default!r} where left out"
+        left_out = "" if option.default is option.empty else f" (default: {option.default!r})"
         arguments.append(f"{option.name}: {OPTIONS.get(option.name, 'an option')}{left_out}.")
     doc = (inspect.getdoc(function) or "").partition("\n")[0]
     example = example_of(operator, f"vg.{operator.name}", viewgrad)
@@ -113,7 +116,7 @@ def _described(operator: Operator, argument: Argument) -> str:
         optional = ", or None" if argument.optional else ""
         return f"{text}{optional}; {'gradients flow to it' if flows else 'no gradient flows to it'}"
     text = OPTIONS.get(argument.name, "an option")
-    return text if argument.default is None else f"{text}; {argument.default} where left out"
+    return text if argument.default is None else f"{text} (default: {argument.default})"
 
 
 def _result(operator: Operator) -> str:
@@ -127,7 +130,7 @@ def _result(operator: Operator) -> str:
 
 def _gradient(operator: Operator) -> Iterator[str]:
     if not operator.formulas:
-        yield "none: the result is constant, or no number, between its steps."
+        yield "none: the result is piecewise constant."
         return
     infinite = False
     for formula in operator.formulas:
@@ -162,6 +165,7 @@ def docstrings_file(types: dict[str, dict[str, str]]) -> str:
             entries[name] = {"doc": docstring_of_reduction(operator, REDUCTIONS[name]), "annotations": None}
             continue
         annotations = {each.name: _annotation(each, stated) for each in operator.signature.arguments}
+        annotations |= {theirs: f"{stated[ours]} | None" for theirs, ours in operator.signature.torch_names.items()}
         entries[name] = {
             "doc": docstring_of(operator, f"vg.{'fft.fft' if name == 'fft' else name}"),
             "annotations": annotations | {"return": stated["return"]},

@@ -153,6 +153,11 @@ def _arguments(operator: Operator, method: bool = False) -> str:
             starred = True
         default = "" if argument.default is None else f" = {argument.default}"
         parts.append(f"{argument.name}: {_type_of(argument)}{default}")
+    for theirs, ours in operator.signature.torch_names.items():
+        if not starred:
+            parts.append("*")
+            starred = True
+        parts.append(f"{theirs}: {_type_of(operator.signature.argument(ours))} | None = None")
     return ", ".join(parts)
 
 

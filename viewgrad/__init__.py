@@ -4,9 +4,12 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as _numpy
+
 from . import autograd, errors, fft, func, linalg, operators, views
 from . import trace as _trace  # imported before the operator `trace` takes the name, never after
 from .func.checkpoint import checkpoint
+from .hints import MODULE_HINTS, add_hints
 from .naming import document, name_functions
 from .operators.composites import COMPOSITES
 from .operators.define import OPERATORS
@@ -55,8 +58,6 @@ from .views.view_ops import (
     ravel,
     real,
     reshape,
-    select,
-    split,
     squeeze,
     swapaxes,
     transpose,
@@ -79,10 +80,15 @@ name_functions(linalg.__name__, vars(linalg))
 name_functions(fft.__name__, vars(fft))
 name_functions(__name__, vars(Tensor), "Tensor.")
 document(OPERATORS, REDUCTIONS)
+add_hints(Tensor)
 
+
+# The names that dir() lists: NumPy's. The others that are there have namespaces of their own, linalg, fft,
+# scipy.special and torch_names.
+_numpy_names: Final = frozenset(dir(_numpy))
 
 # Imported when first used: together they take longer to import than the rest of the library.
-_LAZY_MODULES: Final = ("drawing", "math", "numpy", "scipy", "symbolic", "testing")
+_LAZY_MODULES: Final = ("drawing", "math", "numpy", "scipy", "symbolic", "testing", "torch_names")
 _LAZY: Final = {"compile": "compiler"}  # by name, the module that defines it
 
 
@@ -94,7 +100,8 @@ if not TYPE_CHECKING:  # a checker takes every name for one of a module that has
         if name in _LAZY:
             found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
             return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = f": {MODULE_HINTS[name]}" if name in MODULE_HINTS else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:
@@ -102,7 +109,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from . import drawing, math, numpy, scipy, symbolic, testing
+    from . import drawing, math, numpy, scipy, symbolic, testing, torch_names
     from .compiler import compile
 
     # stub files: a type checker cannot compute `__all__`
@@ -114,13 +121,11 @@ __all__ = [
     "Tensor",
     "arange",
     "array",
-    "as_strided",
     "as_tensor",
     "asarray",
     "autograd",
     "broadcast_to",
     "checkpoint",
-    "chunk",
     "compile",
     "diagonal",
     "drawing",
@@ -128,9 +133,7 @@ __all__ = [
     "empty_like",
     "enable_grad",
     "errors",
-    "expand",
     "eye",
-    "flatten",
     "from_numpy",
     "full",
     "full_like",
@@ -142,34 +145,23 @@ __all__ = [
     "linspace",
     "load",
     "moveaxis",
-    "narrow",
     "no_grad",
     "ones",
     "ones_like",
     "operators",
-    "permute",
     "ravel",
     "real",
     "reshape",
     "save",
-    "select",
     "set_grad_enabled",
-    "split",
     "squeeze",
     "swapaxes",
     "symbolic",
     "transpose",
-    "unbind",
-    "unfold",
-    "unsqueeze",
-    "view_as_complex",
-    "view_as_real",
     "view_replay",
     "views",
     "zeros",
     "zeros_like",
-    *(name for name in OPERATORS if name[0] != "_"),
-    *COMPOSITES,
-    *FUNCTIONS,
+    *(name for name in {**OPERATORS, **COMPOSITES, **FUNCTIONS} if name in _numpy_names),
     "linalg",
 ]

@@ -350,7 +350,7 @@ def rows(x):
 
 @right(M)
 def halves(x):
-    return vg.split(x, 1, 0)
+    return x.split(1, 0)
 
 
 @right(M)

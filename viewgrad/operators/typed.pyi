@@ -55,10 +55,10 @@ def arctan2(self: _TensorLike, other: _TensorLike) -> Tensor:
 def arctanh(self: _TensorLike) -> Tensor:
     """The inverse of tanh."""
 
-def argpartition(self: _TensorLike, kth: Any, axis: _Axis = -1) -> Tensor:
+def argpartition(self: _TensorLike, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
 
-def argsort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
+def argsort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The indices that sort the elements along `axis`; of equal ones the first comes first."""
 
 def avg_pool1d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True) -> Tensor:
@@ -118,7 +118,7 @@ def clip(self: _TensorLike, min: _TensorLike | None = None, max: _TensorLike | N
 def clone(self: _TensorLike) -> Tensor:
     """A copy with the same history."""
 
-def concatenate(tensors: Sequence[_TensorLike], axis: _Axis = 0) -> Tensor:
+def concatenate(tensors: Sequence[_TensorLike], axis: _Axis = 0, *, dim: _Axis | None = None) -> Tensor:
     """The tensors joined along a dimension that they have."""
 
 def conj(self: _TensorLike) -> Tensor:
@@ -154,19 +154,19 @@ def cos(self: _TensorLike) -> Tensor:
 def cosh(self: _TensorLike) -> Tensor:
     """The hyperbolic cosine."""
 
-def count_nonzero(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """How many elements are not 0."""
 
 def cov(self: _TensorLike, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
     """The covariances of variables, whose observations are the rows (columns, where not `rowvar`)."""
 
-def cross(self: _TensorLike, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+def cross(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The cross products of vectors of three elements."""
 
-def cummax(self: _TensorLike, dim: _Axis) -> tuple[Tensor, Tensor]:
+def cummax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
     """The greatest of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
-def cummin(self: _TensorLike, dim: _Axis) -> tuple[Tensor, Tensor]:
+def cummin(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
     """The least of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
 def dawsn(self: _TensorLike) -> Tensor:
@@ -181,7 +181,7 @@ def det(self: _TensorLike) -> Tensor:
 def diag_embed(self: _TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Zero matrices with the last dimension on a diagonal."""
 
-def diff(self: _TensorLike, n: int | None = 1, axis: _Axis = -1) -> Tensor:
+def diff(self: _TensorLike, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The differences of neighbours along a dimension, `n` times over."""
 
 def digamma(self: _TensorLike) -> Tensor:
@@ -265,7 +265,7 @@ def expm1(self: _TensorLike) -> Tensor:
 def fabs(self: _TensorLike) -> Tensor:
     """The absolute value, of reals; gradient 0 at 0."""
 
-def fft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+def fft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
     """The discrete Fourier transform along one dimension."""
 
 def fft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
@@ -355,7 +355,7 @@ def i1(self: _TensorLike) -> Tensor:
 def i1e(self: _TensorLike) -> Tensor:
     """exp(-abs(value)) * i1(value); at 0 the mean of the gradients from both sides."""
 
-def ifft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+def ifft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
     """The inverse discrete Fourier transform along one dimension."""
 
 def ifft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
@@ -367,7 +367,7 @@ def ifftn(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence
 def ifftshift(self: _TensorLike, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = None) -> Tensor:
     """The dimensions rolled so that the lowest frequency comes back to the front."""
 
-def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+def index_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
 
 def interp(self: _TensorLike, xp: _TensorLike, fp: _TensorLike, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
@@ -379,7 +379,7 @@ def inv(self: _TensorLike) -> Tensor:
 def invert(self: _TensorLike) -> Tensor:
     """Of integers or bools, bit by bit: not."""
 
-def irfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+def irfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
     """The real numbers of which this is half the discrete Fourier transform."""
 
 def irfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
@@ -430,7 +430,7 @@ def kn(v: Any, self: _TensorLike) -> Tensor:
 def kron(self: _TensorLike, b: _TensorLike) -> Tensor:
     """The Kronecker product."""
 
-def kthvalue(self: _TensorLike, k: int, dim: _Axis = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def kthvalue(self: _TensorLike, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
     """The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes."""
 
 def l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
@@ -460,7 +460,7 @@ def less_equal(self: _TensorLike, other: _TensorLike) -> Tensor:
 def linear(self: _TensorLike, weight: _TensorLike, bias: _TensorLike | None = None) -> Tensor:
     """The product with the transpose of a matrix of weights, plus a bias: a layer of a network."""
 
-def linear_scan(self: _TensorLike, coefficients: _TensorLike, axis: _Axis = -1) -> Tensor:
+def linear_scan(self: _TensorLike, coefficients: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
 
 def log(self: _TensorLike) -> Tensor:
@@ -481,7 +481,7 @@ def log_expit(self: _TensorLike) -> Tensor:
 def log_ndtr(self: _TensorLike) -> Tensor:
     """The logarithm of `ndtr`, exact also for small values."""
 
-def log_softmax(self: _TensorLike, dim: _Axis = -1) -> Tensor:
+def log_softmax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The logarithms of `softmax`."""
 
 def logaddexp(self: _TensorLike, other: _TensorLike) -> Tensor:
@@ -508,7 +508,7 @@ def logit(self: _TensorLike) -> Tensor:
 def logsigmoid(self: _TensorLike) -> Tensor:
     """log(sigmoid(value))."""
 
-def logsumexp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None) -> Tensor:
+def logsumexp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """log(sum(b * exp(self))), without overflow; `b` is 1 where left out."""
 
 def lstsq(self: _TensorLike, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -538,7 +538,7 @@ def max_pool2d(self: _TensorLike, kernel_size: Any, stride: Any = None, padding:
 def maximum(self: _TensorLike, other: _TensorLike) -> Tensor:
     """The greater of two; where they are equal, each gets half of the gradient."""
 
-def median(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+def median(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The value in the middle, or the mean of the two in the middle; of equal ones those at these places have the gradient."""
 
 def minimum(self: _TensorLike, other: _TensorLike) -> Tensor:
@@ -556,10 +556,10 @@ def mul(self: _TensorLike, other: _TensorLike) -> Tensor:
 def nan_to_num(self: _TensorLike, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """The values, with other numbers for what is not a number or infinite, where the gradient is 0."""
 
-def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+def nanmedian(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The value in the middle, or the mean of the two in the middle, of those that are numbers; of equal ones those at these places have the gradient."""
 
-def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+def nanquantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
 
 def ndtr(self: _TensorLike) -> Tensor:
@@ -601,13 +601,13 @@ def positive(self: _TensorLike) -> Tensor:
 def pow(self: _TensorLike, exponent: _TensorLike) -> Tensor:
     """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
 
-def ptp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+def ptp(self: _TensorLike, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The greatest value less the least; equal ones share the gradient."""
 
 def qr(self: _TensorLike, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
     """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
-def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+def quantile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
 
 def rad2deg(self: _TensorLike) -> Tensor:
@@ -628,10 +628,10 @@ def relu6(self: _TensorLike) -> Tensor:
 def remainder(self: _TensorLike, other: _TensorLike) -> Tensor:
     """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
 
-def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
+def repeat(self: _TensorLike, repeats: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
     """Each element, or each slice along `axis`, repeated."""
 
-def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
+def rfft(self: _TensorLike, n: int | None = None, axis: _Axis = -1, norm: Literal["backward", "ortho", "forward"] | None = None, *, dim: _Axis | None = None) -> Tensor:
     """The half of the discrete Fourier transform of real numbers that tells the whole."""
 
 def rfft2(self: _TensorLike, s: Any = None, axes: int | Sequence[int] | Sequence[Sequence[int]] | None = (-2, -1), norm: Literal["backward", "ortho", "forward"] | None = None) -> Tensor:
@@ -649,16 +649,16 @@ def right_shift(self: _TensorLike, other: _TensorLike) -> Tensor:
 def rint(self: _TensorLike) -> Tensor:
     """The nearest integer, the even one where two are; gradient 0."""
 
-def roll(self: _TensorLike, shift: Any, axis: _Axis = None) -> Tensor:
+def roll(self: _TensorLike, shift: Any, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
     """The elements moved along `axis`, or in row order, those that leave coming in at the other end."""
 
 def round(self: _TensorLike, decimals: int = 0) -> Tensor:
     """The value with so many decimals; gradient 0."""
 
-def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+def scatter(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with `source` put at `index` along `axis`; of several values for one place the last stays."""
 
-def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+def scatter_add(self: _TensorLike, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
     """The tensor with `source` added at `index` along `axis`."""
 
 def searchsorted(self: _TensorLike, v: _TensorLike, side: str = 'left') -> Tensor:
@@ -694,7 +694,7 @@ def slogdet(self: _TensorLike) -> tuple[Tensor, Tensor]:
 def smooth_l1_loss(self: _TensorLike, target: _TensorLike, reduction: Literal["none", "mean", "sum"] = 'mean', beta: float = 1.0) -> Tensor:
     """The absolute difference, rounded off below `beta`."""
 
-def softmax(self: _TensorLike, dim: _Axis = -1) -> Tensor:
+def softmax(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The exponentials, divided by their sum along a dimension."""
 
 def softplus(self: _TensorLike, beta: float = 1.0) -> Tensor:
@@ -712,7 +712,7 @@ def solve(self: _TensorLike, b: _TensorLike) -> Tensor:
 def solve_triangular(self: _TensorLike, b: _TensorLike, *, upper: Any, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solutions x of `self @ x == b` (or `x @ self == b`, where not `left`) with triangular matrices, of which the other triangle is not read, nor the diagonal where it is known to be one."""
 
-def sort(self: _TensorLike, axis: _Axis = -1) -> Tensor:
+def sort(self: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The elements along `axis`, or all of them, in ascending order; equal ones stay in theirs."""
 
 def spacing(self: _TensorLike) -> Tensor:
@@ -724,7 +724,7 @@ def sqrt(self: _TensorLike) -> Tensor:
 def square(self: _TensorLike) -> Tensor:
     """The value times itself."""
 
-def stack(tensors: Sequence[_TensorLike], axis: _Axis = 0) -> Tensor:
+def stack(tensors: Sequence[_TensorLike], axis: _Axis = 0, *, dim: _Axis | None = None) -> Tensor:
     """The tensors, all of one shape, joined along a new dimension."""
 
 def stdtr(df: Any, self: _TensorLike) -> Tensor:
@@ -739,10 +739,10 @@ def svd(self: _TensorLike, full_matrices: bool = True) -> tuple[Tensor, Tensor, 
 def svdvals(self: _TensorLike) -> Tensor:
     """The singular values, descending."""
 
-def take(self: _TensorLike, indices: _TensorLike, axis: _Axis = None, mode: str = 'raise') -> Tensor:
+def take(self: _TensorLike, indices: _TensorLike, axis: _Axis = None, mode: str = 'raise', *, dim: _Axis | None = None) -> Tensor:
     """The elements, or the slices along `axis`, at `indices`."""
 
-def take_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis = -1) -> Tensor:
+def take_along_axis(self: _TensorLike, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """For each lane along `axis` the elements at that lane's own indices."""
 
 def tan(self: _TensorLike) -> Tensor:
@@ -763,13 +763,13 @@ def threshold(self: _TensorLike, threshold: Any, value: Any) -> Tensor:
 def tile(self: _TensorLike, reps: Any) -> Tensor:
     """The whole tensor repeated `reps` times along each dimension."""
 
-def topk(self: _TensorLike, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def topk(self: _TensorLike, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
     """The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there."""
 
 def trace(self: _TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The sum along the diagonals of the planes of two dimensions."""
 
-def trapezoid(self: _TensorLike, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1) -> Tensor:
+def trapezoid(self: _TensorLike, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
 
 def tril(self: _TensorLike, k: int = 0) -> Tensor:
@@ -781,16 +781,16 @@ def triu(self: _TensorLike, k: int = 0) -> Tensor:
 def trunc(self: _TensorLike) -> Tensor:
     """The integer part; gradient 0."""
 
-def unique(self: _TensorLike, axis: _Axis = None) -> Tensor:
+def unique(self: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
     """The distinct values, ascending; the gradient goes to where each comes first."""
 
 def unique_all(self: _TensorLike) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The distinct values, ascending, where each comes first, which of them each value is, and how often each occurs. What is not a number is equal to nothing."""
 
-def vecdot(self: _TensorLike, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+def vecdot(self: _TensorLike, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
     """The sums of the products of elements along `axis`, those of the first tensor conjugated."""
 
-def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+def vector_norm(self: _TensorLike, ord: Any = 2, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
     """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
 def where(condition: _TensorLike, self: _TensorLike, other: _TensorLike) -> Tensor:
@@ -811,21 +811,23 @@ def y1(self: _TensorLike) -> Tensor:
 def yn(v: Any, self: _TensorLike) -> Tensor:
     """The Bessel function of the second kind."""
 
-def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Whether all elements are true.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
 
     Gradient:
-        none: the result is constant, or no number, between its steps.
+        none: the result is piecewise constant.
 
     Example:
         >>> import viewgrad as vg
@@ -836,21 +838,23 @@ def all(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
 def allclose(self: _TensorLike, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Return whether all elements are nearly equal."""
 
-def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+def any(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Whether any element is true.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
 
     Gradient:
-        none: the result is constant, or no number, between its steps.
+        none: the result is piecewise constant.
 
     Example:
         >>> import viewgrad as vg
@@ -867,20 +871,22 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int] | Sequence[Sequence[int]] | None) -> Tensor:
     """A function of a tensor and an axis, applied over several axes one after the other."""
 
-def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
 
     Gradient:
-        none: the result is constant, or no number, between its steps.
+        none: the result is piecewise constant.
 
     Example:
         >>> import viewgrad as vg
@@ -888,20 +894,22 @@ def argmax(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: 
         Tensor(4)
     """
 
-def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+def argmin(self: _TensorLike, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """Where the least value is, of equal ones the first; in row order, where no axis is given.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
 
     Gradient:
-        none: the result is constant, or no number, between its steps.
+        none: the result is piecewise constant.
 
     Example:
         >>> import viewgrad as vg
@@ -985,14 +993,15 @@ def cross_entropy(self: _TensorLike, target: Any, weight: Any = None, ignore_ind
         label_smoothing: the part of the target's probability that is divided among all classes.
     """
 
-def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        dim: PyTorch's name of `axis` (default: None).
 
     Returns:
         a tensor.
@@ -1009,14 +1018,15 @@ def cumprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
                 0.21968929])
     """
 
-def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+def cumsum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
     """The running sums along `axis`, or of the elements in row order.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        dim: PyTorch's name of `axis` (default: None).
 
     Returns:
         a tensor.
@@ -1183,16 +1193,18 @@ def ldexp(self: _TensorLike, other: Any) -> Tensor:
 def matrix_norm(self: _TensorLike, keepdims: bool = False, ord: str = 'fro') -> Tensor:
     """The norms of the matrices in the last two dimensions."""
 
-def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        initial: what it begins with; None where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        initial: what it begins with (default: None).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1206,16 +1218,18 @@ def max(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool =
         Tensor(1.2)
     """
 
-def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+def mean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The arithmetic mean of all elements, or of those along `axis`.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1239,16 +1253,18 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
         indexing: "xy", so that the first axis is the second dimension of the results, or "ij".
     """
 
-def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def min(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        initial: what it begins with; None where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        initial: what it begins with (default: None).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1277,19 +1293,21 @@ def nancumprod(self: _TensorLike, axis: int | None = None) -> Tensor:
 def nancumsum(self: _TensorLike, axis: int | None = None) -> Tensor:
     """The running sum, to which missing values add nothing."""
 
-def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def nanmax(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The greatest value that is a number."""
 
-def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The mean of the values that are numbers.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1303,29 +1321,31 @@ def nanmean(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None =
         Tensor(-0.425)
     """
 
-def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def nanmin(self: _TensorLike, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The least value that is a number."""
 
 def nanpercentile(self: _TensorLike, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
     """The values below which given percentages of the values lie, of those that are numbers."""
 
-def nanprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def nanprod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product of the values that are numbers."""
 
-def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+def nanstd(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The standard deviation of the values that are numbers."""
 
-def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The sum of the values that are numbers.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        initial: what it begins with; None where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        initial: what it begins with (default: None).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1339,7 +1359,7 @@ def nansum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = 
         Tensor(-2.1)
     """
 
-def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+def nanvar(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The variance of the values that are numbers."""
 
 def nonzero(self: _TensorLike) -> tuple[Tensor, ...]:
@@ -1396,17 +1416,19 @@ def polysub(a1: _TensorLike, a2: Any) -> Tensor:
 def polyval(p: _TensorLike, x: Any) -> Tensor:
     """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
 
-def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def prod(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        initial: what it begins with; None where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        initial: what it begins with (default: None).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1447,8 +1469,11 @@ def scatter_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
 def scatter_add_(self: _TensorLike, axis: int, index: Any, source: Any) -> Tensor:
     """In place: add `source` at `index` along `axis`; costs what `source` costs."""
 
-def select_cases(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
-    """For each element the choice of the first condition that is true, or `default`."""
+def select(condlist: _TensorLike, choicelist: Any, default: Any = 0) -> Tensor:
+    """Return for each element the choice of the first condition that is true, or `default`.
+
+    `Tensor.select(dim, index)` and `viewgrad.torch_names.select` are PyTorch's function of that name.
+    """
 
 def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
     """The elements of the first that are not in the second, ascending; as they are, where they are distinct."""
@@ -1456,19 +1481,27 @@ def setdiff1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor
 def setxor1d(ar1: _TensorLike, ar2: Any, assume_unique: bool = False) -> Tensor:
     """The elements that are in exactly one of the two, ascending."""
 
-def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+def split(ary: _TensorLike, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
+
+    `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which takes lengths.
+    """
+
+def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The square root of the variance; gradient 0 where it is 0.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        where: the elements that count, as a mask; True where left out.
-        mean: the mean, where it is known; None where left out.
-        correction: another name for `ddof`; None where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        ddof: what is subtracted from the number of elements in the divisor (default: 0).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        where: the elements that count, as a mask (default: True).
+        mean: the mean, if it is known (default: None).
+        correction: another name for `ddof` (default: None).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1482,17 +1515,19 @@ def std(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = Non
         Tensor(0.96792303)
     """
 
-def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+def sum(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The sum of all elements, or of those along `axis`.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        initial: what it begins with; None where left out.
-        where: the elements that count, as a mask; True where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        initial: what it begins with (default: None).
+        where: the elements that count, as a mask (default: True).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.
@@ -1524,19 +1559,21 @@ def unwrap(self: _TensorLike, discont: float | None = None, axis: int = -1, *, p
 def vander(x: _TensorLike, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix of the powers of a vector, one row for each element."""
 
-def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+def var(self: _TensorLike, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
     """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
 
     Arguments:
         self: a tensor, an array or a number; gradients flow to it.
-        axis: the dimension along which it works, or several; all of them for None; None where left out.
-        dtype: the dtype of the result; None where left out.
-        out: a tensor to write the result to, which is returned; None where left out.
-        ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
-        keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-        where: the elements that count, as a mask; True where left out.
-        mean: the mean, where it is known; None where left out.
-        correction: another name for `ddof`; None where left out.
+        axis: the dimension along which it works, or several; all of them for None (default: None).
+        dtype: the dtype of the result (default: None).
+        out: a tensor to write the result to, which is returned (default: None).
+        ddof: what is subtracted from the number of elements in the divisor (default: 0).
+        keepdims: whether reduced dimensions stay, with length 1 (default: False).
+        where: the elements that count, as a mask (default: True).
+        mean: the mean, if it is known (default: None).
+        correction: another name for `ddof` (default: None).
+        dim: PyTorch's name of `axis` (default: None).
+        keepdim: PyTorch's name of `keepdims` (default: None).
 
     Returns:
         a tensor.

@@ -20,7 +20,7 @@ class OperatorMethods:
     def _contiguous_copy(self) -> Tensor:
         """A copy laid out in row order."""
 
-    def _partition_places(self, kth: Any, axis: _Axis = -1) -> Tensor:
+    def _partition_places(self, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The places of the values in the order in which `numpy.partition` puts them."""
 
     def _reshaped_copy(self, shape: int | tuple[int, ...]) -> Tensor:
@@ -62,21 +62,23 @@ class OperatorMethods:
     def addmv_(self, mat: _TensorLike, vec: _TensorLike, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """A vector, times `beta`, plus the product of a matrix and a vector, times `alpha`."""
 
-    def all(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    def all(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """Whether all elements are true.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
 
         Gradient:
-            none: the result is constant, or no number, between its steps.
+            none: the result is piecewise constant.
 
         Example:
             >>> import viewgrad as vg
@@ -90,21 +92,23 @@ class OperatorMethods:
     def angle(self) -> Tensor:
         """The angles of complex numbers; 0 or pi for real ones. Gradient 0 at 0."""
 
-    def any(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    def any(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """Whether any element is true.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
 
         Gradient:
-            none: the result is constant, or no number, between its steps.
+            none: the result is piecewise constant.
 
         Example:
             >>> import viewgrad as vg
@@ -157,20 +161,22 @@ class OperatorMethods:
     def arctanh_(self) -> Tensor:
         """The inverse of tanh."""
 
-    def argmax(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    def argmax(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """Where the greatest value is, of equal ones the first; in row order, where no axis is given.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
 
         Gradient:
-            none: the result is constant, or no number, between its steps.
+            none: the result is piecewise constant.
 
         Example:
             >>> import viewgrad as vg
@@ -178,20 +184,22 @@ class OperatorMethods:
             Tensor(4)
         """
 
-    def argmin(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+    def argmin(self, axis: _Axis = None, out: Any = None, *, keepdims: bool = False, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """Where the least value is, of equal ones the first; in row order, where no axis is given.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
 
         Gradient:
-            none: the result is constant, or no number, between its steps.
+            none: the result is piecewise constant.
 
         Example:
             >>> import viewgrad as vg
@@ -199,7 +207,7 @@ class OperatorMethods:
             Tensor(7)
         """
 
-    def argpartition(self, kth: Any, axis: _Axis = -1) -> Tensor:
+    def argpartition(self, kth: Any, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The places of the values, with that of the `kth` in order at its own place and lesser ones before it."""
 
     def argsort(self, axis: _Axis = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Tensor:
@@ -367,29 +375,30 @@ class OperatorMethods:
     def cosh_(self) -> Tensor:
         """The hyperbolic cosine."""
 
-    def count_nonzero(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def count_nonzero(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """How many elements are not 0."""
 
     def cov(self, *, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Tensor:
         """The covariances of variables, whose observations are the rows (columns, where not `rowvar`)."""
 
-    def cross(self, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+    def cross(self, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The cross products of vectors of three elements."""
 
-    def cummax(self, dim: _Axis) -> tuple[Tensor, Tensor]:
+    def cummax(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
         """The greatest of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
-    def cummin(self, dim: _Axis) -> tuple[Tensor, Tensor]:
+    def cummin(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
         """The least of the values so far along a dimension and where it is; of equals the last has the gradient."""
 
-    def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+    def cumprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
         """The running products along `axis`, or of the elements in row order; exact gradient also where some are 0.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            dim: PyTorch's name of `axis` (default: None).
 
         Returns:
             a tensor.
@@ -406,14 +415,15 @@ class OperatorMethods:
                     0.21968929])
         """
 
-    def cumsum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
+    def cumsum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, *, dim: _Axis = None) -> Tensor:
         """The running sums along `axis`, or of the elements in row order.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            dim: PyTorch's name of `axis` (default: None).
 
         Returns:
             a tensor.
@@ -449,7 +459,7 @@ class OperatorMethods:
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         """The diagonals of the planes of two dimensions, as the last dimension."""
 
-    def diff(self, n: int | None = 1, axis: _Axis = -1) -> Tensor:
+    def diff(self, n: int | None = 1, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The differences of neighbours along a dimension, `n` times over."""
 
     def digamma(self) -> Tensor:
@@ -755,7 +765,7 @@ class OperatorMethods:
     def index_accumulate_(self, index: Any, values: Any) -> Tensor:
         """Add `values` to the places `self[index]`; places named more than once receive each of their values."""
 
-    def index_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+    def index_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
         """The tensor with the slices of `source` added to its slices at `index` along `axis`."""
 
     def index_add_(self, axis: int, index: Any, source: Any) -> Tensor:
@@ -818,7 +828,7 @@ class OperatorMethods:
     def kron(self, b: _TensorLike) -> Tensor:
         """The Kronecker product."""
 
-    def kthvalue(self, k: int, dim: _Axis = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    def kthvalue(self, k: int, axis: _Axis = -1, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> tuple[Tensor, Tensor]:
         """The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes."""
 
     def lcm(self, other: _TensorLike) -> Tensor:
@@ -848,7 +858,7 @@ class OperatorMethods:
     def less_equal(self, other: _TensorLike) -> Tensor:
         """Whether the first value is less or equal."""
 
-    def linear_scan(self, coefficients: _TensorLike, axis: _Axis = -1) -> Tensor:
+    def linear_scan(self, coefficients: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The recurrence `y[i] = self[i] + coefficients[i] * y[i - 1]` along `axis`, from `y[0] = self[0]`."""
 
     def log(self) -> Tensor:
@@ -887,7 +897,7 @@ class OperatorMethods:
     def log_ndtr_(self) -> Tensor:
         """The logarithm of `ndtr`, exact also for small values."""
 
-    def log_softmax(self, dim: _Axis = -1) -> Tensor:
+    def log_softmax(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The logarithms of `softmax`."""
 
     def logaddexp(self, other: _TensorLike) -> Tensor:
@@ -926,7 +936,7 @@ class OperatorMethods:
     def logsigmoid_(self) -> Tensor:
         """log(sigmoid(value))."""
 
-    def logsumexp(self, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None) -> Tensor:
+    def logsumexp(self, axis: _Axis = None, keepdims: bool = False, b: _TensorLike | None = None, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """log(sum(b * exp(self))), without overflow; `b` is 1 where left out."""
 
     def lstsq(self, b: _TensorLike, rcond: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -950,16 +960,18 @@ class OperatorMethods:
     def matrix_rank(self, tol: Any = None, hermitian: bool = False, rtol: Any = None) -> Tensor:
         """The number of singular values above a tolerance."""
 
-    def max(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def max(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The greatest of all elements, or of those along `axis`; equal ones share the gradient equally.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            initial: what it begins with; None where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            initial: what it begins with (default: None).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -979,16 +991,18 @@ class OperatorMethods:
     def maximum_(self, other: _TensorLike) -> Tensor:
         """The greater of two; where they are equal, each gets half of the gradient."""
 
-    def mean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    def mean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The arithmetic mean of all elements, or of those along `axis`.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1002,19 +1016,21 @@ class OperatorMethods:
             Tensor(0.10833333)
         """
 
-    def median(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def median(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """The value in the middle, or the mean of the two in the middle; of equal ones those at these places have the gradient."""
 
-    def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def min(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The least of all elements, or of those along `axis`; equal ones share the gradient equally.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            initial: what it begins with; None where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            initial: what it begins with (default: None).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1067,19 +1083,21 @@ class OperatorMethods:
     def nancumsum(self, axis: int | None = None) -> Tensor:
         """The running sum, to which missing values add nothing."""
 
-    def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def nanmax(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The greatest value that is a number."""
 
-    def nanmean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    def nanmean(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, *, where: Any = True, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The mean of the values that are numbers.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1093,35 +1111,37 @@ class OperatorMethods:
             Tensor(-0.425)
         """
 
-    def nanmedian(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def nanmedian(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """The value in the middle, or the mean of the two in the middle, of those that are numbers; of equal ones those at these places have the gradient."""
 
-    def nanmin(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def nanmin(self, axis: _Axis = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The least value that is a number."""
 
     def nanpercentile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
         """The values below which given percentages of the values lie, of those that are numbers."""
 
-    def nanprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def nanprod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The product of the values that are numbers."""
 
-    def nanquantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+    def nanquantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """The values below which given fractions of the values lie, of those that are numbers; of equal ones those at these places have the gradient."""
 
-    def nanstd(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    def nanstd(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The standard deviation of the values that are numbers."""
 
-    def nansum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def nansum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The sum of the values that are numbers.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            initial: what it begins with; None where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            initial: what it begins with (default: None).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1135,7 +1155,7 @@ class OperatorMethods:
             Tensor(-2.1)
         """
 
-    def nanvar(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    def nanvar(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The variance of the values that are numbers."""
 
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
@@ -1213,17 +1233,19 @@ class OperatorMethods:
     def pow_(self, exponent: _TensorLike) -> Tensor:
         """The power; where the base is 0, the gradient of an exponent that is not negative is 0."""
 
-    def prod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def prod(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The product of all elements, or of those along `axis`; its gradient is exact also where some are 0.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            initial: what it begins with; None where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            initial: what it begins with (default: None).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1237,7 +1259,7 @@ class OperatorMethods:
             Tensor(0.09273471)
         """
 
-    def ptp(self, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def ptp(self, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The greatest value less the least; equal ones share the gradient."""
 
     def put(self, ind: Any, v: Any, mode: str = 'raise') -> None:
@@ -1246,7 +1268,7 @@ class OperatorMethods:
     def qr(self, mode: str = 'reduced') -> tuple[Tensor, Tensor]:
         """Matrices with orthonormal columns Q and upper triangular R, with Q @ R equal to the matrix. Differentiable where the first columns are linearly independent."""
 
-    def quantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear') -> Tensor:
+    def quantile(self, q: Any, axis: _Axis = None, keepdims: bool = False, *, method: str = 'linear', dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """The values below which given fractions of the values lie; of equal ones those at these places have the gradient."""
 
     def rad2deg(self) -> Tensor:
@@ -1333,7 +1355,7 @@ class OperatorMethods:
     def remainder_(self, other: _TensorLike) -> Tensor:
         """What division leaves, with the divisor's sign; at a jump the gradient is that beside it."""
 
-    def repeat(self, repeats: _TensorLike, axis: _Axis = None) -> Tensor:
+    def repeat(self, repeats: _TensorLike, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
         """Each element, or each slice along `axis`, repeated."""
 
     def reshape(self, *shape: Any, order: str = 'C', copy: bool | None = None) -> Tensor:
@@ -1379,7 +1401,7 @@ class OperatorMethods:
     def rint_(self) -> Tensor:
         """The nearest integer, the even one where two are; gradient 0."""
 
-    def roll(self, shift: Any, axis: _Axis = None) -> Tensor:
+    def roll(self, shift: Any, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
         """The elements moved along `axis`, or in row order, those that leave coming in at the other end."""
 
     def rot90(self, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
@@ -1391,13 +1413,13 @@ class OperatorMethods:
     def round_(self, decimals: int = 0) -> Tensor:
         """The value with so many decimals; gradient 0."""
 
-    def scatter(self, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+    def scatter(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
         """The tensor with `source` put at `index` along `axis`; of several values for one place the last stays."""
 
     def scatter_(self, axis: int, index: Any, source: Any) -> Tensor:
         """In place: put `source` at `index` along `axis`; costs what `source` costs."""
 
-    def scatter_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike) -> Tensor:
+    def scatter_add(self, axis: _Axis, index: _TensorLike, source: _TensorLike, *, dim: _Axis | None = None) -> Tensor:
         """The tensor with `source` added at `index` along `axis`."""
 
     def scatter_add_(self, axis: int, index: Any, source: Any) -> Tensor:
@@ -1463,7 +1485,7 @@ class OperatorMethods:
     def slogdet(self) -> tuple[Tensor, Tensor]:
         """The signs of the determinants (numbers on the unit circle, for complex matrices), and the logarithms of their absolute values."""
 
-    def softmax(self, dim: _Axis = -1) -> Tensor:
+    def softmax(self, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The exponentials, divided by their sum along a dimension."""
 
     def softplus(self, beta: float = 1.0) -> Tensor:
@@ -1517,19 +1539,21 @@ class OperatorMethods:
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Tensor:
         """The tensor without the dimensions of length 1, or without those named."""
 
-    def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    def std(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The square root of the variance; gradient 0 where it is 0.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            where: the elements that count, as a mask; True where left out.
-            mean: the mean, where it is known; None where left out.
-            correction: another name for `ddof`; None where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            ddof: what is subtracted from the number of elements in the divisor (default: 0).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            where: the elements that count, as a mask (default: True).
+            mean: the mean, if it is known (default: None).
+            correction: another name for `ddof` (default: None).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1549,17 +1573,19 @@ class OperatorMethods:
     def sub_(self, other: _TensorLike) -> Tensor:
         """The difference."""
 
-    def sum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Tensor:
+    def sum(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True, *, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The sum of all elements, or of those along `axis`.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            initial: what it begins with; None where left out.
-            where: the elements that count, as a mask; True where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            initial: what it begins with (default: None).
+            where: the elements that count, as a mask (default: True).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1585,7 +1611,7 @@ class OperatorMethods:
     def take(self, indices: Any, axis: _Axis = None, out: Any = None, mode: str = 'raise') -> Tensor:
         """The elements, or slices along `axis`, at the places given."""
 
-    def take_along_axis(self, indices: _TensorLike, axis: _Axis = -1) -> Tensor:
+    def take_along_axis(self, indices: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """For each lane along `axis` the elements at that lane's own indices."""
 
     def tan(self) -> Tensor:
@@ -1631,7 +1657,7 @@ class OperatorMethods:
     def tofile(self, *args: Any, **kwargs: Any) -> None:
         """`numpy.ndarray.tofile` of a tensor without history."""
 
-    def topk(self, k: int, dim: _Axis = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    def topk(self, k: int, axis: _Axis = -1, largest: bool = True, sorted: bool = True, *, dim: _Axis | None = None) -> tuple[Tensor, Tensor]:
         """The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there."""
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: npt.DTypeLike | None = None, out: Any = None) -> Tensor:
@@ -1640,7 +1666,7 @@ class OperatorMethods:
     def transpose(self, *axes: Any) -> Tensor:
         """The dimensions in another order; reversed where none is given."""
 
-    def trapezoid(self, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1) -> Tensor:
+    def trapezoid(self, x: _TensorLike | None = None, dx: float = 1.0, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The integral of a function along a dimension, by the trapezoidal rule, from samples at `x`, or `dx` apart."""
 
     def tril(self, k: int = 0) -> Tensor:
@@ -1661,7 +1687,7 @@ class OperatorMethods:
     def unfold(self, dimension: int, size: int, step: int = 1) -> Tensor:
         """Every window of `size` elements along `dimension`, `step` apart, as a new last dimension."""
 
-    def unique(self, axis: _Axis = None) -> Tensor:
+    def unique(self, axis: _Axis = None, *, dim: _Axis | None = None) -> Tensor:
         """The distinct values, ascending; the gradient goes to where each comes first."""
 
     def unique_all(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -1673,19 +1699,21 @@ class OperatorMethods:
     def unwrap(self, discont: float | None = None, axis: int = -1, *, period: float = 6.283185307179586) -> Tensor:
         """The values with multiples of `period` added, so that no step along `axis` is greater than half of it."""
 
-    def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None) -> Tensor:
+    def var(self, axis: _Axis = None, dtype: npt.DTypeLike | None = None, out: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: Any = None, dim: _Axis = None, keepdim: bool | None = None) -> Tensor:
         """The mean of the squared distances from the mean, from whose number `ddof` is subtracted.
 
         Arguments:
             self: a tensor, an array or a number; gradients flow to it.
-            axis: the dimension along which it works, or several; all of them for None; None where left out.
-            dtype: the dtype of the result; None where left out.
-            out: a tensor to write the result to, which is returned; None where left out.
-            ddof: what is subtracted from the number of elements in the divisor; 0 where left out.
-            keepdims: whether dimensions that are reduced stay, with length 1; False where left out.
-            where: the elements that count, as a mask; True where left out.
-            mean: the mean, where it is known; None where left out.
-            correction: another name for `ddof`; None where left out.
+            axis: the dimension along which it works, or several; all of them for None (default: None).
+            dtype: the dtype of the result (default: None).
+            out: a tensor to write the result to, which is returned (default: None).
+            ddof: what is subtracted from the number of elements in the divisor (default: 0).
+            keepdims: whether reduced dimensions stay, with length 1 (default: False).
+            where: the elements that count, as a mask (default: True).
+            mean: the mean, if it is known (default: None).
+            correction: another name for `ddof` (default: None).
+            dim: PyTorch's name of `axis` (default: None).
+            keepdim: PyTorch's name of `keepdims` (default: None).
 
         Returns:
             a tensor.
@@ -1702,10 +1730,10 @@ class OperatorMethods:
     def vdot(self, other: Any) -> Tensor:
         """The sum of products of all elements, those of the first conjugated."""
 
-    def vecdot(self, other: _TensorLike, axis: _Axis = -1) -> Tensor:
+    def vecdot(self, other: _TensorLike, axis: _Axis = -1, *, dim: _Axis | None = None) -> Tensor:
         """The sums of the products of elements along `axis`, those of the first tensor conjugated."""
 
-    def vector_norm(self, ord: Any = 2, axis: _Axis = None, keepdims: bool = False) -> Tensor:
+    def vector_norm(self, ord: Any = 2, axis: _Axis = None, keepdims: bool = False, *, dim: _Axis | None = None, keepdim: bool | None = None) -> Tensor:
         """The norm of order `ord` of all elements, or of the vectors along `axis`; gradient 0 where the norm is 0."""
 
     def view(self, *shape: Any, dtype: npt.DTypeLike | None = None, type: Any = None) -> Tensor:

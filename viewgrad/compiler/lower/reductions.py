@@ -135,7 +135,7 @@ def _logsumexp(of: Lowering, node: Node) -> bool:
 
 
 def _softmax(of: Lowering, node: Node) -> bool:
-    value, options = _only_input(of, node), options_of(node, "dim")
+    value, options = _only_input(of, node), options_of(node, "axis")
     if value is None or options is None or not math.prod(of.type_of(value).shape):
         return False
     operand = of.named(value)

@@ -37,7 +37,7 @@ class FunctionWriter:
         """The source of the function."""
         operator = self.operator
         name = operator.name
-        lines = [f"def {name}({self.signature.parameters()}):"]
+        lines = self.signature.definition()
         if not self.plain:
             lines += scalar_path(operator)
         lines += self._convert(self.tensors)
@@ -89,7 +89,7 @@ class FunctionWriter:
         forward = f"{name}_forward" if declared is operator else f"{name}_inplace_forward"
         class_name = backward_name(name if declared.formulas is operator.formulas else f"{name}_in_place")
         target = self.tensors[0].name
-        lines = [f"def {name}_({self.signature.parameters()}):"]
+        lines = self.signature.definition(f"{name}_")
         if augmented:
             lines += [f"    if type({target}._array) is not ndarray:", "        return NotImplemented"]
         if len(self.tensors) > 1:

@@ -201,7 +201,7 @@ def unwritten(operator: Operator, environment: dict[str, Any]) -> None:
 def _first_call(operator: Operator, name: str, which: str) -> str:
     signature = operator.signature
     call = f"_write({operator.name}_operator, {which!r}, _this_{which})({signature.call()})"
-    return f"def {name}({signature.parameters()}):\n    return {call}  # {operator.name}\n"
+    return "\n".join([*signature.definition(name), f"    return {call}  # {operator.name}"]) + "\n"
 
 
 def write(operator: Operator, which: str, function: FunctionType) -> FunctionType:

@@ -19,72 +19,72 @@ Array = np.ndarray[Any, Any]
 
 
 @formula_function
-def reinserted(a: Any, dim: int, keepdim: bool) -> Any:
-    """Restore the dimension that a reduction over `dim` removed; return the value itself if it has no dimensions."""
-    return a if keepdim else np.expand_dims(a, dim)
+def reinserted(a: Any, axis: int, keepdims: bool) -> Any:
+    """Restore the dimension that a reduction over `axis` removed; return the value itself if it has no dimensions."""
+    return a if keepdims else np.expand_dims(a, axis)
 
 
 @formula_function
-def length_along(shape: tuple[int, ...], dim: int) -> int:
+def length_along(shape: tuple[int, ...], axis: int) -> int:
     """The length of a dimension; 1 for a value that has none."""
-    return shape[dim] if shape else 1
+    return shape[axis] if shape else 1
 
 
-def topk_forward(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
-    n = length_along(a.shape, dim)
+def topk_forward(a: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
+    n = length_along(a.shape, axis)
     if not 0 <= k <= n:
-        raise ValueError(f"topk takes between 0 and {n} values along dimension {dim} of shape {a.shape}, not {k}")
+        raise ValueError(f"topk takes between 0 and {n} values along dimension {axis} of shape {a.shape}, not {k}")
     if not a.ndim:
         return np.array(a), np.zeros((), np.intp)
     if largest:  # of equal values the first comes first
-        order = n - 1 - np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)
+        order = n - 1 - np.flip(np.argsort(np.flip(a, axis), axis=axis, kind="stable"), axis)
     else:
-        order = np.argsort(a, axis=dim, kind="stable")
-    indices = np.take(order, range(k), axis=dim)
-    return np.take_along_axis(a, indices, dim), indices
+        order = np.argsort(a, axis=axis, kind="stable")
+    indices = np.take(order, range(k), axis=axis)
+    return np.take_along_axis(a, indices, axis), indices
 
 
 row(
-    "topk(self, k, dim=-1, largest=True, sorted=True) -> (values, indices)",
+    "topk(self, k, axis=-1, largest=True, sorted=True) -> (values, indices)",
     topk_forward,
-    {"self": "_scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
+    {"self": "_scatter_along_axis(grad, indices, axis, length_along(self.shape, axis))"},
     nondifferentiable_outputs=("indices",),
-    forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
+    forward_derivative={"values": "gather_along_axis(self_t, indices, axis)"},
     dtype_kinds="fc",
     doc="The `k` greatest (or least) values along a dimension, in order, and where they are; the gradient goes there.",
 )
 
 
-def kthvalue_forward(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
-    n = length_along(a.shape, dim)
+def kthvalue_forward(a: Any, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+    n = length_along(a.shape, axis)
     if not 1 <= k <= n:
-        raise ValueError(f"kthvalue takes a number between 1 and {n} for dimension {dim} of shape {a.shape}, not {k}")
+        raise ValueError(f"kthvalue takes a number between 1 and {n} for dimension {axis} of shape {a.shape}, not {k}")
     if not a.ndim:
         return np.array(a), np.zeros((), np.intp)
-    order = np.argsort(a, axis=dim, kind="stable")
-    indices = np.take(order, [k - 1], axis=dim)
-    values = np.take_along_axis(a, indices, dim)
-    return (values, indices) if keepdim else (np.squeeze(values, dim), np.squeeze(indices, dim))
+    order = np.argsort(a, axis=axis, kind="stable")
+    indices = np.take(order, [k - 1], axis=axis)
+    values = np.take_along_axis(a, indices, axis)
+    return (values, indices) if keepdims else (np.squeeze(values, axis), np.squeeze(indices, axis))
 
 
 @formula_function
-def chosen_along(a: Any, indices: Any, dim: int, keepdim: bool) -> Any:
-    """The values that a reduction over `dim` chose."""
+def chosen_along(a: Any, indices: Any, axis: int, keepdims: bool) -> Any:
+    """The values that a reduction over `axis` chose."""
     if not a.ndim:
         return a
-    chosen = np.take_along_axis(a, reinserted(indices, dim, keepdim), dim)
-    return chosen if keepdim else np.squeeze(chosen, dim)
+    chosen = np.take_along_axis(a, reinserted(indices, axis, keepdims), axis)
+    return chosen if keepdims else np.squeeze(chosen, axis)
 
 
 row(
-    "kthvalue(self, k, dim=-1, keepdim=False) -> (values, indices)",
+    "kthvalue(self, k, axis=-1, keepdims=False) -> (values, indices)",
     kthvalue_forward,
     {
-        "self": "_scatter_along_axis(reinserted(grad, dim, keepdim or not self.ndim), "
-        "reinserted(indices, dim, keepdim or not self.ndim), dim, length_along(self.shape, dim))"
+        "self": "_scatter_along_axis(reinserted(grad, axis, keepdims or not self.ndim), "
+        "reinserted(indices, axis, keepdims or not self.ndim), axis, length_along(self.shape, axis))"
     },
     nondifferentiable_outputs=("indices",),
-    forward_derivative={"values": "chosen_along(self_t, indices, dim, keepdim)"},
+    forward_derivative={"values": "chosen_along(self_t, indices, axis, keepdims)"},
     dtype_kinds="fc",
     doc="The `k`-th least value along a dimension, counted from 1, and where it is, which is where the gradient goes.",
 )
@@ -93,22 +93,22 @@ row(
 def running_extremum(name: str, accumulate: Any, doc: str) -> None:
     """A row for a running maximum or minimum."""
 
-    def forward(a: Any, dim: int) -> tuple[Array, Array]:
+    def forward(a: Any, axis: int) -> tuple[Array, Array]:
         if not a.ndim:
             return np.array(a), np.zeros((), np.intp)
-        values = accumulate(a, axis=dim)
+        values = accumulate(a, axis=axis)
         shape = [1] * a.ndim
-        shape[dim] = a.shape[dim]
-        places = np.arange(a.shape[dim]).reshape(shape)
+        shape[axis] = a.shape[axis]
+        places = np.arange(a.shape[axis]).reshape(shape)
         reached = np.where((a == values) | (a != a), places, 0)
-        return values, np.maximum.accumulate(reached, axis=dim)
+        return values, np.maximum.accumulate(reached, axis=axis)
 
     row(
-        f"{name}(self, dim) -> (values, indices)",
+        f"{name}(self, axis=-1) -> (values, indices)",
         forward,
-        {"self": "_scatter_along_axis(grad, indices, dim, length_along(self.shape, dim))"},
+        {"self": "_scatter_along_axis(grad, indices, axis, length_along(self.shape, axis))"},
         nondifferentiable_outputs=("indices",),
-        forward_derivative={"values": "gather_along_axis(self_t, indices, dim)"},
+        forward_derivative={"values": "gather_along_axis(self_t, indices, axis)"},
         dtype_kinds="fc",
         doc=doc,
     )

@@ -61,6 +61,9 @@ class Argument:
         return self.default == "None"
 
 
+TORCH_NAMES: Final = {"dim": "axis", "keepdim": "keepdims"}
+
+
 @attrs.frozen(slots=False)
 class Signature:
     """Name, arguments and outputs of an operator."""
@@ -103,6 +106,21 @@ class Signature:
                 starred = True
             parts.append(argument.name if argument.default is None else f"{argument.name}={argument.default}")
         return ", ".join(parts)
+
+    @functools.cached_property
+    def torch_names(self) -> dict[str, str]:
+        """PyTorch's names of arguments that have NumPy's here: dim for axis, keepdim for keepdims."""
+        names = {argument.name for argument in self.arguments}
+        return {theirs: ours for theirs, ours in TORCH_NAMES.items() if ours in names and theirs not in names}
+
+    def definition(self, name: str = "") -> list[str]:
+        """The first lines of a function with these arguments, which takes PyTorch's names for them too."""
+        star = "" if any(argument.keyword_only for argument in self.arguments) else "*, "
+        theirs = ", ".join(f"{each}=None" for each in self.torch_names)
+        lines = [f"def {name or self.name}({self.parameters()}{f', {star}{theirs}' if theirs else ''}):"]
+        for each, ours in self.torch_names.items():
+            lines += [f"    if {each} is not None:", f"        {ours} = {each}"]
+        return lines
 
     def call(self, rename: Callable[[str], str] = str) -> str:
         """The text between the parentheses of a call that passes these arguments on."""

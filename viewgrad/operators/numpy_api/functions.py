@@ -175,8 +175,11 @@ def meshgrid(*tensors: Any, copy: bool = True, sparse: bool = False, indexing: s
 
 
 @composite(np.select, method=False)
-def select_cases(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """For each element the choice of the first condition that is true, or `default`."""
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Return for each element the choice of the first condition that is true, or `default`.
+
+    `Tensor.select(dim, index)` and `viewgrad.torch_names.select` are PyTorch's function of that name.
+    """
     if len(condlist) != len(choicelist):
         raise ValueError(f"select got {len(condlist)} conditions for {len(choicelist)} choices")
     weak = (int, float, complex)

@@ -51,6 +51,11 @@ def _axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
+def _in_numpy_names(axis: Any, keepdims: Any, dim: Any, keepdim: Any) -> tuple[Any, Any]:
+    """Return `axis` and `keepdims`, which PyTorch calls `dim` and `keepdim`."""
+    return (axis if dim is None else dim), (keepdims if keepdim is None else keepdim)
+
+
 def _keeps(keepdims: Any) -> bool:
     return bool(keepdims) if _given(keepdims) else False
 
@@ -98,8 +103,10 @@ def _summing(
 ) -> Callable[..., Any]:
     def reduced(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-        where: Any = True,
+        where: Any = True, *, dim: Any = None, keepdim: Any = None,
     ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if dtype is None and out is None and initial is None and where is True and keepdims is False:
             return reduce(self, axis) if type(axis) is not list else reduce(self, tuple(axis))
         if isinstance(dtype, bool):
@@ -118,9 +125,12 @@ def _summing(
 
 
 def _mean_of(
-    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Any:
+    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True,
+    dim: Any = None, keepdim: Any = None,
+) -> Any:  # fmt: skip
     """The arithmetic mean of all elements, or of those along `axis`."""
+    if dim is not None or keepdim is not None:
+        axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
     if dtype is None and out is None and where is True and keepdims is False:
         return _mean(self, axis) if type(axis) is not list else _mean(self, tuple(axis))
     if isinstance(dtype, bool):
@@ -151,8 +161,10 @@ def _spread_options(axis: Any, dtype: Any, ddof: Any, keepdims: Any, correction:
 def _spread(of: Callable[..., Any], root: bool, name: str, doc: str) -> Callable[..., Any]:
     def spread(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
-        where: Any = True, mean: Any = None, correction: Any = None,
+        where: Any = True, mean: Any = None, correction: Any = None, dim: Any = None, keepdim: Any = None,
     ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
         self = as_operand(self)
         if _whole(dtype) or (dtype is not None and self.dtype.kind not in "fc" and not _given(mean)):
@@ -190,8 +202,11 @@ def _extreme(
     reduce: Callable[..., Any], join: Callable[..., Any], numpy: np.ufunc, name: str, doc: str
 ) -> Callable[..., Any]:
     def extreme(
-        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-    ) -> Any:
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True,
+        *, dim: Any = None, keepdim: Any = None,
+    ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if out is None and initial is None and where is True and keepdims is False:
             return reduce(self, axis) if type(axis) is not list else reduce(self, tuple(axis))
         if isinstance(out, bool):
@@ -227,7 +242,12 @@ def _least(dtype: np.dtype[Any], greatest_wanted: bool) -> Any:
 
 
 def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> Callable[..., Any]:
-    def logical(self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    def logical(
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True, dim: Any = None,
+        keepdim: Any = None,
+    ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if isinstance(out, bool):
             out, keepdims = None, out
         self = as_operand(self)
@@ -240,7 +260,10 @@ def _logical(reduce: Callable[..., Any], neutral: bool, name: str, doc: str) -> 
 
 
 def _running(run: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    def running(self: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def running(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, *, dim: Any = None,
+    ) -> Any:  # fmt: skip
+        axis = axis if dim is None else dim
         self = as_operand(self) if dtype is None else as_operand(self).astype(dtype)
         return _written(of_dtype(run(self, axis), dtype), out, name)
 
@@ -249,7 +272,11 @@ def _running(run: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]
 
 
 def _placing(find: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    def placing(self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    def placing(
+        self: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False, dim: Any = None, keepdim: Any = None,
+    ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if isinstance(out, bool):
             out, keepdims = None, out
         return _written(find(as_operand(self), axis, _keeps(keepdims)), out, name)
@@ -294,8 +321,10 @@ def _inexact(self: Tensor, dtype: Any) -> Tensor:
 def _skipping_sum(of: Callable[..., Any], reduced: Callable[..., Any], neutral: int, doc: str) -> Callable[..., Any]:
     def skipping(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
-        where: Any = True,
+        where: Any = True, *, dim: Any = None, keepdim: Any = None,
     ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if isinstance(dtype, bool):
             dtype, keepdims = None, dtype
         if dtype is None and out is None and not _given(initial) and where is True:
@@ -307,9 +336,12 @@ def _skipping_sum(of: Callable[..., Any], reduced: Callable[..., Any], neutral: 
 
 
 def _skipping_mean(
-    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> Any:
+    self: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True,
+    dim: Any = None, keepdim: Any = None,
+) -> Any:  # fmt: skip
     """The mean of the values that are numbers."""
+    if dim is not None or keepdim is not None:
+        axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
     if isinstance(dtype, bool):
         dtype, keepdims = None, dtype
     self = _inexact(as_operand(self), dtype)
@@ -323,8 +355,10 @@ def _skipping_mean(
 def _skipping_spread(of: Callable[..., Any], spread: Callable[..., Any], doc: str) -> Callable[..., Any]:
     def skipping(
         self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
-        where: Any = True, mean: Any = None, correction: Any = None,
+        where: Any = True, mean: Any = None, correction: Any = None, dim: Any = None, keepdim: Any = None,
     ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         axis, dtype, ddof, keeps = _spread_options(axis, dtype, ddof, keepdims, correction)
         self = as_operand(self)
         partly = self.is_complex() and dtype is not None and np.dtype(dtype).kind == "f"  # of the mean alone
@@ -346,8 +380,11 @@ def _skipping_extreme(
     of: Callable[..., Any], reduced: Callable[..., Any], least: float, doc: str
 ) -> Callable[..., Any]:
     def skipping(
-        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-    ) -> Any:
+        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True,
+        *, dim: Any = None, keepdim: Any = None,
+    ) -> Any:  # fmt: skip
+        if dim is not None or keepdim is not None:
+            axis, keepdims = _in_numpy_names(axis, keepdims, dim, keepdim)
         if isinstance(out, bool):
             out, keepdims = None, out
         self = as_operand(self)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...tensor import creation
 from ...tensor.creation import as_operand
-from ...tensor.tensor import FUNCTIONS
+from ...tensor.tensor import FUNCTIONS, Tensor
+from ..composites import composite
 from ..derivatives.helpers import pattern_of, plain
 
 __all__ = ["with_new_axes"]
@@ -59,13 +60,19 @@ def _atleast_1d(*tensors: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    """As `array_split`, into sections of one length only."""
+@composite(method=False)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """Split a tensor along an axis, into sections of one length or at given indices, as `numpy.split` does.
+
+    `Tensor.split` and `viewgrad.torch_names.split` are PyTorch's function of that name, which takes lengths.
+    """
+    ary = as_operand(ary)
     if isinstance(indices_or_sections, (int, np.integer)) and ary.shape[axis] % indices_or_sections:
         raise ValueError(
             f"split does not result in an equal division: {ary.shape[axis]} elements in {indices_or_sections} sections"
         )
-    return FUNCTIONS[np.array_split](ary, indices_or_sections, axis)
+    pieces: list[Tensor] = FUNCTIONS[np.array_split](ary, indices_or_sections, axis)
+    return pieces
 
 
 for _name in ("sqrt", "log", "log2", "log10", "power", "arccos", "arcsin", "arctanh"):
@@ -74,4 +81,4 @@ FUNCTIONS[np.emath.logn] = _extended(np.emath.logn, _logn)
 FUNCTIONS[np.full_like] = _full_like
 FUNCTIONS[np.expand_dims] = with_new_axes
 FUNCTIONS[np.atleast_1d] = _atleast_1d
-FUNCTIONS[np.split] = _split
+FUNCTIONS[np.split] = split

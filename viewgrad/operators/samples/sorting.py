@@ -13,32 +13,32 @@ from .trials import trial
 __all__: list[str] = []
 
 
-def running_plainly(a: Any, dim: int, accumulate: Any) -> tuple[Any, Any]:
+def running_plainly(a: Any, axis: int, accumulate: Any) -> tuple[Any, Any]:
     """A running extremum, in another way."""
     if not a.ndim:
         return a, np.zeros((), int)
-    values = accumulate(a, axis=dim)
-    moved, found = np.moveaxis(a, dim, -1), np.moveaxis(values, dim, -1)
+    values = accumulate(a, axis=axis)
+    moved, found = np.moveaxis(a, axis, -1), np.moveaxis(values, axis, -1)
     so_far = np.tri(moved.shape[-1], dtype=bool)
     same = (found[..., :, None] == moved[..., None, :]) & so_far
     numbered = np.where(same, np.arange(moved.shape[-1]), -1)  # of equal ones the last
-    return values, np.moveaxis(numbered.max(axis=-1, initial=-1), -1, dim)
+    return values, np.moveaxis(numbered.max(axis=-1, initial=-1), -1, axis)
 
 
-def topk_plainly(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
+def topk_plainly(a: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
     """`topk`, in another way."""
     if not a.ndim:
         return a, np.zeros((), int)
-    order = np.take(np.argsort(-a if largest else a, axis=dim), np.arange(k), dim)
-    return np.take_along_axis(a, order, dim), order
+    order = np.take(np.argsort(-a if largest else a, axis=axis), np.arange(k), axis)
+    return np.take_along_axis(a, order, axis), order
 
 
-def kthvalue_plainly(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+def kthvalue_plainly(a: Any, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
     """`kthvalue`, in another way."""
     if not a.ndim:
         return a, np.zeros((), int)
-    taken = [k - 1] if keepdim else k - 1
-    return np.take(np.sort(a, dim), taken, dim), np.take(np.argsort(a, dim), taken, dim)
+    taken = [k - 1] if keepdims else k - 1
+    return np.take(np.sort(a, axis), taken, axis), np.take(np.argsort(a, axis), taken, axis)
 
 
 trial(
@@ -50,7 +50,7 @@ trial(
 )
 trial(
     "kthvalue",
-    samples=draws(case((5,), 2), case((3, 4), 3, 0), case((3, 4), 1, keepdim=True), case((), 1), case((0, 3), 2)),
+    samples=draws(case((5,), 2), case((3, 4), 3, 0), case((3, 4), 1, keepdims=True), case((), 1), case((0, 3), 2)),
     reference=kthvalue_plainly,
 )
 for name, accumulate in (("cummax", np.maximum.accumulate), ("cummin", np.minimum.accumulate)):

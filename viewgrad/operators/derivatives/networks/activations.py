@@ -192,31 +192,31 @@ def less_greatest(a: Any, dim: int) -> Any:
     return a - np.max(a.real, axis=dim, keepdims=True, initial=-np.inf)
 
 
-def softmax_forward(a: Any, dim: int = -1) -> Any:
-    exponentials = np.exp(less_greatest(a, dim))
-    return exponentials / np.sum(exponentials, axis=dim, keepdims=True)
+def softmax_forward(a: Any, axis: int = -1) -> Any:
+    exponentials = np.exp(less_greatest(a, axis))
+    return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
 
 
-def log_softmax_forward(a: Any, dim: int = -1) -> Any:
+def log_softmax_forward(a: Any, axis: int = -1) -> Any:
     if not a.size:
         return np.array(a)
-    shifted = less_greatest(a, dim)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=dim, keepdims=True))
+    shifted = less_greatest(a, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
 row(
-    "softmax(self, dim=-1)",
+    "softmax(self, axis=-1)",
     softmax_forward,
-    {"self": "flowing(conj(result) * (grad - (grad * conj(result)).sum(dim, keepdims=True)), grad, dim)"},
-    forward_derivative="flowing(result * (self_t - (self_t * result).sum(dim, keepdims=True)), self_t, dim)",
+    {"self": "flowing(conj(result) * (grad - (grad * conj(result)).sum(axis, keepdims=True)), grad, axis)"},
+    forward_derivative="flowing(result * (self_t - (self_t * result).sum(axis, keepdims=True)), self_t, axis)",
     dtype_kinds="fc",
     doc="The exponentials, divided by their sum along a dimension.",
 )
 row(
-    "log_softmax(self, dim=-1)",
+    "log_softmax(self, axis=-1)",
     log_softmax_forward,
-    {"self": "flowing(grad - conj(exp(result)) * grad.sum(dim, keepdims=True), grad, dim)"},
-    forward_derivative="flowing(self_t - (exp(result) * self_t).sum(dim, keepdims=True), self_t, dim)",
+    {"self": "flowing(grad - conj(exp(result)) * grad.sum(axis, keepdims=True), grad, axis)"},
+    forward_derivative="flowing(self_t - (exp(result) * self_t).sum(axis, keepdims=True), self_t, axis)",
     dtype_kinds="fc",
     doc="The logarithms of `softmax`.",
 )

@@ -12,15 +12,15 @@ from ..trials import trial
 __all__: list[str] = []
 
 
-def _log_softmax_plainly(a: Any, dim: int = -1) -> Any:
+def _log_softmax_plainly(a: Any, axis: int = -1) -> Any:
     """The logarithms of exponentials less that of their sum, which is no number beside an infinite one."""
     if not a.size:
         return a
-    total = np.logaddexp.reduce(a, dim, keepdims=True) if a.ndim else a
+    total = np.logaddexp.reduce(a, axis, keepdims=True) if a.ndim else a
     return np.where(np.isinf(total), np.nan, a - total)
 
 
-ALONG = draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), dim=1), case(()), case((0, 3)), case((3, 0)))
+ALONG = draws(case((3, 4)), case((3, 4), 0), case((2, 3, 2), axis=1), case(()), case((0, 3)), case((3, 0)))
 
 
 trial(
@@ -36,5 +36,5 @@ trial("hardswish", domain=(-5, 5))
 trial("gelu", samples=draws(case((3, 4)), case((3, 4), approximate="tanh"), case(())))
 trial("elu", samples=draws(case((3, 4)), case((3, 4), 0.7), case(())))
 trial("celu", samples=draws(case((3, 4)), case((3, 4), 0.7)))
-trial("softmax", samples=ALONG, reference=lambda a, dim=-1: np.exp(_log_softmax_plainly(a, dim)))
+trial("softmax", samples=ALONG, reference=lambda a, axis=-1: np.exp(_log_softmax_plainly(a, axis)))
 trial("log_softmax", samples=ALONG, reference=_log_softmax_plainly)

@@ -1,0 +1,82 @@
+"""What to use for names that PyTorch has and viewgrad does not: the messages of their AttributeErrors."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+__all__ = ["MODULE_HINTS", "TENSOR_HINTS", "MissingName", "add_hints"]
+
+_CPU: Final = "tensors are arrays in main memory, so there is nothing to move"
+_RANDOM: Final = "viewgrad.numpy.random.default_rng(seed) draws random tensors"
+_DTYPES: Final = {
+    "bool": "bool", "double": "np.float64", "float": "np.float32", "half": "np.float16", "int": "np.int32",
+    "long": "np.int64",
+}  # fmt: skip
+
+# Of a tensor x.
+TENSOR_HINTS: Final = {
+    **{name: f"use x.astype({dtype})" for name, dtype in _DTYPES.items()},
+    "bmm": "use x @ y",
+    "clamp": "use x.clip(min, max)",
+    "cpu": _CPU,
+    "cuda": _CPU,
+    "data_ptr": "use x.numpy().ctypes.data",
+    "dim": "use x.ndim",
+    "element_size": "use x.itemsize",
+    "gather": "use viewgrad.take_along_axis(x, index, axis)",
+    "index_select": "use x.take(index, axis)",
+    "is_cuda": _CPU,
+    "masked_select": "use x[mask]",
+    "mm": "use x @ y",
+    "nelement": "use x.size",
+    "new_ones": "use viewgrad.ones(shape, dtype=x.dtype)",
+    "new_zeros": "use viewgrad.zeros(shape, dtype=x.dtype)",
+    "numel": "use x.size",
+    "repeat_interleave": "use x.repeat(repeats, axis)",
+    "rsqrt": "use 1 / viewgrad.sqrt(x)",
+    "t": "use x.T",
+    "to": "use x.astype(dtype); " + _CPU,
+    "type": "use x.dtype, or x.astype(dtype)",
+}
+# Of the module viewgrad.
+MODULE_HINTS: Final = {
+    **{name: f"use {dtype}" for name, dtype in _DTYPES.items() if name not in ("bool", "float", "int")},
+    "bmm": "use viewgrad.matmul",
+    "cat": "use viewgrad.concatenate",
+    "clamp": "use viewgrad.clip",
+    "cuda": _CPU,
+    "float": "use np.float32",
+    "gather": "use viewgrad.take_along_axis(x, index, axis)",
+    "index_select": "use viewgrad.take(x, index, axis)",
+    "is_tensor": "use isinstance(x, viewgrad.Tensor)",
+    "manual_seed": _RANDOM,
+    "masked_select": "use x[mask]",
+    "mm": "use viewgrad.matmul",
+    "nn": "viewgrad.torch_names has relu, conv2d, cross_entropy and their like",
+    "numel": "use viewgrad.size(x)",
+    "optim": "use scipy.optimize, or write the update under viewgrad.no_grad(): p -= rate * p.grad",
+    "rand": _RANDOM,
+    "randint": _RANDOM,
+    "randn": _RANDOM,
+    "rsqrt": "use 1 / viewgrad.sqrt(x)",
+}
+
+
+class MissingName:
+    """An attribute of `Tensor` that raises AttributeError, with what to use instead."""
+
+    __slots__ = ("hint", "name")
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.name = name
+        self.hint = hint
+
+    def __get__(self, tensor: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"Tensor has no attribute {self.name!r}: {self.hint}", name=self.name, obj=tensor)
+
+
+def add_hints(cls: type) -> None:
+    """Add the hints to a class of tensors, for names that it does not have."""
+    for name, hint in TENSOR_HINTS.items():
+        if not hasattr(cls, name):
+            setattr(cls, name, MissingName(name, hint))
