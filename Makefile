@@ -15,6 +15,8 @@
 
 PYTHON ?= python3
 VENV := .venv
+# The extras of pyproject.toml that the tests run with: `test` is what the suite itself needs.
+EXTRAS ?= dev
 BENCH_VENV := .venv-bench
 BIN := $(VENV)/bin
 BENCH_BIN := $(BENCH_VENV)/bin
@@ -39,10 +41,10 @@ demo: $(VENV)/.installed-examples
 panel: $(VENV)/.installed-examples $(VENV)/.installed-distributed
 	$(BIN)/python examples/panel_fit.py
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-$(EXTRAS)
 	$(BIN)/python -m pytest -n $(WORKERS) $(DEFAULT_SUITE) $(PYTEST_FLAGS)
 
-test-all: $(VENV)/.installed-dev
+test-all: $(VENV)/.installed-$(EXTRAS)
 	$(BIN)/python -m pytest -n $(WORKERS) -q --shard $(SHARD) --resume --programs-seed $(SEED) $(PYTEST_FLAGS)
 
 # Tests that compare values, under the interpreter without assertions; pytest's own still run, since it rewrites them.

@@ -33,6 +33,10 @@ settings.register_profile("random", derandomize=False, print_blob=True, **UNHURR
 settings.load_profile("reproducible")
 
 
+# Tests compare values of tensors that require gradients. The library itself converts none by accident.
+READ_BY_TESTS = pytest.mark.filterwarnings(r"ignore::viewgrad.errors.DetachedConversionWarning:(?!viewgrad\b)")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("drawn programs")
     group.addoption(
@@ -72,6 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.path.name.startswith(tracing))
     left = left_to_the_nightly_run(item.nodeid for item in items)
     for item in items:
+        item.add_marker(READ_BY_TESTS, append=False)
         if item.nodeid in left or item.get_closest_marker("slow"):
             item.add_marker("nightly")
 

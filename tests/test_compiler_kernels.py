@@ -227,6 +227,7 @@ def test_an_error_in_a_call_from_a_kernel_is_raised():
 
 @pytest.mark.parametrize("few", [0, 4096])
 @pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_elements_that_are_equal_share_the_gradient_of_an_extremum(executor, few, monkeypatch):
     def f(x, w):
         total = 0.0

@@ -125,6 +125,7 @@ def test_drawn_programs_compiled_are_what_they_are_eagerly(executor, number, req
 
 @pytest.mark.usefixtures("verified_ir")
 @pytest.mark.parametrize("executor", ["python", "interpreted"])
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
 def test_drawn_loops_compiled_are_what_they_are_eagerly_and_on_arrays(executor, request):
     start = 5 * request.config.getoption("--programs-seed")
     for number in range(start, start + 5):

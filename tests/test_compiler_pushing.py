@@ -88,7 +88,7 @@ def test_a_function_is_run_no_more_once_its_derivatives_are_compiled():
     hessian(compiled)(x)
     after = [entry.runs for entry in compiled.jvp.specializations]
     assert sum(after) - sum(before) == 6  # one for each column
-    assert "along a direction" in compiled.explain()
+    assert "jvp(rosenbrock)" in compiled.explain()
     assert compiled.source().count("def kernel") >= 2
 
 
@@ -153,6 +153,7 @@ def test_arguments_keep_their_values():
     assert x.tolist() == [1.0, 2.0] and y.tolist() == [3.0, 4.0]
 
 
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NotCompiledWarning")
 def test_values_that_steer_and_what_a_function_sees_are_looked_at():
     factor = vg.Tensor(2.0)
 

@@ -192,6 +192,7 @@ def test_singular_values_of_matrices_with_infinities_are_not_told(number):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("function", [np.linalg.pinv, np.linalg.svdvals, lambda x: x.svd()[1], lambda x: x.svd()[0]])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_infinities_in_one_matrix_leave_the_values_and_gradients_of_others(function, dtype):
     regular = np.array([[3.0, 0.5], [0.25, 2.0]], dtype)
     x, alone = leaf(np.stack([np.array([[1.0, math.inf], [2.0, 3.0]], dtype), regular])), leaf(regular)

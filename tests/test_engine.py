@@ -138,6 +138,7 @@ def test_gradients_of_gradients_agree(program):
 
 @settings(max_examples=DRAWN)
 @given(programs())
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")
 def test_hooks_see_and_replace_the_same(program):
     def observe():
         seen = []

@@ -41,6 +41,7 @@ def test_the_rest():
     assert math.pi == python.pi
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_errors_are_pythons():
     for function, value in ((math.sqrt, -1.0), (math.log, 0.0), (math.acos, 2.0)):
         with pytest.raises(ValueError):

@@ -49,6 +49,7 @@ def test_every_method_of_arrays_is_there():
     assert {name for name in public - dropped if not hasattr(vg.Tensor, name)} == set()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::viewgrad.errors.DetachedConversionWarning")
 def test_no_function_drops_a_gradient_in_silence():
     """What is called with tensors that have a history answers with such tensors, with values, or with an error."""
     x = vg.Tensor([0.25, 0.5, 0.75], requires_grad=True) * 1.0

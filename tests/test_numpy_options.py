@@ -239,6 +239,7 @@ def test_gradients_flow_to_the_constants_of_a_margin():
         lambda a: np.quantile(a[0, 0, ...], 0.3, keepdims=True),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.RankWarning")
 def test_options_that_drawn_calls_found_refused_or_wrong(function):
     check(function, MATRIX)
 
@@ -315,6 +316,7 @@ def test_functions_of_other_dtypes():
         lambda a: np.linalg.norm(a[0], 1, axis=(0, 1)), lambda a: np.linalg.norm(a, axis=()),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_numpy_refuses_is_refused(function):
     for array in (MATRIX, leaf(MATRIX)):
         with pytest.raises((ValueError, TypeError, IndexError)):
@@ -536,6 +538,7 @@ def test_joined_and_multiplied_into_something_else():
 
 @pytest.mark.parametrize("number", [300, -300, 2**40, 2**63, -(2**63) - 1, 2**70, 5])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_whole_numbers_are_compared_whatever_the_dtype_can_hold(dtype, number):
     array = np.array([1, 5, 100], dtype)
     for values in (array, array[:1].reshape(()), array[1]):

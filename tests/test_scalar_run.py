@@ -197,6 +197,7 @@ def test_gradients_of_a_part_of_the_leaves(steps, middle):
 
 
 @given(steps(), st.integers(0, 5))
+@pytest.mark.filterwarnings("ignore::viewgrad.errors.NonLeafGradWarning")
 def test_hooks_and_retained_gradients_see_whole_gradients(steps, every):
     x = vg.Tensor([0.3, -0.7, 1.1, 0.4], requires_grad=True)
     found = []

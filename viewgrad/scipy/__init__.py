@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import warnings
 
 from scipy import LowLevelCallable, __version__, show_config  # type: ignore[import-untyped]
 
@@ -35,7 +36,8 @@ STATISTICS = ("contingency", "mstats", "qmc", "sampling")
 for _name in (*PLAIN, *INNER, *[f"stats.{_part}" for _part in STATISTICS]):
     if importlib.util.find_spec(f"scipy.{_name}") is None:  # in this version of SciPy
         continue
-    _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of modules that nobody asked for
+        _module = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"scipy.{_name}")
     if _name in PLAIN:
         globals()[_name] = _module
 # Old names of modules, which programs go on using, and windows, which are constants.
