@@ -19,12 +19,16 @@ from hypothesis import HealthCheck, settings
 from interpreted_kernels import InterpretedExecutor
 from selection import left_to_the_nightly_run
 
+import viewgrad.compiler.api
 from viewgrad.compiler.backends.backends import NumbaExecutor
 
 pytest_plugins = ["cpu_times", "shards"]
 
 # Whoever shares a machine with other work cannot promise how long an example takes.
 UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+# Tests of compiled functions are tests of traces; those of the source compiler say `specialize=False`.
+viewgrad.compiler.api.SPECIALIZE = True
 
 os.environ["VIEWGRAD_CACHE"] = "0"  # no kernels of earlier runs
 

@@ -46,17 +46,22 @@ from .guards.call_signature import share_memory
 from .pipeline import CompilerDefectError, compile_graph
 from .policy import Action, after_failure
 from .runtime import CompiledProgram
+from .source.tier import MISSED as NOT_TAKEN
+from .source.tier import SourceTier
 
 __all__ = ["Compiled", "compile"]
 
 Function = Callable[..., Any]
 Batch = int | str | Sequence[int | str]  # True is an int
+SPECIALIZE = False  # what `compile` does if it is not told
 
 
 class Compiled:
     """A compiled function; see `compile`. It dispatches calls to a program, or to the function itself."""
 
-    def __init__(self, f: Function, executor: str | None, static: Sequence[Any], check: bool) -> None:
+    def __init__(
+        self, f: Function, executor: str | None, static: Sequence[Any], check: bool, specialize: bool | None = None
+    ) -> None:
         functools.update_wrapper(self, f)
         self.function = f
         self.name: str = getattr(f, "__qualname__", repr(f))
@@ -65,12 +70,18 @@ class Compiled:
         self.static = tuple(static)
         self.arguments = Arguments(f, static)
         self.check = check
+        self.specialize = SPECIALIZE if specialize is None else specialize
+        self.tier = SourceTier(f, self.executor.name, static, check, is_on=not self.specialize)
         self.cache = Cache()
         self.pickled_traces: list[PickledTrace] = []
         self.jvp: Compiled | None = None  # the function in forward mode
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         mode = current_mode()
+        if self.tier.is_on:
+            found = self.tier.call(args, keywords, mode)
+            if found is not NOT_TAKEN:
+                return found
         for specialization, fast in self.cache.fast_calls:
             found = fast.call(args, keywords, mode)
             if found is MISSED:
@@ -129,7 +140,8 @@ class Compiled:
 
     def explain(self) -> str:
         """Return what was compiled, and how: loops, tapes, and the reasons for running eagerly."""
-        parts = [explained(self.name, self.cache.specializations)] if self.cache.specializations else []
+        parts = [self.tier.explain(self.name)] if self.tier.entries else []
+        parts += [explained(self.name, self.cache.specializations)] if self.cache.specializations else []
         if self.jvp is not None:
             parts.append(self.jvp.explain())
         return "\n\n".join(parts) or f"{self.name} has not been called yet"
@@ -137,7 +149,7 @@ class Compiled:
     def source(self) -> str:
         """Return the source of all programs, forward and backward."""
         programs = [each.program for each in self.cache.specializations]
-        parts = [program.source() for program in programs if program is not None]
+        parts = self.tier.source() + [program.source() for program in programs if program is not None]
         if self.jvp is not None:
             parts.append(self.jvp.source())
         return "\n\n".join(parts)
@@ -184,7 +196,7 @@ class Compiled:
             if trace is not None:
                 found = packed(self.function, each.key, trace, opaque_arguments(each.key[0]))
                 traces += [] if found is None else [found]
-        given = (self.function, self.executor_name, self.static, self.check)
+        given = (self.function, self.executor_name, self.static, self.check, self.specialize)
         return (Compiled, given, traces) if traces else (Compiled, given)
 
     def __setstate__(self, traces: list[PickledTrace]) -> None:
@@ -210,6 +222,9 @@ class Compiled:
 
     def _fast_gradients(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
         if not current_mode() & ~GRAD:
+            taken = self.tier.gradients_at(args, numbers)
+            if taken is not None:
+                return taken
             for specialization, fast in self.cache.fast_calls:
                 found = fast.value_and_grad(args, numbers)
                 if found is not None:
@@ -353,23 +368,27 @@ class Compiled:
 
 @overload
 def compile(
-    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None
+    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
+    specialize: bool | None = None,
 ) -> Compiled: ...
 @overload
 def compile(
-    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch
+    f: Function, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
+    specialize: bool | None = None,
 ) -> Batched: ...
 @overload
 def compile(
-    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None
+    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: None = None,
+    specialize: bool | None = None,
 ) -> Callable[[Function], Compiled]: ...
 @overload
 def compile(
-    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch
+    f: None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True, batch: Batch,
+    specialize: bool | None = None,
 ) -> Callable[[Function], Batched]: ...
 def compile(
     f: Function | None = None, *, executor: str | None = None, static: Sequence[Any] = (), check: bool = True,
-    batch: Batch | None = None,
+    batch: Batch | None = None, specialize: bool | None = None,
 ) -> Any:
     """A function that is recorded when it is called, and compiled when it is called again, gradient included.
 
@@ -384,6 +403,7 @@ def compile(
         executor: "python" or "numba"; the fastest that is installed, where left out.
         static: names of arguments whose numbers and arrays are part of the program, which is another for others.
         check: whether the first compiled call for each kind of arguments is compared with the function itself.
+        specialize: whether programs are made from traces alone, for one shape and one path each; some run faster.
         batch: which arguments have a leading axis of independent examples: names or positions, or True for all tensors
             and arrays. The function is that of one example, and the results have the leading axis too.
 
@@ -410,6 +430,8 @@ def compile(
         Tensor(50., grad_fn=<CompiledBackward>)
     """
     if f is None:
-        return functools.partial(compile, executor=executor, static=static, check=check, batch=batch)
-    compiled = Compiled(f, executor, static, check)
+        return functools.partial(
+            compile, executor=executor, static=static, check=check, batch=batch, specialize=specialize
+        )
+    compiled = Compiled(f, executor, static, check, specialize)
     return compiled if batch is None else Batched(compiled, batch)

@@ -1,0 +1,221 @@
+"""Programs drawn as text, for the source compiler: loops, branches, jumps, views, overwritten state, index arrays."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import random
+
+import numpy as onp
+
+import viewgrad as vg
+import viewgrad.numpy as np
+
+_numbers = itertools.count()
+HEADER = "def program(x, y, m, index, n0):\n    n = len(x)\n"
+
+
+class Writer:
+    """Draws a program.
+
+    Arguments:
+        seed: of the draws.
+        whole: whether it has operations on whole arrays, besides those on elements.
+    """
+
+    def __init__(self, seed: int, whole: bool) -> None:
+        self.draw = random.Random(seed)
+        self.whole = whole
+        self.lines: list[str] = []
+        self.loops: list[str] = []
+        self.depth = 0
+        self.names = itertools.count()
+        self.views: list[str] = []
+
+    def text(self) -> str:
+        start = ("a = np.zeros(n)", "b = x.copy()", "g = np.full((n, n), 0.5)", "s = 0.3", "t = 1.0", "k = 0")
+        self.lines = [f"    {line}" for line in start]
+        self.block(1, self.draw.randint(4, 8))
+        self.lines.append("    return s + t * 0.5 + a.sum() + (b * y).sum() + g.sum() * 0.1")
+        return HEADER + "\n".join(self.lines) + "\n"
+
+    def add(self, indent: int, line: str) -> None:
+        self.lines.append("    " * indent + line)
+
+    def index(self) -> str:
+        choices = ["0", "-1", "n - 1", "index[0]", "k % n"]
+        for name in self.loops:
+            choices += [name, name, f"{name} - 1", f"n - 1 - {name}", f"index[{name}]"]
+        return self.draw.choice(choices)
+
+    def number(self, depth: int = 0) -> str:
+        pick = self.draw.randint(0, 11 if depth < 3 else 5)
+        if pick <= 1:
+            return self.draw.choice(["s", "t"])
+        if pick == 2:
+            return f"{self.draw.uniform(-1, 1):.2f}"
+        if pick == 3:
+            return f"{self.draw.choice('xyab')}[{self.index()}]"
+        if pick == 4:
+            return f"{self.draw.choice('mg')}[{self.index()}, {self.index()}]"
+        if pick == 5:
+            return self.draw.choice(["k", "n", *self.loops, f"{self.draw.choice('xyab')}[{self.index()}]"])
+        one, other = self.number(depth + 1), self.number(depth + 1)
+        if pick <= 8:
+            return f"({one} {self.draw.choice('+-*')} {other})"
+        if pick == 9:
+            return f"np.{self.draw.choice(['sin', 'tanh', 'cos'])}({one})"
+        if pick == 10:
+            return f"({one} / (1.5 + np.square({other})))"
+        return f"({one} if {self.condition(depth + 1)} else {other})"
+
+    def condition(self, depth: int = 0) -> str:
+        comparison = f"{self.number(2)} {self.draw.choice('<>')} {self.number(2)}"
+        choices = [comparison, "k % 2 == 0", f"k < {self.draw.randint(1, 5)}"]
+        if self.loops:
+            choices += [f"{self.loops[-1]} > 1", f"{self.loops[-1]} % 2 == 0 and s < 2.0"]
+        return self.draw.choice(choices)
+
+    def vector(self, depth: int = 0) -> str:
+        pick = self.draw.randint(0, 6)
+        if pick <= 1 or depth > 2:
+            return self.draw.choice(["x", "y", "a", "b", f"m[{self.index()}]", f"g[:, {self.index()}]"])
+        if pick == 2:
+            return f"({self.vector(depth + 1)} {self.draw.choice('+-*')} {self.vector(depth + 1)})"
+        if pick == 3:
+            return f"np.tanh({self.vector(depth + 1)})"
+        if pick == 4:
+            return f"({self.number(2)} * {self.vector(depth + 1)})"
+        if pick == 5:
+            return f"{self.draw.choice('xyab')}[index]"
+        return f"{self.draw.choice('xyab')}[::-1]"
+
+    def statement(self, indent: int) -> None:
+        kinds = [self.assignment, self.assignment, self.element, self.element, self.counter, self.jump]
+        if self.depth < 3:
+            kinds += [self.branch, self.loop]
+        if self.whole:
+            kinds += [self.slices, self.part, self.function]
+        self.draw.choice(kinds)(indent)
+
+    def assignment(self, indent: int) -> None:
+        self.add(indent, f"{self.draw.choice('st')} {self.draw.choice(['=', '=', '+=', '-='])} {self.squashed()}")
+
+    def element(self, indent: int) -> None:
+        sign = self.draw.choice(["=", "=", "+=", "-=", "*="])
+        places = [f"{self.draw.choice('ab')}[{self.index()}]", f"g[{self.index()}, {self.index()}]"]
+        self.add(indent, f"{self.draw.choice(places)} {sign} {self.squashed()}")
+
+    def counter(self, indent: int) -> None:
+        self.add(indent, f"k = k + {self.draw.choice([1, 2])}" if self.draw.random() < 0.7 else "k = n - 1 - k % n")
+
+    def jump(self, indent: int) -> None:
+        jumps = [f"return {self.squashed()}", *(["break", "continue"] * 2 if self.loops else [])]
+        if self.draw.random() < 0.1:
+            jumps = ["raise ValueError('drawn')", f"assert {self.condition()}"]
+        self.add(indent, f"if {self.condition()}:")
+        self.add(indent + 1, self.draw.choice(jumps))
+
+    def slices(self, indent: int) -> None:
+        place = self.draw.choice(["a", "b", "a[1:]", "b[:-1]", "a[::2]", "g[0]", "g[:, 0]", "a[::-1]", "b[index]"])
+        whole = place in ("a", "b", "g[0]", "g[:, 0]", "a[::-1]", "b[index]")
+        value = f"np.tanh({self.vector()})" if whole and self.draw.random() < 0.7 else self.squashed()
+        sign = self.draw.choice(["+=", "*=", "-="] if place in ("a", "b") else ["=", "+=", "*="])
+        self.add(indent, f"{place} {sign} {value}")
+
+    def part(self, indent: int) -> None:
+        name = f"v{next(self.names)}"
+        self.add(indent, f"{name} = g[{self.index()}]")
+        self.add(indent, f"{name}[{self.index()}] = {self.squashed()}")
+        self.add(indent, f"w{name} = {name}[1:]")
+        self.add(indent, f"w{name} *= 0.5")
+
+    def function(self, indent: int) -> None:
+        self.add(indent, self.draw.choice([
+            "s = (a * b).sum()", "t = np.max(b)", "s = np.dot(a, y) * 0.3", "a[1:] = a[:-1]",
+            "b[:-1] += 0.5 * b[1:]", "a = np.sin(b)", "b[b > 0.5] = t * 0.1", "s = (m @ a).sum() * 0.1",
+            "a, b = np.tanh(b), a", "b = b + a * s", "s = np.where(a > b, a, b * t).mean()",
+        ]))
+
+    def squashed(self) -> str:
+        return f"np.tanh({self.number()})" if self.draw.random() < 0.4 else f"0.5 * {self.number(1)}"
+
+    def branch(self, indent: int) -> None:
+        self.add(indent, f"if {self.condition()}:")
+        self.depth += 1
+        self.block(indent + 1, self.draw.randint(1, 2))
+        if self.draw.random() < 0.5:
+            self.add(indent, "else:")
+            self.block(indent + 1, self.draw.randint(1, 2))
+        self.depth -= 1
+
+    def loop(self, indent: int) -> None:
+        self.depth += 1
+        if self.draw.random() < 0.2 and not self.loops:
+            name = f"c{next(self.names)}"
+            self.add(indent, f"{name} = 0")
+            self.add(indent, f"while {name} < n0 and {self.condition()}:")
+            self.add(indent + 1, f"{name} += 1")
+            self.loops.append(f"({name} - 1)")
+            self.block(indent + 1, self.draw.randint(1, 3))
+            self.loops.pop()
+        else:
+            name = "ijl"[len(self.loops)] if len(self.loops) < 3 else "q"
+            bounds = self.draw.choice(["n", "1, n", "n - 1, -1, -1", "n - 1, 0, -1", "0, n, 2",
+                                       f"{self.loops[-1]}, n" if self.loops else "n"])
+            self.add(indent, f"for {name} in range({bounds}):")
+            self.loops.append(name)
+            self.block(indent + 1, self.draw.randint(1, 3))
+            self.loops.pop()
+        self.depth -= 1
+
+    def block(self, indent: int, count: int) -> None:
+        for _ in range(count):
+            self.statement(indent)
+
+
+def drawn(seed: int, whole: bool):
+    """A drawn program, and its text."""
+    text = Writer(seed, whole).text()
+    name = f"<drawn source {next(_numbers)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    space = {"np": np, "__name__": "drawn"}
+    exec(compile(text, name, "exec"), space)
+    return space["program"], text
+
+
+def arguments(seed: int, n: int):
+    """Arguments of drawn programs, for a length."""
+    rng = onp.random.default_rng(seed)
+    floats = [rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, n))]
+    return [*floats, rng.integers(0, n, n), int(rng.integers(1, 6))]
+
+
+def outcome(function, given):
+    """The value and the gradients of a program, or the error that it raises."""
+    leaves = [vg.Tensor(each, requires_grad=True) for each in given[:3]]
+    try:
+        with onp.errstate(all="ignore"):
+            value = function(*leaves, *given[3:])
+            if not isinstance(value, vg.Tensor) or not value.requires_grad:
+                return float(value), [onp.zeros(each.shape) for each in leaves]
+            gradients = vg.autograd.grad(value, leaves, allow_unused=True)
+    except (ArithmeticError, AssertionError, IndexError, UnboundLocalError, ValueError) as error:
+        return type(error).__name__, []
+    return float(value.detach()), [onp.zeros(l.shape) if g is None else g.numpy() for g, l in zip(gradients, leaves)]
+
+
+def differences(program, compiled, seed, lengths):
+    """Describe how a compiled program differs from a program; nothing if it agrees for all lengths."""
+    for n in lengths:
+        given = arguments(seed + n, n)
+        expected, found = outcome(program, given), outcome(compiled, given)
+        if isinstance(expected[0], str) or isinstance(found[0], str):
+            if expected[0] != found[0]:
+                return f"{found[0]} for {expected[0]}, length {n}"
+        elif not onp.isclose(found[0], expected[0], rtol=1e-9, atol=1e-9, equal_nan=True):
+            return f"value {found[0]} for {expected[0]}, length {n}"
+        for one, other in zip(found[1], expected[1]):
+            if not onp.allclose(one, other, rtol=1e-6, atol=1e-8, equal_nan=True):
+                return f"gradient {one} for {other}, length {n}"
+    return ""

@@ -1,0 +1,44 @@
+"""Drawn programs, compiled from their source, against eager values and gradients, at several lengths."""
+
+import pytest
+from drawn_sources import differences, drawn
+
+import viewgrad as vg
+
+LENGTHS = (5, 6, 1, 3, 11)
+BATCH = 40
+
+
+def check(seed, whole, executor):
+    """Compare a drawn program with its compiled form, which must be made once, and from the source."""
+    program, text = drawn(seed, whole)
+    compiled = vg.compile(program, executor=executor, check=False, specialize=False)
+    wrong = differences(program, compiled, seed, LENGTHS)
+    assert not wrong, f"{wrong}\n{text}"
+    (entries,) = compiled.tier.entries.values()
+    assert len(entries) == 1
+    assert "defect" not in entries[0].reason, f"{entries[0].reason}\n{text}"
+    return entries[0].source is not None or "runs in a row" in entries[0].reason
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("batch", range(8))
+def test_drawn_programs_by_python(batch, whole):
+    taken = sum(check(10_000 * whole + seed, whole, "python") for seed in range(batch * BATCH, (batch + 1) * BATCH))
+    assert taken > 0.9 * BATCH
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_drawn_programs_by_numba(whole):
+    pytest.importorskip("numba")
+    for seed in range(4):
+        check(20_000 + seed, whole, "numba")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(20))
+@pytest.mark.parametrize("whole", [False, True])
+def test_many_drawn_programs_by_numba(batch, whole):
+    pytest.importorskip("numba")
+    for seed in range(batch * 20, batch * 20 + 20):
+        check(30_000 + seed, whole, "numba")

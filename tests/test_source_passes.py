@@ -1,0 +1,280 @@
+"""The passes of the source compiler, each on the intermediate representation."""
+
+import ast
+import textwrap
+
+import numpy as np
+import pytest
+
+from viewgrad.compiler.source.adjoint import adjoint
+from viewgrad.compiler.source.bounds import with_bounds
+from viewgrad.compiler.source.definitions import Definitions
+from viewgrad.compiler.source.dependence import Access, has_solution, may_overwrite
+from viewgrad.compiler.source.exits import without_jumps
+from viewgrad.compiler.source.ir import Call, Check, Const, For, Get, Let, Op, Push, Var, program_text, statements
+from viewgrad.compiler.source.kinds import FLOAT, INT, Arr, Num, joined, kind_of_operator
+from viewgrad.compiler.source.read import Reader
+from viewgrad.compiler.source.values import Refused
+from viewgrad.compiler.source.verify import IRError, verified
+
+
+def structured(text):
+    (function,) = ast.parse(textwrap.dedent(text)).body
+    return "\n".join(ast.unparse(stmt) for stmt in without_jumps(function.body))
+
+
+def test_what_follows_a_jump_goes_into_the_other_side():
+    text = structured("""
+        def f(x):
+            for a in x:
+                if a < 0:
+                    continue
+                use(a)
+            return 1
+    """)
+    assert "else:\n        use(a)" in text
+    assert "_skip" not in text
+
+
+def test_flags_for_jumps_from_inside():
+    text = structured("""
+        def f(x):
+            for a in x:
+                if a:
+                    if b:
+                        break
+                use(a)
+            return 1
+    """)
+    assert "_stop1 = True" in text
+    assert "if not _stop1:\n        use(a)" in text
+
+
+def test_loops_that_may_return_end_the_loops_around_them():
+    text = structured("""
+        def f(x):
+            for a in x:
+                for b in a:
+                    if b:
+                        return b
+                use(a)
+            return 1
+    """)
+    assert "_stop2 = True" in text
+    assert "_stop1 = True" in text
+    assert text.count("_result = ") == 2
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def read(f, *args):
+    return Reader().source(f, args, {})
+
+
+def text_of(f, *args):
+    return program_text(read(f, *args).body)
+
+
+def test_kinds_settle_in_loops():
+    def f(x):
+        s = 0
+        for a in x:
+            s = s + a
+        return s
+
+    source = read(f, np.ones(3))
+    assert source.kinds["s"].dtype == "d"
+
+
+def test_elementwise_trees_stay_whole_and_calls_stand_alone():
+    def f(x, y):
+        return x * np.dot(x, y) + np.sin(y)
+
+    assert text_of(f, np.ones(2), np.ones(2)) == (
+        "t = dot(x, y)\n_result = add(mul(x, t), sin(y))"
+    )
+
+
+def test_views_of_views_are_one_index():
+    def f(x):
+        return x[1][2] + x[1, 0:][0]
+
+    assert "x[1, 2]" in text_of(f, np.ones((3, 4)))
+
+
+@pytest.mark.parametrize(("construct", "reason"), [
+    ("with open('f'): pass", "`with` is not taken"),
+    ("global RATE", "`global` is not taken"),
+    ("print(x)", "print() of these arguments"),
+    ("x.append(1)", "method append of an array"),
+    ("y = [a for a in x]", "a comprehension whose length is not known"),
+    ("y = float(x[0])", "float() ends the history of a value"),
+])
+def test_refusals_name_the_line(construct, reason, tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(f"def f(x):\n    {construct}\n    return x.sum()\n")
+    space = {}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    with pytest.raises(Refused) as found:
+        read(space["f"], np.ones(3))
+    assert found.value.reason == reason
+    assert found.value.line == 2
+
+
+def test_kinds_of_operators_are_numpys():
+    assert kind_of_operator("add", (Num("f"), Num("d", weak=True))) == Num("f")
+    assert kind_of_operator("add", (Num("l"), Num("d", weak=True))) == Num("d")
+    assert kind_of_operator("div", (INT, INT)) == Num("d", weak=True)
+    assert kind_of_operator("mul", (Arr("d", 2), Arr("d", 1))) == Arr("d", 2)
+    assert kind_of_operator("less", (Arr("d", 1), FLOAT)) == Arr("?", 1)
+    assert joined(INT, FLOAT) == Num("d", weak=True)
+    assert joined(FLOAT, Arr("d", 1)) is None
+
+
+# -- integers ----------------------------------------------------------------------------------------------------------
+
+
+def test_inequalities():
+    assert not has_solution([], [{"i": 1, "": -5}, {"i": -1, "": 4}])  # i >= 5 and i <= 4
+    assert has_solution([], [{"i": 1, "": -5}, {"i": -1, "": 5}])
+    assert not has_solution([{"i": 2, "j": -2, "": 1}], [])  # 2i + 1 == 2j
+    assert not has_solution([{"i": 1, "j": -1}], [{"i": 1, "j": -1, "": -1}])  # i == j and i > j
+
+
+def loop(name, low, high, step=1):
+    return For(name, low, high, step, [])
+
+
+N, I, J, K = [Var(name, INT) for name in "nijk"]
+
+
+def number(value):
+    return Const(value, INT)
+
+
+def test_recurrences_overwrite_nothing_that_was_read():
+    t = loop("i", number(1), N)
+    read = Access("x", (Op("sub", (I, number(1)), INT),), (t,), 1)
+    ahead = Access("x", (Op("add", (I, number(1)), INT),), (t,), 1)
+    write = Access("x", (I,), (t,), 2)
+    assert not may_overwrite(write, read, {"n"}.__contains__)
+    assert may_overwrite(write, ahead, {"n"}.__contains__)
+
+
+def test_bounds_of_triangular_loops_count():
+    k = loop("k", number(0), N)
+    i = loop("i", Op("add", (K, number(1)), INT), N)
+    read = Access("a", (K, K), (k, i), 1)
+    write = Access("a", (I, K), (k, i), 2)
+    assert not may_overwrite(write, read, {"n"}.__contains__)
+
+
+# -- the adjoint -------------------------------------------------------------------------------------------------------
+
+
+def pushed(f, *args):
+    source = read(f, *args)
+    names = [each.name for each in source.inputs]
+    definitions = Definitions(source.body, names)
+    body = with_bounds(source.body, definitions)
+    taken = set(source.kinds)
+
+    def fresh(name):
+        number = 1
+        while f"{name}{number}" in taken:
+            number += 1
+        taken.add(f"{name}{number}")
+        return f"{name}{number}"
+
+    made = adjoint(body, dict(source.kinds), names, [source.result.name], fresh, definitions)
+    return [program_text([stmt]) for stmt in statements(made.forward) if isinstance(stmt, Push)]
+
+
+def test_recurrences_keep_nothing():
+    def f(p, y):
+        level = np.zeros(len(y))
+        total = 0.0
+        for t in range(1, len(y)):
+            error = y[t] - level[t - 1]
+            total = total + error * error
+            level[t] = level[t - 1] + p[0] * error
+        return total
+
+    assert pushed(f, np.ones(1), np.ones(4)) == []
+
+
+def test_factorisations_keep_pivot_columns_alone():
+    def lu(a0):
+        n = len(a0)
+        a = a0.copy()
+        for k in range(n - 1):
+            for i in range(k + 1, n):
+                a[i, k] /= a[k, k]
+                for j in range(k + 1, n):
+                    a[i, j] -= a[i, k] * a[k, j]
+        return a[0, 0]
+
+    assert pushed(lu, np.ones((3, 3))) == ["push a[i, k]"]
+
+
+def test_overwritten_states_are_kept_if_a_gradient_reads_them():
+    def linear(x):
+        s = 0.0
+        for a in x:
+            s = 0.5 * s + a
+        return s
+
+    def quadratic(x):
+        s = 0.0
+        for a in x:
+            s = s * s + a
+        return s
+
+    assert pushed(linear, np.ones(3)) == []
+    assert pushed(quadratic, np.ones(3)) == ["push s"]
+
+
+def test_branches_whose_test_is_known_again_keep_nothing():
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            if i > 2:
+                s += 2 * x[i]
+            elif x[i] > 0.0:
+                s -= x[i]
+        return s
+
+    assert pushed(f, np.ones(3)) == []
+
+
+# -- bounds and verification -------------------------------------------------------------------------------------------
+
+
+def test_indices_are_shown_to_be_in_range_or_checked_once():
+    def f(x, y):
+        n = len(x)
+        table = np.zeros(n + 1)
+        for i in range(n):
+            table[i + 1] = table[i] + x[i] * y[i]
+        return table[n]
+
+    source = read(f, np.ones(3), np.ones(3))
+    body = with_bounds(source.body, Definitions(source.body, ["x", "y"]))
+    checks = [stmt for stmt in statements(body) if isinstance(stmt, Check)]
+    assert len(checks) == 1
+    assert "y.shape[0]" in program_text(checks)
+
+
+def test_verifier_finds_what_does_not_hold():
+    x = Var("x", Arr("d", 1))
+    kinds = {"x": x.kind, "y": FLOAT}
+    verified([Let("y", Get(x, (number(0),), FLOAT))], kinds, ["x"])
+    for wrong in (
+        Let("x", x),
+        Let("z", Const(1.0, FLOAT)),
+        Let("y", Get(x, (number(0), number(0)), FLOAT)),
+        Let("y", Op("sin", (Call("sum", (x,), (), FLOAT),), FLOAT)),
+    ):
+        with pytest.raises(IRError):
+            verified([wrong], kinds, ["x"])

@@ -1,0 +1,488 @@
+"""Compiled functions by the source tier: one program for all lengths, guards, errors, gradients of every order."""
+
+import dataclasses
+import math
+import pickle
+import threading
+
+import numpy as onp
+import pytest
+
+import viewgrad as vg
+import viewgrad.numpy as np
+
+EXECUTORS = ["python", pytest.param("numba", marks=pytest.mark.slow)]
+LENGTHS = (7, 2, 11, 5, 30)
+
+
+def compiled(f, **options):
+    return vg.compile(f, specialize=False, **options)
+
+
+def programs_of(c):
+    return [program for entries in c.tier.entries.values() for entry in entries for program in entry.programs.values()]
+
+
+def is_taken(c):
+    return all(entry.source is not None for entries in c.tier.entries.values() for entry in entries)
+
+
+def agree(f, arguments, executor, counts_from_end=False):
+    """Compare a function and its compiled form for several calls, of which the first is checked."""
+    c = compiled(f, executor=executor)
+    for given in arguments:
+        for _ in range(2):
+            mine, theirs = [
+                [vg.Tensor(a, requires_grad=True) if isinstance(a, onp.ndarray) and a.dtype == float else a
+                 for a in given]
+                for _ in range(2)
+            ]
+            value, expected = c(*mine), f(*theirs)
+            onp.testing.assert_allclose(onp.asarray(value.detach()), onp.asarray(expected.detach()), rtol=1e-10)
+            leaves = [a for a in mine if isinstance(a, vg.Tensor)]
+            others = [a for a in theirs if isinstance(a, vg.Tensor)]
+            seed = vg.Tensor(onp.cos(onp.arange(expected.size)).reshape(expected.shape))
+            found = vg.autograd.grad(value, leaves, seed, allow_unused=True)
+            wanted = vg.autograd.grad(expected, others, seed, allow_unused=True)
+            for leaf, one, other in zip(leaves, found, wanted):
+                a, b = [onp.zeros(leaf.shape) if each is None else each.numpy() for each in (one, other)]
+                onp.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+    assert is_taken(c), c.explain()
+    assert len(programs_of(c)) == 1 + counts_from_end
+    return c
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+def holt_winters(p, y):
+    n = len(y)
+    level, trend, season = np.zeros(n), np.zeros(n), np.zeros(n + 4)
+    level[0] = y[0]
+    total = 0.0
+    for t in range(1, n):
+        error = y[t] - (level[t - 1] + trend[t - 1] + season[t])
+        total = total + error * error
+        level[t] = p[0] * (y[t] - season[t]) + (1 - p[0]) * (level[t - 1] + trend[t - 1])
+        trend[t] = p[1] * (level[t] - level[t - 1]) + (1 - p[1]) * trend[t - 1]
+        season[t + 4] = p[2] * (y[t] - level[t]) + (1 - p[2]) * season[t]
+    return total
+
+
+def soft_dtw(costs):
+    n = len(costs)
+    r = np.full((n + 1, n + 1), 1e3)
+    r[0, 0] = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, n + 1):
+            total = np.exp(-r[i - 1, j - 1]) + np.exp(-r[i - 1, j]) + np.exp(-r[i, j - 1])
+            r[i, j] = costs[i - 1, j - 1] - np.log(total + 1e-300)
+    return r[n, n]
+
+
+def lu(a0):
+    n = len(a0)
+    a = a0.copy()
+    for k in range(n - 1):
+        for i in range(k + 1, n):
+            a[i, k] /= a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] -= a[i, k] * a[k, j]
+    s = 0.0
+    for i in range(n):
+        s += np.log(abs(a[i, i]))
+    return s
+
+
+def heat(u0, rate):
+    u = u0.copy()
+    for _ in range(8):
+        u[1:-1] += rate * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return u
+
+
+def bouncing(x):
+    height, speed, bounces = 1.0, x[0], 0
+    for t in range(len(x)):
+        speed = speed - 0.3 + 0.1 * x[t]
+        height = height + 0.2 * speed
+        if height < 0.0:
+            height = -height
+            speed = -0.8 * speed
+            bounces += 1
+            if bounces > 3:
+                break
+    return height * speed + bounces
+
+
+def square_root(a):
+    x, steps = a[0], 0
+    while abs(x * x - a[0]) > 1e-12 and steps < 50:
+        x = 0.5 * (x + a[0] / x)
+        steps += 1
+    return x * a[1]
+
+
+def swapped(x):
+    u, v = x * 1.0, np.sin(x)
+    for _ in range(5):
+        v[1:] = 0.5 * u[:-1] * v[1:]
+        u, v = v, u
+    return u + 2 * v
+
+
+def gathered(x, index):
+    y = x * 1.0
+    y[index] += np.sin(x)
+    y[index] = y[index] * x
+    return (y * x[index]).sum()
+
+
+def products(a, b):
+    x = np.linalg.solve(a @ a.T + np.eye(len(a)), b)
+    norms = (a * a).sum(axis=1)
+    return (x * norms).sum() + np.max(b) + (a.T @ b).mean() + np.concatenate([x, b])[1:].sum()
+
+
+def zipped(x, y):
+    total = 0.0
+    for k, (a, b) in enumerate(zip(x, y)):
+        total += max(a, b, 0.0) * (k + 1) + min(a * b, 1.0)
+    return total + sum(a * a for a in x)
+
+
+SQUARE = onp.random.default_rng(0)
+
+
+def arrays(*shapes):
+    return [[SQUARE.normal(size=[n if s == "n" else s for s in shape]) for shape in shapes] for n in LENGTHS]
+
+
+def spread(n):
+    a = SQUARE.random((n, n))
+    return [a @ a.T + n * onp.eye(n)]
+
+
+PROGRAMS = {
+    holt_winters: [[onp.array([0.4, 0.1, 0.2]), SQUARE.normal(size=n)] for n in LENGTHS],
+    soft_dtw: arrays(("n", "n")),
+    lu: [spread(n) for n in LENGTHS],
+    heat: [[SQUARE.normal(size=n), onp.array(0.3)] for n in LENGTHS],
+    bouncing: arrays(("n",)),
+    square_root: [[SQUARE.random(n) + 0.5] for n in LENGTHS],
+    swapped: arrays(("n",)),
+    gathered: [[SQUARE.normal(size=n), SQUARE.integers(0, n, n)] for n in LENGTHS],
+    products: [[SQUARE.normal(size=(n, n)), SQUARE.normal(size=n)] for n in LENGTHS],
+    zipped: arrays(("n",), ("n",)),
+}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_one_program_for_all_lengths_and_branches(program, executor):
+    agree(program, PROGRAMS[program], executor)
+
+
+# -- values and errors -------------------------------------------------------------------------------------------------
+
+
+def test_index_out_of_range_raises_as_eagerly():
+    c = compiled(lambda x, k: x[k] * x[k + 1], executor="python")
+    x = vg.Tensor([1.0, 2.0, 3.0])
+    for _ in range(2):
+        assert c(x, 1).item() == 6.0
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            c(x, 2)
+    assert c(x, -2).item() == 6.0
+    assert is_taken(c)
+
+
+def test_negative_indices_count_from_the_end():
+    def periodic(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i - 1] * x[i]
+        return total
+
+    agree(periodic, arrays(("n",)), "python", counts_from_end=True)
+
+
+def test_division_by_zero_is_numpys():
+    def f(x, a):
+        return (x / a).sum() + x[0] / x[1]
+
+    c = compiled(f, executor="python")
+    with onp.errstate(all="ignore"):
+        for _ in range(3):
+            assert c(vg.Tensor([1.0, 0.0]), vg.Tensor([1.0, 1.0])).item() == math.inf
+    with pytest.raises(ZeroDivisionError):
+        compiled(lambda x, n: x * (1 / n), executor="python")(vg.Tensor([1.0]), 0)
+
+
+def test_overlapping_copies():
+    def f(x):
+        y = x.copy()
+        y[1:] = y[:-1]
+        y[:-1] += y[1:]
+        return y
+
+    agree(f, arrays(("n",)), "python")
+
+
+def test_arguments_are_written_to():
+    def f(x, y):
+        x[0] = y[1] * 2
+        x *= y
+        return x.sum()
+
+    c = compiled(f, executor="python")
+    for _ in range(3):
+        x, y = [vg.Tensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2)]
+        z = x * 1.0
+        total = c(z, y) + 3 * z.sum()
+        gradients = vg.autograd.grad(total, [x, y])
+        onp.testing.assert_array_equal(z.detach().numpy(), [4.0, 4.0, 9.0])
+        onp.testing.assert_array_equal(gradients[0].numpy(), [0.0, 8.0, 12.0])
+        onp.testing.assert_array_equal(gradients[1].numpy(), [16.0, 16.0, 12.0])
+    plain = onp.array([1.0, 2.0, 3.0])
+    c(plain, onp.array([1.0, 2.0, 3.0]))
+    onp.testing.assert_array_equal(plain, [4.0, 4.0, 9.0])
+
+
+def test_error_half_way_leaves_what_the_function_leaves():
+    def f(x, k):
+        x[0] = 7.0
+        x[k] = 8.0
+        return x.sum()
+
+    c = compiled(f, executor="python")
+    c(vg.zeros(3), 1)
+    x = vg.zeros(3)
+    with pytest.raises(IndexError):
+        c(x, 3)
+    assert x.tolist() == [7.0, 0.0, 0.0]
+
+
+def test_shared_memory_is_left_to_the_trace():
+    def f(x, y):
+        x[0] = y[1] * 2
+        return x.sum()
+
+    c = compiled(f, executor="python")
+    x = vg.Tensor([1.0, 2.0, 3.0])
+    assert c(x, x).item() == 9.0
+    assert not c.tier.entries or not programs_of(c)
+    assert x.tolist() == [4.0, 2.0, 3.0]
+
+
+def test_undefined_variable_raises_as_eagerly():
+    def f(x):
+        for i in range(1, len(x)):
+            last = x[i]
+        return last * 2
+
+    c = compiled(f, executor="python")
+    for n in (4, 3, 2):
+        assert c(vg.Tensor(onp.arange(n) * 1.0)).item() == 2.0 * (n - 1)
+    with pytest.raises(UnboundLocalError):
+        c(vg.ones(1))
+    assert is_taken(c)
+
+
+def test_what_is_not_taken_goes_to_the_trace():
+    def f(x):
+        total = x.sum()
+        try:
+            return total * 2
+        finally:
+            pass
+
+    c = compiled(f, executor="python")
+    for _ in range(3):
+        assert c(vg.ones(3)).item() == 6.0
+    assert "not compiled from its source: line" in c.explain()
+    assert "`try` is not taken" in c.explain()
+
+
+# -- captured state ----------------------------------------------------------------------------------------------------
+
+RATE = 2.0
+ORDER = 2
+WEIGHTS = vg.Tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+
+def test_captured_floats_and_tensors_are_read_again(monkeypatch):
+    def f(x):
+        return (x * WEIGHTS).sum() * RATE * ORDER
+
+    c = compiled(f, executor="python")
+    x = vg.Tensor([1.0, 1.0, 1.0], requires_grad=True)
+    for _ in range(2):
+        value = c(x)
+    assert value.detach().item() == 24.0
+    assert vg.autograd.grad(value, WEIGHTS)[0].tolist() == [4.0, 4.0, 4.0]
+    monkeypatch.setitem(globals(), "RATE", 5.0)
+    assert c(x).detach().item() == 60.0
+    assert len(programs_of(c)) == 1
+    monkeypatch.setitem(globals(), "ORDER", 3)  # known, as it may be an exponent or a shape
+    assert c(x).detach().item() == 90.0
+    assert len(programs_of(c)) == 2
+
+
+def test_methods_closures_lambdas_and_nested_functions_are_read_in_place():
+    class Model:
+        def __init__(self, scale):
+            self.scale = scale
+            self.squash = np.tanh
+
+        @property
+        def doubled(self):
+            return self.scale * 2
+
+        def step(self, s, a):
+            return self.squash(s * self.scale) + a
+
+        def loss(self, x):
+            def inner(value, power=2):
+                return value**power + offset
+
+            offset = 0.5
+            twice = lambda value: 2 * value
+            s = 0.1
+            for a in x:
+                s = self.step(s, a)
+            return inner(twice(s)) * self.doubled
+
+    model = Model(0.7)
+    c = compiled(model.loss, executor="python")
+    for n in (3, 5):
+        x = vg.Tensor(onp.linspace(0, 1, n), requires_grad=True)
+        for _ in range(2):
+            assert abs(c(x).detach().item() - model.loss(x).detach().item()) < 1e-12
+    model.scale = 0.2
+    assert abs(c(x).detach().item() - model.loss(x).detach().item()) < 1e-12
+    assert is_taken(c)
+
+
+@dataclasses.dataclass
+class Parameters:
+    rate: object
+    bias: object
+
+
+def test_trees_of_arguments_and_results():
+    def f(p, d, pair):
+        a, b = pair
+        return {"sum": p.rate * d["x"].sum() + a, "parts": (p.bias * d["x"], b)}
+
+    c = compiled(f, executor="python")
+    p = Parameters(vg.Tensor(2.0, requires_grad=True), vg.Tensor([1.0, 2.0], requires_grad=True))
+    for _ in range(3):
+        found = c(p, {"x": vg.Tensor([3.0, 4.0])}, (1.5, 7))
+    assert found["sum"].detach().item() == 15.5
+    assert found["parts"][0].detach().tolist() == [3.0, 8.0]
+    assert found["parts"][1] == 7
+    assert vg.autograd.grad(found["sum"], p.rate)[0].item() == 7.0
+    assert is_taken(c)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_see_values_as_they_were():
+    def f(x, y):
+        return (x * x * y).sum()
+
+    c = compiled(f, executor="python")
+    for _ in range(3):
+        leaf = vg.Tensor([1.0, 2.0], requires_grad=True)
+        x, y = leaf * 1.0, onp.array([3.0, 4.0])
+        value = c(x, y)
+        y[:] = 100.0
+        x *= 50.0
+        assert vg.autograd.grad(value, leaf)[0].tolist() == [6.0, 16.0]
+
+
+def test_second_derivatives_and_repeated_pulls():
+    def f(x):
+        s = 0.5
+        for a in x:
+            s = s * a + np.sin(a)
+        return s
+
+    c = compiled(f, executor="python")
+    for _ in range(3):
+        x = vg.Tensor([0.3, 0.7, 1.1], requires_grad=True)
+        value = c(x)
+        one = vg.autograd.grad(value, x, retain_graph=True)[0]
+        two = vg.autograd.grad(value, x, retain_graph=True)[0]
+        assert one.tolist() == two.tolist()
+        (gradient,) = vg.autograd.grad(value, x, create_graph=True)
+        onp.testing.assert_allclose(gradient.detach().numpy(), one.numpy())
+        (hessian_sum,) = vg.autograd.grad(gradient.sum(), x)
+        (expected,) = vg.autograd.grad(vg.autograd.grad(f(x), x, create_graph=True)[0].sum(), x)
+        onp.testing.assert_allclose(hessian_sum.numpy(), expected.numpy())
+
+
+def test_transforms():
+    def f(x):
+        s = 0.5
+        for a in x:
+            s = s * a + np.sin(a)
+        return s
+
+    c = compiled(f, executor="python")
+    x = vg.Tensor([0.3, 0.7, 1.1])
+    for _ in range(3):
+        _, gradient = vg.func.value_and_grad(c)(x)
+        onp.testing.assert_allclose(gradient.numpy(), vg.func.grad(f)(x).numpy())
+        onp.testing.assert_allclose(vg.func.hessian(c)(x).numpy(), vg.func.hessian(f)(x).numpy())
+        onp.testing.assert_allclose(vg.func.jacrev(lambda x: c(x) * x)(x).numpy(),
+                                    vg.func.jacrev(lambda x: f(x) * x)(x).numpy())
+        number, slope = c.value_and_grad(x.numpy())
+        assert type(number) is float
+        onp.testing.assert_allclose(slope, gradient.numpy())
+    assert programs_of(c)[0].source.name == "f"
+
+
+def test_arrays_in_and_arrays_out():
+    import numpy
+
+    space = {"np": numpy}
+
+    def f(x):
+        return (x * x).sum(), x * 2
+
+    c = compiled(f, executor="python")
+    for _ in range(3):
+        total, doubled = c(onp.array([1.0, 2.0]))
+        assert isinstance(total, float)
+        assert type(doubled) is onp.ndarray
+    assert space
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+def test_pickles_and_threads():
+    c = compiled(holt_winters, executor="python")
+    again = pickle.loads(pickle.dumps(c))
+    given = PROGRAMS[holt_winters][0]
+    assert again(*given) == c(*given)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(float(c(*given)))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+
+
+def test_source_shows_the_users_lines_and_names():
+    c = compiled(bouncing, executor="python")
+    c(vg.Tensor([0.1, 0.2], requires_grad=True))
+    text = c.source()
+    assert "height" in text
+    assert "speed_bar" in text
+    assert "speed = speed - 0.3 + 0.1 * x[t]" in text

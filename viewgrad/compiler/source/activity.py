@@ -1,0 +1,107 @@
+"""Which variables have an adjoint: those that depend on an input that is asked for, and on which a result depends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from .aliases import base_of
+from .formulas import reading
+from .ir import Block, Call, Get, Lazy, Let, LetMany, Op, Set, Var, statements
+
+__all__ = ["active_names", "flows"]
+
+
+def is_float(kind: Any) -> bool:
+    """Whether values of a kind can have a derivative."""
+    return kind.dtype in "dfDF"
+
+
+def flows(expr: Any) -> Iterator[Any]:
+    """The variables, and parts of arrays, that the derivative of an expression flows to."""
+    if isinstance(expr, Var):
+        if is_float(expr.kind):
+            yield expr
+    elif isinstance(expr, Get):
+        if is_float(expr.kind):
+            yield expr
+    elif isinstance(expr, Op):
+        if is_float(expr.kind):
+            for number, arg in enumerate(expr.args):
+                if not is_float(arg.kind) or reading(expr.name, number).is_zero:
+                    continue
+                yield from flows(arg)
+    elif isinstance(expr, Lazy):
+        if expr.name == "if" and is_float(expr.kind):
+            yield from flows(expr.args[1])
+            yield from flows(expr.args[2])
+    elif isinstance(expr, Call):
+        if call_has_gradient(expr):
+            for arg in expr.args:
+                for each in arg if isinstance(arg, tuple) else (arg,):
+                    yield from flows(each)
+
+
+def call_has_gradient(call: Call) -> bool:
+    """Whether the results of a call depend smoothly on its arguments."""
+    if call.name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity"):
+        return False
+    kinds = call.kind if isinstance(call.kind, tuple) else (call.kind,)
+    return any(is_float(kind) for kind in kinds)
+
+
+def name_of(leaf: Any) -> str:
+    """The variable of a leaf."""
+    name: str = leaf.base.name if isinstance(leaf, Get) else leaf.name
+    return name
+
+
+def active_names(block: Block, roots: dict[str, str], wanted: Collection[str], results: Collection[str]) -> set[str]:
+    """The variables that have an adjoint.
+
+    Arguments:
+        block: the program.
+        roots: of variables that share memory.
+        wanted: the inputs that are asked for.
+        results: the variables that hold results.
+    """
+    edges: list[tuple[str, str]] = []  # from what is read to what is written
+    names: set[str] = set()
+
+    def root(name: str) -> str:
+        return roots.get(name, name)
+
+    for stmt in statements(block):
+        if isinstance(stmt, Let):
+            if is_float(stmt.value.kind):
+                names.add(stmt.name)
+                edges += [(root(name_of(leaf)), root(stmt.name)) for leaf in flows(stmt.value)]
+                base = base_of(stmt.value)
+                if base is not None:
+                    edges.append((root(base.name), root(stmt.name)))
+        elif isinstance(stmt, LetMany):
+            for name, kind in zip(stmt.names, stmt.value.kind):
+                if is_float(kind):
+                    names.add(name)
+                    edges += [(root(name_of(leaf)), root(name)) for leaf in flows(stmt.value)]
+        elif isinstance(stmt, Set) and is_float(stmt.base.kind):
+            edges += [(root(name_of(leaf)), root(stmt.base.name)) for leaf in flows(stmt.value)]
+    varied = _reached({root(name) for name in wanted}, edges)
+    useful = _reached({root(name) for name in results}, [(b, a) for a, b in edges])
+    both = varied & useful
+    names |= set(wanted) | set(roots)
+    return {name for name in names if root(name) in both}
+
+
+def _reached(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
+    found = set(start)
+    following: dict[str, list[str]] = {}
+    for a, b in edges:
+        following.setdefault(a, []).append(b)
+    waiting = list(start)
+    while waiting:
+        for name in following.get(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found

@@ -1,0 +1,614 @@
+"""The reverse of a program: what it keeps on its way forwards, and the program that runs backwards.
+
+Variables and arrays are given back, on the way backwards, the values that they had. What is overwritten is kept on a
+tape if an adjoint reads it. Some values are recomputed, and counters are counted back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final
+
+import attrs
+
+from .activity import active_names
+from .aliases import base_of, roots_of
+from .definitions import Definitions
+from .dependence import Access, may_overwrite
+from .ir import (
+    Add,
+    Block,
+    Call,
+    Const,
+    Dim,
+    For,
+    Get,
+    If,
+    Let,
+    LetMany,
+    Op,
+    Pop,
+    PullCall,
+    Push,
+    Set,
+    Var,
+    While,
+    assigned,
+    bar,
+    blocks_of,
+    children,
+    expressions_of,
+    mapped,
+    nodes,
+    place_kind,
+    statements,
+)
+from .kinds import BOOL, FLOAT, INT, Arr, Num
+from .reversing import Reverser
+
+__all__ = ["Adjoint", "adjoint"]
+
+CHEAP: Final = frozenset({
+    "add", "sub", "mul", "div", "neg", "positive", "square", "abs", "sqrt", "less", "less_equal", "greater",
+    "greater_equal", "equal", "not_equal", "maximum", "minimum", "nonzero", "finite", "remainder", "floor_divide",
+    "as_float", "as_integer",
+})
+LONG: Final = 16  # operators; what has more is kept rather than recomputed
+
+
+@attrs.define(eq=False)
+class Adjoint:
+    """A program and its reverse.
+
+    Attributes:
+        forward: the program, with what it keeps.
+        backward: the program that runs backwards.
+        active: the variables that have an adjoint.
+        names: the adjoints of numbers, which begin with 0.
+        pushed: how many statements keep what they overwrite.
+        notes: for each of these, its line and what is kept.
+    """
+
+    forward: Block
+    backward: Block
+    active: set[str]
+    numbers: list[str]
+    notes: list[tuple[int, str]]
+
+
+def adjoint(
+    block: Block, kinds: dict[str, Any], wanted: Collection[str], results: Collection[str],
+    fresh: Callable[[str], str], definitions: Definitions, wraps: bool = False,
+) -> Adjoint:
+    """The reverse of a program.
+
+    Arguments:
+        block: the program.
+        kinds: of each variable, to which those that are made are added.
+        wanted: the inputs that are asked for.
+        results: the variables that hold results.
+        fresh: gives a name that is not used yet.
+        definitions: what its variables are defined as.
+        wraps: whether indices may be negative, so that equal cells may have different indices.
+    """
+    roots = roots_of(block)
+    active = active_names(block, roots, wanted, results)
+    analysis = Analysis(block, kinds, roots, active, fresh, definitions, wraps)
+    analysis.run()
+    forward = analysis.forward(block)
+    backward = analysis.backward(block)
+    numbers = [bar(name) for name in sorted(active) if isinstance(kinds[name], Num)]
+    for name in active:
+        kinds[bar(name)] = FLOAT if isinstance(kinds[name], Num) else kinds[name]
+    return Adjoint(forward, backward, active, numbers, analysis.notes)
+
+
+class Analysis:
+    """What is kept, what is recomputed, and what is counted back.
+
+    Arguments:
+        block: the program.
+        kinds, roots, active, fresh, definitions, wraps: as for `adjoint`.
+    """
+
+    def __init__(
+        self, block: Block, kinds: dict[str, Any], roots: dict[str, str], active: set[str],
+        fresh: Callable[[str], str], definitions: Definitions, wraps: bool,
+    ) -> None:
+        self.block = block
+        self.kinds = kinds
+        self.roots = roots
+        self.active = active
+        self.fresh = fresh
+        self.fixed = set(definitions.fixed)
+        self.meaning = definitions.meaning
+        self.wraps = wraps
+        self.reverser = Reverser(active, roots, fresh, kinds)
+        self.reverses: dict[int, Block] = {}
+        self.positions: dict[int, int] = {}
+        self.ends: dict[int, int] = {}  # of blocks
+        self.loops: dict[int, tuple[Any, ...]] = {}
+        self.lets: dict[str, list[Any]] = {}
+        self.reads: dict[str, list[Access]] = {}  # by root, what adjoints read of arrays
+        self.pushes: set[int] = set()
+        self.recomputed: dict[int, list[Let]] = {}  # by block
+        self.skipped: set[int] = set()  # statements that are recomputed
+        self.asked_again: set[int] = set()  # branches whose test is evaluated again
+        self.notes: list[tuple[int, str]] = []
+        self.born: dict[str, tuple[Any, ...]] = {}  # the loops around the only place where an array is made
+        self.counted: dict[int, int] = {}  # counters: what is added to them
+        self.lasts: dict[int, str] = {}  # of loops: the variables that say how far they came
+        self.is_decided = False  # whether it is decided which parts of arrays are kept
+
+    # -- analysis ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Decide what is kept."""
+        self._locate(self.block, ())
+        for name, stmts in self.lets.items():
+            if len(stmts) == 1:
+                if isinstance(self.kinds.get(name), Arr) and isinstance(stmts[0], Let) \
+                        and base_of(stmts[0].value) is None:
+                    self.born[name] = self.loops[id(stmts[0])]
+        for stmt in statements(self.block):
+            if isinstance(stmt, (Let, LetMany, Set)):
+                self.reverses[id(stmt)] = self.reverser.reverse(stmt)
+        self._choose_counters()
+        self._choose_tests(self.block)
+        self._choose_recomputed(self.block, is_loop=False)
+        self._collect_reads(self.block)
+        self._decide_sets()
+        self.is_decided = True
+        self._flow(self.block, set())
+
+    def _locate(self, block: Block, loops: tuple[Any, ...]) -> None:
+        for stmt in block:
+            self.positions[id(stmt)] = len(self.positions) + len(self.ends)
+            self.loops[id(stmt)] = loops
+            if isinstance(stmt, (Let, LetMany)):
+                for name in (stmt.name,) if isinstance(stmt, Let) else stmt.names:
+                    self.lets.setdefault(name, []).append(stmt)
+            if isinstance(stmt, For):
+                self.lets.setdefault(stmt.name, []).append(stmt)
+                self._locate(stmt.body, (*loops, stmt))
+            elif isinstance(stmt, While):
+                self._locate(stmt.body, (*loops, stmt))
+            elif isinstance(stmt, If):
+                self._locate(stmt.then, loops)
+                self._locate(stmt.other, loops)
+        self.ends[id(block)] = len(self.positions) + len(self.ends)
+
+    def _choose_counters(self) -> None:
+        """Integers to which a number is added are counted back."""
+        for stmt in statements(self.block):
+            if isinstance(stmt, Let) and stmt.value.kind == INT and self.kinds[stmt.name] == INT:
+                value = stmt.value
+                if isinstance(value, Op) and value.name in ("add", "sub") and len(value.args) == 2:
+                    left, right = value.args
+                    if isinstance(left, Var) and left.name == stmt.name and isinstance(right, Const):
+                        self.counted[id(stmt)] = right.value if value.name == "add" else -right.value
+
+    def _reads_of(self, exprs: Iterator[Any]) -> tuple[set[str], list[Any]]:
+        """The numbers, and the arrays or parts of them, that expressions read."""
+        numbers: set[str] = set()
+        arrays: list[Any] = []
+
+        def look(expr: Any) -> None:
+            if isinstance(expr, Get):
+                if not expr.base.name.endswith("_bar"):
+                    arrays.append(expr)
+                for item in expr.index:
+                    for part in (item.low, item.high, item.step) if hasattr(item, "low") else (item,):
+                        if part is not None and hasattr(part, "kind"):
+                            look(part)
+                return
+            if isinstance(expr, Dim):
+                return
+            if isinstance(expr, Var):
+                if isinstance(expr.kind, Arr):
+                    if not expr.name.endswith("_bar"):
+                        arrays.append(expr)
+                else:
+                    numbers.add(expr.name)
+                return
+            if isinstance(expr, Call) and expr.name in ("zeros_like", "ones_like", "empty_like"):
+                return
+            for child in children(expr):
+                look(child)
+
+        for expr in exprs:
+            look(expr)
+        return numbers, arrays
+
+    def _uses(self, stmt: Any) -> tuple[set[str], list[Any]]:
+        """What the reverse of a statement reads: numbers, and arrays or parts of them."""
+        found: Block = self.reverses.get(id(stmt), [])
+        exprs: list[Any] = []
+        for each in statements(found):
+            exprs += list(expressions_of(each))
+            if isinstance(each, Set):
+                exprs.append(Get(each.base, each.index, each.base.kind))
+        if isinstance(stmt, Set) and (not self.is_decided or id(stmt) in self.pushes):  # the place is found again
+            exprs.append(Get(Var("_bar", stmt.base.kind), stmt.index, stmt.base.kind))
+        numbers, arrays = self._reads_of(iter(exprs))
+        made = {name for each in statements(found) for name in assigned(each)}
+        numbers = {name for name in numbers if name not in made and not name.endswith("_bar")}
+        arrays = [each for each in arrays if (each.base.name if isinstance(each, Get) else each.name) not in made]
+        return numbers, arrays
+
+    def _changes(self, block: Block, start: int = 0) -> tuple[set[str], list[Set]]:
+        """The numbers that statements bind, and the writes to arrays among them."""
+        numbers: set[str] = set()
+        writes: list[Set] = []
+        for stmt in statements(block[start:]):
+            numbers.update(assigned(stmt))
+            if isinstance(stmt, Set):
+                writes.append(stmt)
+        return numbers, writes
+
+    def _is_stable(self, expr: Any, at: int, loops: tuple[Any, ...], changed: set[str], writes: list[Set]) -> bool:
+        """Whether an expression has the same value after some statements of the same iteration.
+
+        Arguments:
+            expr: the expression.
+            at: its position.
+            loops: the loops around it.
+            changed, writes: what the statements change.
+        """
+        if any(isinstance(each, Call) for each in nodes(expr)):
+            return False
+        numbers, arrays = self._reads_of(iter([expr]))
+        if numbers & changed:
+            return False
+        for each in nodes(expr):
+            if isinstance(each, (Dim, Get)) and each.base.name in changed:
+                return False
+        for each in arrays:
+            name = each.base.name if isinstance(each, Get) else each.name
+            for write in writes:
+                if self._root(write.base.name) != self._root(name):
+                    continue
+                if not isinstance(each, Get) or self.wraps or write.base.name != name or name not in self.fixed:
+                    return False
+                read = Access(name, each.index, loops, at)
+                access = Access(name, write.index, self.loops[id(write)], self.positions[id(write)])
+                if may_overwrite(access, read, self._is_fixed, same_iteration=True, meaning=self.meaning):
+                    return False
+        return True
+
+    def _choose_tests(self, block: Block) -> None:
+        for stmt in statements(block):
+            if isinstance(stmt, If):
+                changed, writes = self._changes([stmt])
+                if self._is_stable(stmt.test, self.positions[id(stmt)], self.loops[id(stmt)], changed, writes):
+                    self.asked_again.add(id(stmt))
+
+    def _choose_recomputed(self, block: Block, is_loop: bool) -> None:
+        for stmt in block:
+            for inner in blocks_of(stmt):
+                self._choose_recomputed(inner, True)
+        if not is_loop:
+            return
+        chosen: list[Let] = []
+        inside = {id(each) for each in statements(block)}
+        for number, stmt in enumerate(block):
+            if not isinstance(stmt, Let) or isinstance(stmt.value.kind, Arr) or len(self.lets[stmt.name]) != 1:
+                continue
+            if not self.loops[id(stmt)] or id(stmt) in self.counted:
+                continue
+            size = [each for each in nodes(stmt.value) if isinstance(each, Op)]
+            if len(size) > LONG or any(each.name not in CHEAP for each in size):
+                continue
+            changed, writes = self._changes(block, number)
+            changed = (changed - {stmt.name}) | {stmt.name}
+            if not self._is_stable(stmt.value, self.positions[id(stmt)], self.loops[id(stmt)], changed, writes):
+                continue
+            at = self.positions[id(stmt)]
+            users = [each for each in statements(self.block) if stmt.name in self._read_by_reverse(each)]
+            if all(id(each) in inside and self.positions[id(each)] > at for each in users):
+                chosen.append(stmt)
+        if chosen:
+            self.recomputed[id(block)] = chosen
+            self.skipped.update(id(stmt) for stmt in chosen)
+
+    def _read_by_reverse(self, stmt: Any) -> set[str]:
+        """The numbers that the reverse of a statement reads, tests and bounds included."""
+        if isinstance(stmt, If) and id(stmt) in self.asked_again:
+            return self._reads_of(iter([stmt.test]))[0]
+        if isinstance(stmt, For):
+            return self._reads_of(iter([stmt.low, stmt.high]))[0]
+        return self._uses(stmt)[0]
+
+    def _collect_reads(self, block: Block) -> None:
+        for stmt in block:
+            loops, at = self.loops[id(stmt)], self.positions[id(stmt)]
+            arrays = self._uses(stmt)[1]
+            if isinstance(stmt, If) and id(stmt) in self.asked_again:
+                self._note_reads(self._reads_of(iter([stmt.test]))[1], loops, max(
+                    self.ends[id(stmt.then)], self.ends[id(stmt.other)]))
+            elif isinstance(stmt, For):
+                arrays = self._reads_of(iter([stmt.low, stmt.high]))[1]
+            self._note_reads(arrays, loops, at)
+            for inner in blocks_of(stmt):
+                self._collect_reads(inner)
+        for stmt in self.recomputed.get(id(block), ()):
+            self._note_reads(self._reads_of(iter([stmt.value]))[1], self.loops[id(stmt)], self.ends[id(block)])
+
+    def _note_reads(self, arrays: list[Any], loops: tuple[Any, ...], at: int) -> None:
+        for each in arrays:
+            name = each.base.name if isinstance(each, Get) else each.name
+            index = each.index if isinstance(each, Get) else None
+            self.reads.setdefault(self._root(name), []).append(Access(name, index, loops, at))
+
+    def _root(self, name: str) -> str:
+        return self.roots.get(name, name)
+
+    def _is_fixed(self, name: str) -> bool:
+        return name in self.fixed
+
+    def _flow(self, block: Block, needed: set[str]) -> None:
+        """Decide which overwritten numbers are kept; `needed` are those that an adjoint before reads."""
+        for stmt in block:
+            if isinstance(stmt, (Let, LetMany)):
+                uses = self._uses(stmt)[0]
+                names = assigned(stmt)
+                for name in names:
+                    is_kept = id(stmt) not in self.skipped and id(stmt) not in self.counted
+                    if is_kept and isinstance(self.kinds[name], Num) and name in needed | uses:
+                        self.pushes.add(id(stmt))
+                needed |= uses
+                if id(stmt) not in self.counted:
+                    needed.difference_update(names)
+            elif isinstance(stmt, Set):
+                needed |= self._uses(stmt)[0]
+            elif isinstance(stmt, If):
+                then, other = set(needed), set(needed)
+                self._flow(stmt.then, then)
+                self._flow(stmt.other, other)
+                needed.clear()
+                needed.update(then, other)
+                if id(stmt) in self.asked_again:
+                    needed |= self._reads_of(iter([stmt.test]))[0]
+            elif isinstance(stmt, (For, While)):
+                if isinstance(stmt, For):
+                    needed |= self._reads_of(iter([stmt.low, stmt.high]))[0]
+                while True:
+                    inside = set(needed)
+                    self._flow(stmt.body, inside)
+                    if inside <= needed:
+                        break
+                    needed |= inside
+        for stmt in self.recomputed.get(id(block), ()):
+            needed |= self._reads_of(iter([stmt.value]))[0]
+
+    def _decide_sets(self) -> None:
+        """Decide which overwritten parts of arrays are kept."""
+        for stmt in statements(self.block):
+            if not isinstance(stmt, Set):
+                continue
+            name = stmt.base.name
+            write = Access(name, stmt.index, self.loops[id(stmt)], self.positions[id(stmt)])
+            for read in self.reads.get(self._root(name), ()):
+                if self._hits(write, read):
+                    self.pushes.add(id(stmt))
+                    break
+
+    def _hits(self, write: Access, read: Access) -> bool:
+        comparable = write.base == read.base and (write.base in self.fixed or write.base in self.born)
+        within = len(self.born.get(write.base, ()))
+        if not comparable:
+            write = attrs.evolve(write, index=None)
+            within = 0
+        elif self.wraps:
+            write = attrs.evolve(write, index=None)
+        return may_overwrite(write, read, self._is_fixed, within, meaning=self.meaning)
+
+    # -- the program forwards ------------------------------------------------------------------------------------------
+
+    def forward(self, block: Block) -> Block:
+        """The program with what it keeps."""
+        found: Block = []
+        for stmt in block:
+            line = stmt.line
+            if isinstance(stmt, (Let, LetMany)):
+                if id(stmt) in self.pushes:
+                    for name in assigned(stmt):
+                        found.append(Push(Var(name, self.kinds[name]), line))
+                        self.notes.append((line, name))
+                for name in self._rebound(stmt):
+                    found += [Push(Var(name, self.kinds[name]), line)]
+                    if name in self.active:
+                        found.append(Push(Var(bar(name), self.kinds[name]), line))
+                found.append(stmt)
+                found += self._shadows(stmt)
+            elif isinstance(stmt, Set):
+                if id(stmt) in self.pushes:
+                    place = Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index))
+                    found.append(Push(Call("copy", (place,), (), place.kind) if place.kind.ndim and place.is_view
+                                      else place, line))
+                    self.notes.append((line, f"{stmt.base.name}[...]"))
+                found.append(stmt)
+            elif isinstance(stmt, For):
+                last = self._last(stmt)
+                found.append(attrs.evolve(stmt, body=self.forward(stmt.body), last=last))
+                if last is not None and self.loops[id(stmt)]:
+                    found.append(Push(Var(last, INT), line))
+            elif isinstance(stmt, While):
+                count = self._last(stmt)
+                found.append(attrs.evolve(stmt, body=self.forward(stmt.body), count=count))
+                if count is not None and self.loops[id(stmt)]:
+                    found.append(Push(Var(count, INT), line))
+            elif isinstance(stmt, If):
+                then, other = self.forward(stmt.then), self.forward(stmt.other)
+                if id(stmt) not in self.asked_again and self._is_reversed(stmt):
+                    then = [*then, Push(Const(1, INT), line)]
+                    other = [*other, Push(Const(0, INT), line)]
+                found.append(attrs.evolve(stmt, then=then, other=other))
+            else:
+                found.append(stmt)
+        return found
+
+    def _last(self, loop: Any) -> str | None:
+        """The variable that says how far a loop came; None for one that always runs to its end."""
+        if isinstance(loop, For) and loop.stop is None:
+            return None
+        if id(loop) not in self.lasts:
+            name = self.fresh(f"{loop.name}_last" if isinstance(loop, For) else "count")
+            self.kinds[name] = INT
+            self.lasts[id(loop)] = name
+        return self.lasts[id(loop)]
+
+    def _rebound(self, stmt: Any) -> list[str]:
+        """The arrays whose variables a statement binds to others, and that must be found again."""
+        if not self.loops[id(stmt)] and all(len(self.lets[name]) == 1 for name in assigned(stmt)):
+            return []
+        return [name for name in assigned(stmt) if isinstance(self.kinds[name], Arr)]
+
+    def _shadows(self, stmt: Any) -> Block:
+        """The adjoints of the arrays that a statement makes: as arrays of zeros, or as the same views."""
+        found: Block = []
+        for name in assigned(stmt):
+            kind = self.kinds[name]
+            if name not in self.active or not isinstance(kind, Arr):
+                continue
+            value = stmt.value if isinstance(stmt, Let) else None
+            base = base_of(value)
+            if base is None:
+                shadow: Any = Call("zeros_like", (Var(name, kind),), (("dtype", kind.dtype),), kind)
+            elif isinstance(value, Var):
+                shadow = Var(bar(value.name), kind)
+            elif isinstance(value, Get):
+                shadow = attrs.evolve(value, base=Var(bar(base.name), base.kind), safe=True)
+            else:
+                assert isinstance(value, Call)
+                shadow = attrs.evolve(value, args=(Var(bar(base.name), base.kind), *value.args[1:]))
+            found.append(Let(bar(name), shadow, stmt.line))
+        return found
+
+    # -- the program backwards -----------------------------------------------------------------------------------------
+
+    def _is_reversed(self, stmt: Any) -> bool:
+        """Whether a statement has anything to undo or to differentiate."""
+        if isinstance(stmt, (Let, LetMany)):
+            return bool(self.reverses.get(id(stmt)) or id(stmt) in self.pushes or self._rebound(stmt)
+                        or id(stmt) in self.counted)
+        if isinstance(stmt, Set):
+            return bool(self.reverses.get(id(stmt)) or id(stmt) in self.pushes)
+        if isinstance(stmt, (If, For, While)):
+            return any(self._is_reversed(each) for inner in blocks_of(stmt) for each in inner) or (
+                isinstance(stmt, (For, While)) and self._last(stmt) is not None and bool(self.loops[id(stmt)])
+            )
+        return False
+
+    def backward(self, block: Block) -> Block:
+        """The program that runs backwards."""
+        found: Block = [Let(stmt.name, stmt.value, stmt.line) for stmt in self.recomputed.get(id(block), ())]
+        for stmt in reversed(block):
+            if isinstance(stmt, (Let, LetMany)):
+                found += self._undone(stmt)
+            elif isinstance(stmt, Set):
+                if id(stmt) in self.pushes:
+                    place = Get(stmt.base, stmt.index, place_kind(stmt.base, stmt.index), safe=True)
+                    found.append(Pop(place, stmt.line))
+                found += self.reverses[id(stmt)]
+            elif isinstance(stmt, (For, While)):
+                found += self._loop_backwards(stmt)
+            elif isinstance(stmt, If) and self._is_reversed(stmt):
+                found += self._branch_backwards(stmt)
+        return found
+
+    def _undone(self, stmt: Any) -> Block:
+        """The reverse of a binding."""
+        line = stmt.line
+        if id(stmt) in self.counted:
+            value = Op("sub", (Var(stmt.name, INT), Const(self.counted[id(stmt)], INT)), INT)
+            return [Let(stmt.name, value, line)]
+        pops: Block = []
+        if id(stmt) in self.pushes:
+            pops += [Pop(Var(name, self.kinds[name]), line) for name in reversed(assigned(stmt))]
+        back: Block = []
+        for name in reversed(self._rebound(stmt)):
+            if name in self.active:
+                back.append(Pop(Var(bar(name), self.kinds[name]), line))
+            back.append(Pop(Var(name, self.kinds[name]), line))
+        return self._in_order(stmt, pops, back)
+
+    def _loop_backwards(self, stmt: Any) -> Block:
+        """The reverse of a loop: as many iterations as were run, the last one first."""
+        found: Block = []
+        last = self._last(stmt)
+        if last is not None and self.loops[id(stmt)]:
+            found.append(Pop(Var(last, INT), stmt.line))
+        if self._is_reversed(stmt):
+            body = self.backward(stmt.body)
+            if isinstance(stmt, For):
+                found.append(For(stmt.name, stmt.low, stmt.high, stmt.step, body, last, None, True, stmt.line))
+            else:
+                found.append(While(stmt.test, body, last, None, True, stmt.line))
+        return found
+
+    def _branch_backwards(self, stmt: If) -> Block:
+        """The reverse of a branch: of the side that was taken."""
+        found: Block = []
+        test = stmt.test
+        if id(stmt) not in self.asked_again:
+            name = self.fresh("way")
+            self.kinds[name] = INT
+            found.append(Pop(Var(name, INT), stmt.line))
+            test = Op("equal", (Var(name, INT), Const(1, INT)), BOOL)
+        found.append(If(test, self.backward(stmt.then), self.backward(stmt.other), stmt.line))
+        return found
+
+    def _in_order(self, stmt: Any, pops: Block, back: Block) -> Block:
+        """The reverse of a binding: of an array, its adjoint is read before the variable is bound to the one before."""
+        reverse = self.reverses.get(id(stmt), [])
+        if not back:
+            return [*pops, *reverse]
+        # Operands are read as they were: an array that is bound anew from itself must be found again first.
+        names = set(assigned(stmt))
+        reads = {each.name for inner in statements(reverse) for expr in expressions_of(inner) for each in nodes(expr)
+                 if isinstance(each, Var)}
+        if not names & reads and not {bar(name) for name in names if self._adds_to(reverse, name)}:
+            return [*pops, *reverse, *back]
+        saved: Block = []
+        renamed: dict[str, str] = {}
+        for name in names:
+            if name in self.active:
+                new = self.fresh("b")
+                self.kinds[new] = self.kinds[name]
+                renamed[bar(name)] = new
+                saved.append(Let(new, Var(bar(name), self.kinds[name]), stmt.line))
+        return [*saved, *pops, *back, *_with_first_grads(reverse, renamed)]
+
+    def _adds_to(self, reverse: Block, name: str) -> bool:
+        return any(
+            (isinstance(each, Add) and (each.target.base.name if isinstance(each.target, Get) else each.target.name)
+             == bar(name)) or (isinstance(each, Set) and each.base.name == bar(name))
+            for each in statements(reverse)
+        )
+
+
+def _with_first_grads(reverse: Block, renamed: dict[str, str]) -> Block:
+    """The reverse of a binding with its adjoint under another name where it is read, but not where it is added to."""
+    def change(expr: Any) -> Any:
+        if isinstance(expr, Var) and expr.name in renamed:
+            return Var(renamed[expr.name], expr.kind)
+        return expr
+
+    found: Block = []
+    for stmt in reverse:
+        if isinstance(stmt, Let):
+            found.append(Let(stmt.name, mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, Add):
+            found.append(Add(stmt.target, mapped(stmt.value, change), stmt.line))
+        elif isinstance(stmt, Set):
+            found.append(attrs.evolve(stmt, value=mapped(stmt.value, change)))
+        elif isinstance(stmt, PullCall):
+            grads = tuple([None if each is None else mapped(each, change) for each in stmt.grads])
+            found.append(attrs.evolve(stmt, grads=grads))
+        elif isinstance(stmt, If):
+            found.append(If(mapped(stmt.test, change), _with_first_grads(stmt.then, renamed),
+                            _with_first_grads(stmt.other, renamed), stmt.line))
+        else:
+            found.append(stmt)
+    return found

@@ -1,0 +1,201 @@
+"""Indices that are in range: shown to be so, or checked once at the entry of a loop.
+
+What is neither is checked at each access. Checked indices are not negative; a program that needs negative ones, which
+count from the end, is compiled again without this pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from .definitions import Definitions
+from .dependence import Affine, affine, combined, has_solution
+from .ir import (
+    NEW,
+    Block,
+    Check,
+    Const,
+    Dim,
+    For,
+    Get,
+    If,
+    Lazy,
+    Let,
+    Op,
+    Set,
+    Slice,
+    Var,
+    While,
+    assigned,
+    mapped,
+    nodes,
+    statements,
+)
+from .kinds import BOOL, INT, Num
+
+__all__ = ["with_bounds"]
+
+
+def with_bounds(block: Block, definitions: Definitions) -> Block:
+    """The program with indices marked that are in range, and with checks at the entry of loops.
+
+    Arguments:
+        block: the program.
+        definitions: what its variables are defined as.
+    """
+    return _Bounds(definitions).block(block, (), True)
+
+
+class _Bounds:
+    def __init__(self, definitions: Definitions) -> None:
+        self.definitions = definitions
+        self.checks: list[dict[Any, Any]] = []  # of each loop around: what is to be checked at its entry
+        self.changed: list[set[str]] = []  # of each loop around: what it binds
+
+    def block(self, stmts: Block, loops: tuple[Any, ...], always: bool) -> Block:
+        """A block.
+
+        Arguments:
+            stmts: the block.
+            loops: the loops around it.
+            always: whether each iteration of the innermost loop runs it.
+        """
+        found: Block = []
+        for stmt in stmts:
+            if isinstance(stmt, For):
+                low, high = self.expr(stmt.low, loops, always), self.expr(stmt.high, loops, always)
+                self.checks.append({})
+                self.changed.append({name for each in statements(stmt.body) for name in assigned(each)})
+                body = self.block(stmt.body, (*loops, stmt), stmt.stop is None and abs(stmt.step) == 1)
+                checks = self.checks.pop()
+                self.changed.pop()
+                new = attrs.evolve(stmt, low=low, high=high, body=body)
+                found += [Check(test, stmt.line, of_index=True) for test in checks.values()]
+                found.append(new)
+            elif isinstance(stmt, While):
+                self.checks.append({})
+                self.changed.append({name for each in statements(stmt.body) for name in assigned(each)})
+                test = self.expr(stmt.test, (*loops, stmt), False)
+                body = self.block(stmt.body, (*loops, stmt), False)
+                self.checks.pop()
+                self.changed.pop()
+                found.append(attrs.evolve(stmt, test=test, body=body))
+            elif isinstance(stmt, If):
+                found.append(If(self.expr(stmt.test, loops, always), self.block(stmt.then, loops, False),
+                                self.block(stmt.other, loops, False), stmt.line))
+            elif isinstance(stmt, Let):
+                found.append(Let(stmt.name, self.expr(stmt.value, loops, always), stmt.line))
+            elif isinstance(stmt, Set):
+                value = self.expr(stmt.value, loops, always)
+                index = tuple([self.item(each, loops, always) for each in stmt.index])
+                safe = self.is_safe(stmt.base, stmt.index, loops, always)
+                found.append(attrs.evolve(stmt, index=index, value=value, safe=safe))
+            elif isinstance(stmt, Check):
+                found.append(attrs.evolve(stmt, test=self.expr(stmt.test, loops, always)))
+            else:
+                found.append(stmt)
+        return found
+
+    def item(self, each: Any, loops: tuple[Any, ...], always: bool) -> Any:
+        if each is NEW or isinstance(each, Slice):
+            return each
+        return self.expr(each, loops, always)
+
+    def expr(self, expr: Any, loops: tuple[Any, ...], always: bool) -> Any:
+        """An expression with its indices marked."""
+        conditional = {id(inner) for each in nodes(expr) if isinstance(each, Lazy) for arg in each.args[1:]
+                       for inner in nodes(arg)}
+
+        def change(node: Any) -> Any:
+            if isinstance(node, Get) and isinstance(node.kind, Num) and not node.safe:
+                return attrs.evolve(node, safe=self.is_safe(node.base, node.index, loops, always and not conditional))
+            return node
+
+        return mapped(expr, change)
+
+    def is_safe(self, base: Var, index: tuple[Any, ...], loops: tuple[Any, ...], always: bool) -> bool:
+        """Whether the integers in an index are in range, if need be by checks at the entry of the innermost loop."""
+        tests: list[tuple[Any, Any]] = []
+        for axis, each in enumerate(index):
+            if each is NEW:
+                return False
+            if isinstance(each, Slice):
+                continue
+            if not isinstance(each.kind, Num):
+                return False
+            if not self.in_range(base, axis, each, loops):
+                test = self.check(base, axis, each, loops) if always and loops and isinstance(loops[-1], For) else None
+                if test is None:
+                    return False
+                tests.append(test)
+        if tests:
+            for key, test in tests:
+                self.checks[-1][key] = test
+        return True
+
+    def in_range(self, base: Var, axis: int, each: Any, loops: tuple[Any, ...]) -> bool:
+        """Whether an index is in range whatever the inputs are."""
+        names = {loop.name for loop in loops if isinstance(loop, For)}
+
+        def known(name: str) -> bool:
+            return name in names or self.definitions.is_fixed(name)
+
+        meaning = self.definitions.meaning
+        form = affine(each, known, meaning)
+        if form is None or not known(base.name):
+            return False
+        length = affine(Dim(base, axis), known, meaning)
+        if length is None:
+            return False
+        bounds: list[Affine] = []
+        lengths: set[str] = set()
+        for loop in loops:
+            if isinstance(loop, For):
+                here: Affine = {loop.name: 1}
+                low, high = affine(loop.low, known, meaning), affine(loop.high, known, meaning)
+                one: Affine = {"": 1}
+                if low is not None:
+                    bounds.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
+                if high is not None:
+                    bounds.append(combined(combined(high, here, -1), one, -1) if loop.step > 0
+                                  else combined(combined(here, high, -1), one, -1))
+        for each_form in (form, length, *bounds):
+            lengths.update(name for name in each_form if "." in name)
+        bounds += [{name: 1} for name in lengths]
+        one = {"": 1}
+        below = combined(combined({}, form, -1), one, -1)  # the index is at most -1
+        above = combined(form, length, -1)  # or at least the length
+        return not has_solution([], [*bounds, below]) and not has_solution([], [*bounds, above])
+
+    def check(self, base: Var, axis: int, each: Any, loops: tuple[Any, ...]) -> tuple[Any, Any] | None:
+        """What is to be checked at the entry of the innermost loop."""
+        loop = loops[-1]
+        changed = self.changed[-1]
+        names = {loop.name}
+
+        def known(name: str) -> bool:
+            return name in names or name not in changed
+
+        if base.name in changed or any(isinstance(node, Get) for node in nodes(each)):
+            return None
+        form = affine(each, known)
+        if form is None or any(name.partition(".")[0] in changed for name in form if name and name != loop.name):
+            return None
+        first, last = loop.low, Op("sub" if loop.step > 0 else "add", (loop.high, Const(1, INT)), INT)
+        empty = Op("less_equal" if loop.step > 0 else "greater_equal", (loop.high, loop.low), BOOL)
+        length = Dim(base, axis)
+        zero = Const(0, INT)
+
+        def at(value: Any) -> Any:
+            return mapped(each, lambda node: value if isinstance(node, Var) and node.name == loop.name else node)
+
+        ends = (first, last) if form.get(loop.name, 0) else (first,)
+        test: Any = empty
+        fits: Any = None
+        for end in ends:
+            place = at(end)
+            for one in (Op("less_equal", (zero, place), BOOL), Op("less", (place, length), BOOL)):
+                fits = one if fits is None else Lazy("and", (fits, one), BOOL)
+        return (base.name, axis, tuple(sorted(form.items()))), Lazy("or", (test, fits), BOOL)

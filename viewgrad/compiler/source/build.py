@@ -1,0 +1,287 @@
+"""From a function to a program that runs: the passes, in order."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import itertools
+import math
+import types
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...operators.codegen.source_cache import list_source
+from ..backends import numba_cache as native
+from ..backends import scalar_runtime as functions
+from ..backends.array_runtime import CAREFUL
+from ..backends.scalar_runtime import FUNCTIONS, MATH, NATIVE
+from . import runtime
+from .adjoint import adjoint
+from .aliases import roots_of
+from .bounds import with_bounds
+from .definitions import Definitions
+from .ir import Set, Var, program_text, statements
+from .kinds import Arr
+from .objects import Input
+from .read import Source
+from .runtime import HOST, KERNEL
+from .values import Refused, leaves_of
+from .verify import verified
+from .write import Kernel, Writer, Written
+
+__all__ = ["Program", "build"]
+
+_numbers: Final = itertools.count()
+
+
+@attrs.define(eq=False)
+class Program:
+    """A program that runs.
+
+    Attributes:
+        source: what was read.
+        written: the source of what runs.
+        run: the function `program`.
+        careful: the same, in which numbers are NumPy's.
+        inputs: its inputs.
+        wanted: those whose gradients it gives, by number.
+        results: the variables that hold its results.
+        mutated: the inputs that it writes to, by number.
+        active: the variables that have an adjoint.
+        notes: what is kept on the tape, as lines and names.
+    """
+
+    source: Source
+    written: Written
+    run: Callable[..., Any]
+    careful: Callable[..., Any] | None
+    inputs: list[Input]
+    wanted: list[int]
+    results: list[str]
+    mutated: list[int]
+    active: set[str]
+    notes: list[tuple[int, str]]
+    text: str
+
+
+def build(source: Source, wanted: Sequence[int], executor: str, wraps: bool) -> Program:
+    """The program of what was read.
+
+    Arguments:
+        source: what was read.
+        wanted: the numbers of the inputs whose gradients are asked for.
+        executor: "numba" or "python".
+        wraps: whether indices may be negative.
+
+    Raises:
+        Refused: if it cannot be made.
+    """
+    kinds = dict(source.kinds)
+    inputs = source.inputs
+    names = [each.name for each in inputs]
+    roots = roots_of(source.body)
+    mutated = sorted({
+        number for number, name in enumerate(names) for stmt in statements(source.body)
+        if isinstance(stmt, Set) and roots.get(stmt.base.name, stmt.base.name) == roots.get(name, name)
+    })
+    results = list(dict.fromkeys(leaf.name for leaf in leaves_of(source.result) if isinstance(leaf, Var)))
+    _check_results(source, results, roots)
+    taken = set(kinds)
+
+    def fresh(name: str) -> str:
+        for number in itertools.count(1):
+            found = f"{name}{number}" if number > 1 or name in ("b", "r", "g") else name
+            if found not in taken:
+                taken.add(found)
+                return found
+        raise AssertionError
+
+    definitions = Definitions(source.body, names)
+    body = source.body if wraps else with_bounds(source.body, definitions)
+    verified(body, kinds, names)
+    writer = Writer(kinds, source.file, executor == "numba", wraps)
+    ends = [names[number] for number in mutated]
+    if wanted:
+        made = adjoint(body, kinds, [names[n] for n in wanted], [*results, *ends], fresh, definitions, wraps)
+        asked = [names[n] for n in wanted if names[n] in made.active]
+        written = writer.program(names, made.forward, results, made.backward, made.active, made.numbers, asked, ends)
+        active, notes = made.active, made.notes
+        text = program_text(made.forward) + "\n-- backwards\n" + program_text(made.backward)
+        numbers = [n for n in wanted if names[n] in made.active]
+    else:
+        written = writer.program(names, body, results, written=ends)
+        active, notes, numbers, text = set(), [], [], program_text(body)
+    run, careful = loaded(written, executor)
+    return Program(source, written, run, careful, inputs, numbers, results, mutated, active, notes, text)
+
+
+def _check_results(source: Source, results: Collection[str], roots: dict[str, str]) -> None:
+    inputs = {each.name for each in source.inputs}
+    seen: set[str] = set()
+    for name in results:
+        kind = source.kinds[name]
+        if isinstance(kind, Arr) or (name in inputs and kind.boxed):
+            root = roots.get(name, name)
+            if root in {roots.get(each, each) for each in inputs}:
+                raise Refused("it returns an argument, or a view of one")
+            if root in seen:
+                raise Refused("its results share memory")
+            seen.add(root)
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+def as_list(array: Any) -> Any:
+    """The elements of an array, as lists."""
+    return array.tolist()
+
+
+def take_list(array: Any, elements: Any) -> None:
+    """Write elements from lists to an array."""
+    array[...] = elements
+
+
+def as_number(value: Any) -> Any:
+    """A number as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def not_negative(index: int) -> int:
+    """An index that does not count from the end."""
+    if index < 0:
+        raise IndexError
+    return index
+
+
+def loaded(written: Written, executor: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The function `program` of a source, and for Python one in which numbers are NumPy's."""
+    if executor == "numba":
+        space = _host_space()
+        for kernel in written.kernels:
+            space[kernel.name] = compiled_kernel(kernel)
+        return _executed(written.host, space, "program"), None
+    whole = written.source()
+    quick = _host_space() | _python_space() | {
+        "as_list": as_list, "take_list": take_list, "as_number": as_number, "not_negative": not_negative}
+    run = _executed(whole, quick, "program")
+    careful = _host_space() | _python_space() | CAREFUL | {
+        "as_list": lambda array: array, "take_list": lambda array, elements: None, "not_negative": not_negative,
+        "as_number": lambda value: np.float64(value) if isinstance(value, float) else value}
+    return run, _executed(whole, careful, "program")
+
+
+def _host_space() -> dict[str, Any]:
+    space: dict[str, Any] = {**MATH, **HOST, **_plain_functions(), **CAREFUL}
+    space.update({name: function for name, function in vars(np).items() if name in ("inf", "nan")})
+    return space
+
+
+@functools.cache
+def _plain_functions() -> dict[str, Any]:
+    return {function.__name__: function for function in (*FUNCTIONS, *KERNEL)}
+
+
+def _python_space() -> dict[str, Any]:
+    return {**MATH, **_plain_functions()}
+
+
+def _executed(source: str, space: dict[str, Any], name: str) -> Callable[..., Any]:
+    file = f"<viewgrad source program {next(_numbers)}>"
+    exec(compile(source, file, "exec"), space)
+    found: Callable[..., Any] = space[name]
+    list_source(file, source, found.__code__)
+    return found
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(source: str, name: str) -> Any:
+    numba = native._numba()
+    path = _written(source)
+    file = f"<viewgrad source kernel {next(_numbers)}>" if path is None else str(path)
+    code = compile(source, file, "exec")
+    space: dict[str, Any] = {"__name__": __name__, **MATH}
+    used = _names_in(code)
+    known = native_functions()
+    space.update({each: known[each]() for each in used if each in known})
+    exec(code, space)
+    list_source(file, source, space[name].__code__)
+    return numba.njit(nogil=True, error_model="numpy", fastmath=False, cache=path is not None)(space[name])
+
+
+def compiled_kernel(kernel: Kernel) -> Any:
+    """A kernel as a function that Numba compiles when it is first called."""
+    compiled = _compiled(kernel.source, kernel.name)
+
+    def run(*args: Any) -> Any:
+        with native._lock, native._deep(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return compiled(*args)
+
+    return _Quick(compiled, run)
+
+
+class _Quick:
+    """A kernel: compiled at its first call, called directly from then on."""
+
+    __slots__ = ("compiled", "first", "is_ready")
+
+    def __init__(self, compiled: Any, first: Callable[..., Any]) -> None:
+        self.compiled = compiled
+        self.first = first
+        self.is_ready = False
+
+    def __call__(self, *args: Any) -> Any:
+        if self.is_ready:
+            return self.compiled(*args)
+        found = self.first(*args)
+        self.is_ready = True
+        return found
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    found = set(code.co_names)
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            found |= _names_in(each)
+    return found
+
+
+@functools.cache
+def native_functions() -> dict[str, Callable[[], Any]]:
+    """What makes the compiled form of each function that kernels call."""
+    made: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
+    for module, these in ((functions, FUNCTIONS), (runtime, KERNEL)):
+        for function in these:
+            plain[function.__name__] = (module, NATIVE.get(function.__name__, function))
+
+    def make(name: str) -> Any:
+        if name not in made:
+            module, function = plain[name]
+            space = dict(vars(module)) | {"math": math, "np": np}
+            for each in _names_in(function.__code__):
+                if each in plain and each != name:
+                    space[each] = make(each)
+            jit = native._numba().njit(nogil=True, error_model="numpy", fastmath=False)
+            made[name] = jit(types.FunctionType(function.__code__, space, name))
+        return made[name]
+
+    return {name: functools.partial(make, name) for name in plain}
+
+
+def _written(source: str) -> Path | None:
+    return native._written(source + "\n# " + _version() + "\n")
+
+
+@functools.cache
+def _version() -> str:
+    return hashlib.sha256(inspect.getsource(runtime).encode()).hexdigest()[:16]
+
+

@@ -1,0 +1,230 @@
+"""Whether a write may hit what an earlier read has read, decided by inequalities between integers.
+
+Indices that are affine in loop variables and in integers that do not change are compared over all pairs of iterations,
+with the bounds of the loops. A system of linear inequalities without a rational solution (Fourier-Motzkin elimination)
+shows that the write never hits.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from .ir import NEW, Const, Dim, For, Op, Slice, Var
+
+__all__ = ["Access", "affine", "has_solution", "may_overwrite"]
+
+Affine = dict[str, int]  # coefficients by name; "" for the constant
+MOST = 300
+
+
+@attrs.frozen(eq=False)
+class Access:
+    """A read of an array, or a write to it.
+
+    Attributes:
+        base: the variable.
+        index: its index; None for all of it.
+        loops: the loops around it, the outermost first.
+        position: where in the program it happens.
+    """
+
+    base: str
+    index: tuple[Any, ...] | None
+    loops: tuple[Any, ...]
+    position: int
+
+
+def affine(expr: Any, is_fixed: Callable[[str], bool], meaning: Callable[[Any], Any] | None = None) -> Affine | None:
+    """An integer expression as an affine one; None if it is none.
+
+    Arguments:
+        expr: the expression.
+        is_fixed: whether a variable is one of a loop, or never changes.
+        meaning: gives what a variable or a length is defined as, or None.
+    """
+    if meaning is not None and isinstance(expr, (Var, Dim)):
+        meant = meaning(expr)
+        if meant is not None:
+            found = affine(meant, is_fixed, meaning)
+            if found is not None:
+                return found
+    if isinstance(expr, Const) and type(expr.value) is int:
+        return {"": expr.value}
+    if isinstance(expr, Var) and is_fixed(expr.name):
+        return {expr.name: 1}
+    if isinstance(expr, Dim) and is_fixed(expr.base.name):
+        return {f"{expr.base.name}.{expr.axis}": 1}
+    if isinstance(expr, Op):
+        parts = [affine(arg, is_fixed, meaning) for arg in expr.args]
+        if any(part is None for part in parts):
+            return None
+        if expr.name == "add":
+            return combined(parts[0], parts[1], 1)  # type: ignore[arg-type]
+        if expr.name == "sub":
+            return combined(parts[0], parts[1], -1)  # type: ignore[arg-type]
+        if expr.name == "neg":
+            return combined({}, parts[0], -1)  # type: ignore[arg-type]
+        if expr.name == "mul":
+            for one, other in (parts, parts[::-1]):
+                if set(one) <= {""}:  # type: ignore[arg-type]
+                    return combined({}, other, one.get("", 0))  # type: ignore[arg-type,union-attr]
+    return None
+
+
+def combined(a: Affine, b: Affine, factor: int) -> Affine:
+    """`a + factor * b`."""
+    found = dict(a)
+    for name, value in b.items():
+        found[name] = found.get(name, 0) + factor * value
+    return {name: value for name, value in found.items() if value}
+
+
+def may_overwrite(
+    write: Access, read: Access, is_fixed: Callable[[str], bool], within: int = 0, same_iteration: bool = False,
+    meaning: Callable[[Any], Any] | None = None,
+) -> bool:
+    """Whether a write may happen at or after a read, and hit a cell that it has read.
+
+    Arguments:
+        write, read: both, of one array.
+        is_fixed: whether a variable never changes.
+        within: the number of outer loops of whose iterations both are of the same one.
+        same_iteration: whether only iterations of the same number of all common loops count.
+        meaning: as for `affine`.
+    """
+    common = 0
+    for a, b in zip(write.loops, read.loops):
+        if a is not b:
+            break
+        common += 1
+    loop_names = {loop.name for loop in (*write.loops, *read.loops) if isinstance(loop, For)}
+
+    def known(name: str) -> bool:
+        return name in loop_names or is_fixed(name)
+
+    def form(expr: Any, access: Access, tag: str) -> Affine | None:
+        found = affine(expr, known, meaning)
+        return None if found is None else _renamed(found, access.loops, tag)
+
+    equalities: list[Affine] = []
+    if write.index is not None and read.index is not None:
+        for w, r in zip(_dims(write.index), _dims(read.index)):
+            if isinstance(w, Slice) or isinstance(r, Slice):
+                continue
+            first, second = form(w, write, "'"), form(r, read, '"')
+            if first is not None and second is not None:
+                equalities.append(combined(first, second, -1))
+    bounds = [each for access, tag in ((write, "'"), (read, '"')) for loop in access.loops if isinstance(loop, For)
+              for each in _within(loop, tag, functools.partial(form, access=access, tag=tag))]
+    shared = write.loops[:common]
+    for level in range(common + 1):
+        if level < common and (level < within or same_iteration):
+            continue
+        same = [
+            combined({f"{loop.name}'": 1}, {f'{loop.name}"': 1}, -1) for loop in shared[:level] if isinstance(loop, For)
+        ]
+        order: list[Affine] = []
+        if level < common:
+            if isinstance(shared[level], For):  # the write in a later iteration
+                order.append(_ahead(shared[level]))
+        elif write.position < read.position:
+            continue
+        if has_solution([*equalities, *same], [*bounds, *order]):
+            return True
+    return False
+
+
+def _renamed(form: Affine, loops: Sequence[Any], tag: str) -> Affine:
+    """The form with the variables of loops marked as those of one access."""
+    own = {loop.name for loop in loops if isinstance(loop, For)}
+    return {f"{name}{tag}" if name in own else name: value for name, value in form.items()}
+
+
+def _within(loop: For, tag: str, form: Callable[[Any], Affine | None]) -> list[Affine]:
+    """What is at least 0 while a loop runs."""
+    found = []
+    here: Affine = {f"{loop.name}{tag}": 1}
+    one: Affine = {"": 1}
+    low, high = form(loop.low), form(loop.high)
+    if low is not None:
+        found.append(combined(here, low, -1) if loop.step > 0 else combined(low, here, -1))
+    if high is not None:
+        rest = combined(high, here, -1) if loop.step > 0 else combined(here, high, -1)
+        found.append(combined(rest, one, -1))
+    return found
+
+
+def _ahead(loop: For) -> Affine:
+    """What is at least 0 if the write is in a later iteration than the read."""
+    found = combined({f"{loop.name}'": 1}, {f'{loop.name}"': 1}, -1)
+    return combined(found if loop.step > 0 else combined({}, found, -1), {"": 1}, -1)
+
+
+def _dims(index: Sequence[Any]) -> list[Any]:
+    return [each for each in index if each is not NEW]
+
+
+def has_solution(equalities: Sequence[Affine], inequalities: Sequence[Affine]) -> bool:
+    """Whether there may be integers with `e == 0` for all equalities and `e >= 0` for all inequalities.
+
+    It may say yes where there are none.
+    """
+    system = [dict(each) for each in inequalities]
+    equal = [dict(each) for each in equalities]
+    while equal:
+        if not _eliminate_equality(equal, system):
+            return False
+    while True:
+        if any(set(each) <= {""} and each.get("", 0) < 0 for each in system):
+            return False
+        names = {name for each in system for name in each if name}
+        if not names or len(system) > MOST:
+            return True
+        system = _without(min(names, key=lambda name: (_cost(system, name), name)), system)
+
+
+def _eliminate_equality(equal: list[Affine], system: list[Affine]) -> bool:
+    """Solve the last equality for a variable, and put it into the others; whether it can hold."""
+    form = equal.pop()
+    names = [name for name in form if name]
+    if not names:
+        return not form.get("", 0)
+    if form.get("", 0) % math.gcd(*[form[name] for name in names]):
+        return False
+    name = min(names, key=lambda each: abs(form[each]))
+    size, sign = abs(form[name]), 1 if form[name] > 0 else -1
+    for forms in (equal, system):
+        for number, other in enumerate(forms):
+            if name in other:
+                scaled = {key: size * value for key, value in other.items()}
+                forms[number] = combined(scaled, form, -sign * other[name])
+    return True
+
+
+def _cost(system: list[Affine], name: str) -> int:
+    """How many inequalities the elimination of a variable makes."""
+    above = sum(1 for each in system if each.get(name, 0) > 0)
+    return above * sum(1 for each in system if each.get(name, 0) < 0)
+
+
+def _without(name: str, system: list[Affine]) -> list[Affine]:
+    """The inequalities without a variable."""
+    rest = [each for each in system if name not in each]
+    for one in system:
+        for other in system:
+            if one.get(name, 0) > 0 > other.get(name, 0):
+                scaled = {key: -other[name] * value for key, value in one.items()}
+                rest.append(combined(scaled, other, one[name]))
+    found: dict[Any, Affine] = {}
+    for each in rest:
+        sizes = [value for key, value in each.items() if key]
+        divisor = math.gcd(*sizes) if sizes else 1
+        if divisor > 1:  # the constant rounded down, as all are integers
+            each = {key: value // divisor for key, value in each.items()}
+        found[tuple(sorted(each.items()))] = each
+    return list(found.values())

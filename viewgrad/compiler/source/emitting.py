@@ -1,0 +1,80 @@
+"""Where statements go while a function is read, and how variables of the program are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .ir import Block, Call, Let, Var
+from .kinds import Kind, joined
+from .values import Refused
+
+__all__ = ["Emitter"]
+
+
+class Emitter:
+    """Collects the statements of a program.
+
+    Attributes:
+        buffer: the block that is being made.
+        kinds: of each variable.
+        variables: those that are bound by statements.
+        single: of these, those that are bound once in all.
+        inputs: the inputs, by their variables.
+        line, file: where in the source the reader is.
+    """
+
+    def __init__(self) -> None:
+        self.buffer: Block = []
+        self.kinds: dict[str, Kind] = {}
+        self.variables: set[str] = set()
+        self.single: set[str] = set()
+        self.inputs: dict[str, Any] = {}
+        self.numbers: dict[str, int] = {}
+        self.line = 0
+        self.file = ""
+        self.makes_tensors = False
+        self.reshapes = False
+
+    def refused(self, reason: str, node: Any = None) -> Refused:
+        """An error that says what is not taken, and where."""
+        return Refused(reason, getattr(node, "lineno", 0) or self.line, self.file)
+
+    def emit(self, stmt: Any) -> None:
+        """Add a statement."""
+        self.buffer.append(stmt)
+
+    def fresh(self, name: str) -> str:
+        """A name that is not used yet."""
+        while True:
+            count = self.numbers.get(name, 0)
+            self.numbers[name] = count + 1
+            found = name if not count else f"{name}_{count + 1}"
+            if found not in self.inputs and found not in self.variables and not found.endswith("_bar"):
+                return found
+
+    def temporary(self, value: Any, hint: str = "t") -> Var:
+        """A variable with the value of an expression."""
+        name = self.fresh(hint)
+        self.kinds[name] = value.kind
+        self.emit(Let(name, value, self.line))
+        return Var(name, value.kind)
+
+    def lifted(self, expr: Any) -> Any:
+        """The expression, with a call of a function of arrays in a variable of its own."""
+        return self.temporary(expr) if isinstance(expr, Call) else expr
+
+    def let(self, name: str, value: Any) -> Var:
+        """Bind a variable of the program, or another of nearly its name if that is of another kind."""
+        number = 1
+        base = name if not name.endswith("_bar") else name + "_"
+        while True:
+            target = base if number == 1 else f"{base}_{number}"
+            known = self.kinds.get(target)
+            kind = value.kind if known is None else joined(known, value.kind)
+            if kind is not None and target not in self.inputs and (known is None or target in self.variables):
+                break
+            number += 1
+        self.variables.add(target)
+        self.kinds[target] = kind
+        self.emit(Let(target, value, self.line))
+        return Var(target, value.kind)

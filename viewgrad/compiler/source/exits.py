@@ -1,0 +1,198 @@
+"""Jumps made structured: `break`, `continue` and early `return` become branches and flags.
+
+What follows a branch that jumps goes into its other side, so that most programs need no flag but the one that ends
+their loop. The result is Python without jumps, in which `return` is an assignment to `VALUE`.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+__all__ = ["VALUE", "is_flag", "stop_of", "without_jumps"]
+
+VALUE: Final = "result"
+RETURNED: Final = "returned"
+STOP: Final = "stop"  # the attribute of a loop
+FLAGS: Final = ("_stop", "_skip", "_returned")
+Stmts = list[ast.stmt]
+
+
+def without_jumps(body: Stmts, value: str = f"_{VALUE}") -> Stmts:
+    """The statements of a function without jumps.
+
+    Loops that may end early have an attribute `stop`: the name of the flag that ends them.
+
+    Arguments:
+        body: the statements; they are not changed.
+        value: the variable that holds what the function returns.
+    """
+    writer = _Writer(value)
+    found, jumps, always = writer.block(body, None)
+    if not always:
+        nothing = _assign(value, ast.Constant(None), body[-1])
+        if "return" in jumps:
+            found = [nothing, *found]
+        else:
+            found = [*found, nothing]
+    return _without_unread_flags([_assign("_returned", ast.Constant(False), body[0]), *found])
+
+
+def is_flag(name: str) -> bool:
+    """Whether a variable is a flag that was made here."""
+    return name.startswith(FLAGS)
+
+
+def stop_of(loop: ast.stmt) -> str | None:
+    """The flag that ends a loop early."""
+    return getattr(loop, STOP, None)
+
+
+class _Writer:
+    def __init__(self, value: str) -> None:
+        self.value = value
+        self.numbers = itertools.count(1)
+
+    def block(self, stmts: Stmts, loop: int | None) -> tuple[Stmts, frozenset[str], bool]:
+        """A block: its statements, the ways in which it may jump, and whether it always does.
+
+        Arguments:
+            stmts: the block.
+            loop: the number of the innermost loop around it.
+        """
+        found: Stmts = []
+        jumps: frozenset[str] = frozenset()
+        for number, stmt in enumerate(stmts):
+            rest = stmts[number + 1 :]
+            if isinstance(stmt, ast.Return):
+                if stmt.value is not _SET:
+                    found.append(_assign(self.value, stmt.value or ast.Constant(None), stmt))
+                if stmt.value is not _SET:
+                    found.append(_assign("_returned", ast.Constant(True), stmt))
+                if loop is not None:
+                    found.append(_assign(f"_stop{loop}", ast.Constant(True), stmt))
+                return found, jumps | {"return"}, True
+            if isinstance(stmt, ast.Break):
+                found.append(_assign(f"_stop{loop}", ast.Constant(True), stmt))
+                return found, jumps | {"break"}, True
+            if isinstance(stmt, ast.Continue):
+                found.append(_assign(f"_skip{loop}", ast.Constant(True), stmt))
+                return found, jumps | {"continue"}, True
+            if isinstance(stmt, ast.Raise):
+                found.append(stmt)
+                return found, jumps, True
+            if isinstance(stmt, ast.If):
+                made = self.branch(stmt, rest, loop)
+                if made is not None:
+                    new, more, always = made
+                    return [*found, new], jumps | more, always
+                then, in_then, _ = self.block(stmt.body, loop)
+                other, in_other, _ = self.block(stmt.orelse, loop)
+                found.append(_if(stmt, stmt.test, then, other))
+                inside = in_then | in_other
+                if inside:  # it may jump from somewhere inside
+                    tail, more, always = self.block(rest, loop)
+                    if tail:
+                        found.append(_if(stmt, _none_of(inside, loop), tail, []))
+                    return found, jumps | inside | more, always
+                continue
+            if isinstance(stmt, (ast.For, ast.While)):
+                new_loop, leaves = self.loop(stmt, loop)
+                found += new_loop
+                if leaves:  # it may have returned
+                    after = [_if(stmt, ast.Name("_returned", ast.Load()), [_return_set(stmt)], rest)]
+                    tail, more, always = self.block(list(after), loop)
+                    return found + tail, jumps | more, always
+                continue
+            found.append(stmt)
+        return found, jumps, False
+
+    def branch(self, stmt: ast.If, rest: Stmts, loop: int | None) -> tuple[ast.stmt, frozenset[str], bool] | None:
+        """A branch of which a side always jumps, with what follows in its other side; None for other branches."""
+        then, in_then, then_always = self.block(stmt.body, loop)
+        other, in_other, other_always = self.block(stmt.orelse, loop)
+        if then_always and other_always:
+            return _if(stmt, stmt.test, then, other), in_then | in_other, True
+        if then_always and not in_other:
+            other, in_other, always = self.block([*stmt.orelse, *rest], loop)
+            return _if(stmt, stmt.test, then, other), in_then | in_other, always
+        if other_always and not in_then:
+            then, in_then, always = self.block([*stmt.body, *rest], loop)
+            return _if(stmt, stmt.test, then, other), in_then | in_other, always
+        return None
+
+    def loop(self, stmt: ast.For | ast.While, outer: int | None) -> tuple[Stmts, bool]:
+        """A loop, what goes before and after it, and whether the function may return in it."""
+        number = next(self.numbers)
+        body, jumps, _ = self.block(stmt.body, number)
+        stops = bool(jumps & {"break", "return"})
+        if "continue" in jumps:
+            body = [_assign(f"_skip{number}", ast.Constant(False), stmt), *body]
+        new: ast.For | ast.While
+        if isinstance(stmt, ast.For):
+            new = ast.For(stmt.target, stmt.iter, body, [])
+        else:
+            new = ast.While(stmt.test, body, [])
+        ast.copy_location(new, stmt)
+        setattr(new, STOP, f"_stop{number}" if stops else None)
+        found: Stmts = []
+        if stops:
+            found.append(_assign(f"_stop{number}", ast.Constant(False), stmt))
+        found.append(new)
+        if stmt.orelse:
+            raise NotImplementedError("else of a loop")
+        return found, "return" in jumps
+
+
+_SET: Final = ast.Constant("set")  # what is returned was assigned before
+
+
+def _return_set(at: ast.stmt) -> ast.stmt:
+    return ast.copy_location(ast.Return(_SET), at)
+
+
+def _none_of(jumps: frozenset[str], loop: int | None) -> ast.expr:
+    of_return = "_returned" if loop is None else f"_stop{loop}"
+    names = {"break": f"_stop{loop}", "continue": f"_skip{loop}", "return": of_return}
+    flags = dict.fromkeys(names[jump] for jump in sorted(jumps))
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())) for name in flags]
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _assign(name: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
+    return ast.fix_missing_locations(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at))
+
+
+def _if(at: ast.stmt, test: ast.expr, then: Stmts, other: Stmts) -> ast.stmt:
+    new = ast.copy_location(ast.If(test, then or [ast.copy_location(ast.Pass(), at)], other), at)
+    return ast.fix_missing_locations(new)
+
+
+def _without_unread_flags(stmts: Stmts) -> Stmts:
+    """The statements without assignments to flags that are not read."""
+    read = {node.id for stmt in stmts for node in ast.walk(stmt) if isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)}
+    read |= {name for stmt in stmts for node in ast.walk(stmt)
+             if isinstance(node, (ast.For, ast.While)) and (name := stop_of(node)) is not None}
+
+    def kept(block: Stmts) -> Iterator[ast.stmt]:
+        for stmt in block:
+            if isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Name):
+                name = stmt.targets[0].id
+                if is_flag(name) and name not in read:
+                    continue
+            if isinstance(stmt, ast.If):
+                new: ast.stmt = _if(stmt, stmt.test, list(kept(stmt.body)), list(kept(stmt.orelse)))
+            elif isinstance(stmt, (ast.For, ast.While)):
+                body = list(kept(stmt.body)) or [ast.copy_location(ast.Pass(), stmt)]
+                loop: ast.stmt = ast.While(stmt.test, body, []) if isinstance(stmt, ast.While) else ast.For(
+                    stmt.target, stmt.iter, body, [])
+                new = ast.copy_location(loop, stmt)
+                setattr(new, STOP, stop_of(stmt))
+            else:
+                new = stmt
+            yield new
+
+    return list(kept(stmts))

@@ -1,0 +1,155 @@
+"""The derivatives of elementwise operators, from the formulas of their rows."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from typing import Any, Final
+
+from ...operators.define import OPERATORS
+from ..scalar_rules import FORWARD, INTEGERS, MORE, derivative
+
+__all__ = ["Reading", "has_scalar_form", "reading", "scalar_forward", "scalar_gradient"]
+
+# Operators that give their first operand, and give up if there is something wrong with it.
+CHECKED: Final = frozenset({"nonzero", "finite"})
+OF_CLIP: Final = {"clip": "clip_low_high", "clip_low": "clip_low", "clip_high": "clip_high"}
+ROW_OF_CLIP: Final = {"clip": ("self", "min", "max"), "clip_low": ("self", "min"), "clip_high": ("self", "max")}
+
+
+class Reading:
+    """What the gradient of an operand reads.
+
+    Attributes:
+        operands: the numbers of the operands.
+        result: whether it reads the result.
+        is_zero: whether it is always 0.
+    """
+
+    __slots__ = ("is_zero", "operands", "result")
+
+    def __init__(self, operands: frozenset[int], result: bool, is_zero: bool = False) -> None:
+        self.operands = operands
+        self.result = result
+        self.is_zero = is_zero
+
+
+@functools.lru_cache(maxsize=1024)
+def scalar_gradient(name: str, number: int) -> str | None:
+    """The gradient of an operand for real numbers, with `{0}`, `{result}`, `{grad}`; "" for 0, None if not known."""
+    if name in CHECKED or name == "as_float":
+        return "{grad}" if number == 0 else ""
+    if name in ("as_integer", "round"):
+        return ""
+    return derivative(OF_CLIP.get(name, name), number)
+
+
+def scalar_forward(name: str, dtypes: str) -> str | None:
+    """The value of an operator for real numbers, with `{0}`, ...; None if not known.
+
+    Arguments:
+        name: of the operator.
+        dtypes: the characters of the dtypes of its operands.
+    """
+    if name == "nonzero":
+        return "nonzero({0})"
+    if name == "finite":
+        return "finite({0}, {1})" if len(dtypes) == 2 else "finite2({0}, {1}, {2})"
+    if name == "as_float":
+        return "float({0})"
+    if name == "as_integer":
+        return "int({0})"
+    if name in COMPARISONS:
+        return COMPARISONS[name]
+    if set(dtypes) <= {"l", "?"} and name in INTEGER_FORMS:
+        return INTEGER_FORMS[name]
+    if set(dtypes) <= {"?"} and name in ("bitwise_and", "bitwise_or", "bitwise_xor", "invert"):
+        return {"bitwise_and": "({0}) & ({1})", "bitwise_or": "({0}) | ({1})", "bitwise_xor": "({0}) ^ ({1})",
+                "invert": "not ({0})"}[name]
+    if set(dtypes) <= {"l", "?"} and name not in FLOATS_OF_INTEGERS:
+        return None
+    name = OF_CLIP.get(name, name)
+    return FORWARD.get(name) or MORE.get(name)
+
+
+COMPARISONS: Final = {
+    "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
+}  # fmt: skip
+INTEGER_FORMS: Final = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}", "positive": "{0}", "abs": "abs({0})",
+    "floor_divide": "quotient({0}, {1})", "remainder": "modulo({0}, {1})", "square": "{0} * {0}",
+    "maximum": "max({0}, {1})", "minimum": "min({0}, {1})", "pow": "int_power({0}, {1})",
+    "bitwise_and": INTEGERS["bitwise_and"], "bitwise_or": INTEGERS["bitwise_or"],
+    "bitwise_xor": INTEGERS["bitwise_xor"], "invert": INTEGERS["invert"],
+}  # fmt: skip
+FLOATS_OF_INTEGERS: Final = frozenset({
+    "div", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "where", "isnan", "isfinite", "sign",
+})
+
+
+def has_scalar_form(name: str, dtypes: str) -> bool:
+    """Whether kernels can compute an operator."""
+    return scalar_forward(name, dtypes) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def reading(name: str, number: int) -> Reading:
+    """What the gradient of an operand reads.
+
+    Raises:
+        KeyError: if there is no formula.
+    """
+    text = scalar_gradient(name, number)
+    if text is not None:
+        operands = frozenset(int(each) for each in re.findall(r"\{(\d+)\}", text))
+        return Reading(operands, "{result}" in text, not text)
+    formula, names = array_formula(name, number)
+    if formula is None:
+        return Reading(frozenset(), False, True)
+    if not formula.is_implemented:
+        raise KeyError(name)
+    operands = frozenset(names.index(each) for each in formula.reads if each in names)
+    operands |= {names.index(each) for _, each, _ in formula.metadata if each in names}
+    return Reading(operands, bool(formula.results))
+
+
+def array_formula(name: str, number: int) -> tuple[Any, tuple[str, ...]]:
+    """The formula of the gradient of an operand for arrays, and the names of the operands; None for 0."""
+    if name in ROW_OF_CLIP:
+        row, names = OPERATORS["clip"], ROW_OF_CLIP[name]
+    else:
+        row = OPERATORS[name]
+        names = tuple(argument.name for argument in row.signature.tensors)
+    for formula in row.formulas:
+        if names[number] in formula.inputs:
+            if len(formula.inputs) > 1:
+                raise KeyError(name)
+            return formula, names
+    return None, names
+
+
+class ArrayText(ast.NodeTransformer):
+    """Writes a formula for arrays.
+
+    Arguments:
+        texts: what stands in the place of each name.
+    """
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        self.texts = texts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """An operand, the result, the gradient, or something else of the row."""
+        return ast.parse(self.texts[node.id], mode="eval").body
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A function of formulas."""
+        function = node.func
+        if isinstance(function, ast.Name):
+            function = ast.Attribute(ast.Name("formulas", ast.Load()), function.id, ast.Load())
+        else:
+            function = self.visit(function)
+        return ast.Call(function, [self.visit(arg) for arg in node.args],
+                        [ast.keyword(each.arg, self.visit(each.value)) for each in node.keywords])

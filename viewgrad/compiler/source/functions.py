@@ -1,0 +1,99 @@
+"""The source code of functions: their syntax trees, found by their code objects."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from .values import Refused
+
+__all__ = ["stores_of", "tree_of"]
+
+
+def tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
+    """The syntax tree of a function, with the line numbers of its file.
+
+    Raises:
+        Refused: if its source is not available.
+    """
+    code = function.__code__
+    try:
+        lines, _ = inspect.findsource(code)
+    except (OSError, TypeError, IndexError) as error:
+        raise Refused(f"the source of {function.__qualname__} is not available") from error
+    try:
+        found = _functions("".join(lines)).get((code.co_firstlineno, code.co_name), ())
+    except (SyntaxError, ValueError) as error:
+        raise Refused(f"the source of {function.__qualname__} cannot be parsed") from error
+    fitting = [node for node in found if _fits(node, code)]
+    if not fitting:
+        raise Refused(f"the source of {function.__qualname__} is not available")
+    if len(fitting) > 1 and len({ast.dump(node) for node in fitting}) > 1:
+        raise Refused("several lambdas on one line cannot be told apart; put them on lines of their own")
+    found_node: ast.FunctionDef | ast.Lambda = fitting[0]
+    return found_node
+
+
+@lru_cache(maxsize=64)
+def _functions(source: str) -> dict[tuple[int, str], list[Any]]:
+    """All functions of a file, by their first line and name."""
+    found: dict[tuple[int, str], list[Any]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found.setdefault((first, node.name), []).append(node)
+        elif isinstance(node, ast.Lambda):
+            found.setdefault((node.lineno, "<lambda>"), []).append(node)
+    return found
+
+
+def _fits(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
+    """Whether a tree belongs to a code object, and the file was not edited since."""
+    spec = node.args
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    if tuple(names) != code.co_varnames[: len(names)]:
+        return False
+    if isinstance(node, ast.FunctionDef):
+        return True
+    try:
+        module = compile(ast.Expression(node), "<lambda>", "eval")
+    except (SyntaxError, ValueError):
+        return False
+    made = next(each for each in module.co_consts if isinstance(each, types.CodeType))
+    numbers = [each for each in made.co_consts if not isinstance(each, types.CodeType)]
+    given = [each for each in code.co_consts if not isinstance(each, types.CodeType)]
+    names_fit = set(made.co_names) <= {*code.co_names, *code.co_freevars}
+    return names_fit and list(map(repr, numbers)) == list(map(repr, given))
+
+
+def stores_of(node: ast.FunctionDef | ast.Lambda | list[ast.stmt]) -> dict[str, int]:
+    """How often each local variable is assigned, nested functions aside."""
+    found: dict[str, int] = {}
+    for each in _own_nodes(node if isinstance(node, list) else node.body):
+        names: list[str] = []
+        if isinstance(each, ast.Name) and isinstance(each.ctx, (ast.Store, ast.Del)):
+            names = [each.id]
+        elif isinstance(each, (ast.FunctionDef, ast.ClassDef)):
+            names = [each.name]
+        elif isinstance(each, ast.alias):
+            names = [(each.asname or each.name).partition(".")[0]]
+        for name in names:
+            found[name] = found.get(name, 0) + 1
+        if isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
+            found[each.target.id] = found.get(each.target.id, 0) + 1
+    return found
+
+
+def _own_nodes(body: Any) -> Iterator[ast.AST]:
+    waiting = list(body) if isinstance(body, list) else [body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp, ast.ListComp, ast.DictComp,
+                             ast.SetComp)):
+            continue
+        waiting.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,525 @@
+"""The intermediate representation: a structured program over numbers and arrays.
+
+Expressions are trees. A statement holds one operation on arrays at most; trees of elementwise operations are kept
+whole. Loops and branches are statements with blocks, and there are no jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from .kinds import INT, Arr, Kind, Num
+
+__all__ = [
+    "NEW", "Block", "Call", "Check", "Const", "Dim", "Expr", "For", "Get", "If", "Lazy", "Let", "Op", "Pop", "Pull",
+    "Push", "Set", "Slice", "Stmt", "Var", "While", "bar", "children", "mapped", "nodes", "program_text", "statements",
+]  # fmt: skip
+
+
+# -- expressions -------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Const:
+    """A number that is known."""
+
+    value: Any
+    kind: Kind
+
+
+@attrs.frozen
+class Var:
+    """The value of a variable."""
+
+    name: str
+    kind: Kind
+
+
+@attrs.frozen
+class Dim:
+    """The length of an array along an axis."""
+
+    base: Var
+    axis: int
+
+    kind: Kind = INT
+
+
+@attrs.frozen
+class Slice:
+    """A slice in an index; None stands for what is left out."""
+
+    low: Any = None
+    high: Any = None
+    step: Any = None
+
+
+@attrs.frozen
+class New:
+    """A new axis in an index."""
+
+
+NEW: Final = New()
+FULL: Final = Slice()
+
+
+@attrs.frozen
+class Get:
+    """An element of an array, or a view, or a copy by an index array or a mask.
+
+    Attributes:
+        base: the array.
+        index: an item for each of its axes, and `NEW`.
+        safe: whether the index is known to be in range, and not negative.
+    """
+
+    base: Var
+    index: tuple[Any, ...]
+    kind: Kind
+    safe: bool = False
+
+    @property
+    def is_basic(self) -> bool:
+        """Whether it is an element or a view."""
+        return not any(isinstance(getattr(item, "kind", None), Arr) for item in self.index)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a view."""
+        return isinstance(self.kind, Arr) and self.is_basic
+
+
+@attrs.frozen
+class Op:
+    """An elementwise operator, by the name of its row."""
+
+    name: str
+    args: tuple[Any, ...]
+    kind: Kind
+
+
+@attrs.frozen
+class Lazy:
+    """`and`, `or`, `not`, and `if` (test, then, otherwise), which evaluate only what they need."""
+
+    name: str
+    args: tuple[Any, ...]
+    kind: Kind
+
+
+@attrs.frozen
+class Call:
+    """A function of arrays: one that creates them, a view, a reduction, a product.
+
+    Attributes:
+        name: of the function, as NumPy's: "linalg.solve".
+        args: expressions, or tuples of them.
+        options: names and values of options that are known.
+        is_view: whether the result is a view of the first argument.
+    """
+
+    name: str
+    args: tuple[Any, ...]
+    options: tuple[tuple[str, Any], ...]
+    kind: Any  # a kind, or a tuple of them
+    is_view: bool = False
+
+
+@attrs.frozen
+class Pull:
+    """The gradient of an operand of an elementwise operator, by the formula of its row.
+
+    Attributes:
+        name: of the operator.
+        number: of the operand.
+        args: the operands; None for those that the formula does not read.
+        result: the value of the operator, or None if the formula does not read it.
+        grad: the gradient of that.
+    """
+
+    name: str
+    number: int
+    args: tuple[Any, ...]
+    result: Any
+    grad: Any
+    kind: Kind
+
+
+Expr = Const | Var | Dim | Get | Op | Lazy | Call | Pull
+
+
+def children(expr: Any) -> Iterator[Any]:
+    """The expressions that an expression is made of."""
+    if isinstance(expr, (Op, Lazy)):
+        yield from expr.args
+    elif isinstance(expr, Call):
+        for arg in expr.args:
+            if isinstance(arg, tuple):
+                yield from arg
+            else:
+                yield arg
+    elif isinstance(expr, Get):
+        yield expr.base
+        for item in expr.index:
+            yield from index_parts(item)
+    elif isinstance(expr, Dim):
+        yield expr.base
+    elif isinstance(expr, Pull):
+        yield from (arg for arg in expr.args if arg is not None)
+        if expr.result is not None:
+            yield expr.result
+        yield expr.grad
+
+
+def index_parts(item: Any) -> Iterator[Any]:
+    """The expressions in an item of an index."""
+    if isinstance(item, Slice):
+        yield from (part for part in (item.low, item.high, item.step) if part is not None)
+    elif item is not NEW:
+        yield item
+
+
+def nodes(expr: Any) -> Iterator[Any]:
+    """An expression and all that it is made of."""
+    yield expr
+    for child in children(expr):
+        yield from nodes(child)
+
+
+def mapped(expr: Any, change: Callable[[Any], Any]) -> Any:
+    """The expression with `change` applied to its parts, the innermost first.
+
+    Arguments:
+        expr: the expression.
+        change: gives what stands in the place of a node.
+    """
+
+    def item(each: Any) -> Any:
+        if isinstance(each, Slice):
+            return Slice(*[None if part is None else mapped(part, change) for part in (each.low, each.high, each.step)])
+        return each if each is NEW else mapped(each, change)
+
+    if isinstance(expr, (Op, Lazy)):
+        expr = attrs.evolve(expr, args=tuple([mapped(arg, change) for arg in expr.args]))
+    elif isinstance(expr, Call):
+        args = [tuple([mapped(a, change) for a in arg]) if isinstance(arg, tuple) else mapped(arg, change)
+                for arg in expr.args]
+        expr = attrs.evolve(expr, args=tuple(args))
+    elif isinstance(expr, Get):
+        expr = attrs.evolve(expr, base=mapped(expr.base, change), index=tuple([item(each) for each in expr.index]))
+    elif isinstance(expr, Dim):
+        expr = Dim(mapped(expr.base, change), expr.axis)
+    elif isinstance(expr, Pull):
+        args = [None if arg is None else mapped(arg, change) for arg in expr.args]
+        expr = attrs.evolve(
+            expr, args=tuple(args), grad=mapped(expr.grad, change),
+            result=None if expr.result is None else mapped(expr.result, change),
+        )
+    return change(expr)
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class Let:
+    """Bind a variable: to a number, a new array, or a view."""
+
+    name: str
+    value: Any
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class Set:
+    """Write to an array.
+
+    Attributes:
+        base: the array.
+        index: where.
+        value: what.
+        op: "add" or "sub" to add to what is there, or subtract from it.
+        safe: whether the index is known to be in range, and not negative.
+    """
+
+    base: Var
+    index: tuple[Any, ...]
+    value: Any
+    op: str = ""
+    line: int = 0
+    safe: bool = False
+
+
+@attrs.define(eq=False)
+class Check:
+    """Give up unless a condition holds; the function then runs eagerly.
+
+    Attributes:
+        test: the condition.
+        of_index: whether it says that an index is in range.
+    """
+
+    test: Any
+    line: int = 0
+    of_index: bool = False
+
+
+@attrs.define(eq=False)
+class For:
+    """A loop over `range(low, high, step)`.
+
+    Attributes:
+        name: the variable.
+        low, high: expressions that the body does not change.
+        step: a number that is known.
+        body: the statements.
+        last: the variable that holds the last value that the loop variable had, or `low - step`; None if not needed.
+        stop: the variable that ends the loop after an iteration that sets it.
+        down: whether it runs backwards, from `last` where there is one.
+    """
+
+    name: str
+    low: Any
+    high: Any
+    step: int
+    body: list[Any]
+    last: str | None = None
+    stop: str | None = None
+    down: bool = False
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class While:
+    """A loop while a condition holds.
+
+    Attributes:
+        test: the condition.
+        body: the statements.
+        count: the variable that counts the iterations; None if not needed.
+        stop: the variable that ends the loop after an iteration that sets it.
+        down: whether it undoes as many iterations as `count` says.
+    """
+
+    test: Any
+    body: list[Any]
+    count: str | None = None
+    stop: str | None = None
+    down: bool = False
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class If:
+    """A branch."""
+
+    test: Any
+    then: list[Any]
+    other: list[Any]
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class Push:
+    """Keep a value on the tape."""
+
+    value: Any
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class Pop:
+    """Take the value that was kept last from the tape, into a variable or a place in an array."""
+
+    target: Any  # Var or Get
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class Add:
+    """Add to an array of adjoints what may have been broadcast against it."""
+
+    target: Any  # Var or Get
+    value: Any
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class PullCall:
+    """Bind variables to the gradients of the arguments of a call.
+
+    Attributes:
+        names: of the variables, one for each argument; None where its gradient is not wanted.
+        call: the call.
+        grads: the gradients of its results.
+    """
+
+    names: tuple[str | None, ...]
+    call: Call
+    grads: tuple[Any, ...]
+    line: int = 0
+
+
+@attrs.define(eq=False)
+class LetMany:
+    """Bind variables to the results of a call."""
+
+    names: tuple[str, ...]
+    value: Call
+    line: int = 0
+
+
+Stmt = Let | LetMany | Set | Check | For | While | If | Push | Pop | Add | PullCall
+Block = list[Any]
+
+
+def blocks_of(stmt: Any) -> Sequence[Block]:
+    """The blocks inside a statement."""
+    if isinstance(stmt, (For, While)):
+        return (stmt.body,)
+    return (stmt.then, stmt.other) if isinstance(stmt, If) else ()
+
+
+def statements(block: Block) -> Iterator[Any]:
+    """The statements of a block and of all blocks inside."""
+    for stmt in block:
+        yield stmt
+        for inner in blocks_of(stmt):
+            yield from statements(inner)
+
+
+def expressions_of(stmt: Any) -> Iterator[Any]:
+    """The expressions that a statement reads itself, and not in its blocks."""
+    if isinstance(stmt, (Let, LetMany, Push)):
+        yield stmt.value
+    elif isinstance(stmt, Set):
+        for item in stmt.index:
+            yield from index_parts(item)
+        yield stmt.value
+    elif isinstance(stmt, (Check, While, If)):
+        yield stmt.test
+    elif isinstance(stmt, For):
+        yield from (stmt.low, stmt.high)
+    elif isinstance(stmt, Pop):
+        if isinstance(stmt.target, Get):
+            for item in stmt.target.index:
+                yield from index_parts(item)
+    elif isinstance(stmt, Add):
+        yield from (stmt.target, stmt.value)
+    elif isinstance(stmt, PullCall):
+        yield stmt.call
+        yield from stmt.grads
+
+
+def assigned(stmt: Any) -> tuple[str, ...]:
+    """The variables that a statement binds itself."""
+    if isinstance(stmt, Let):
+        return (stmt.name,)
+    if isinstance(stmt, LetMany):
+        return stmt.names
+    if isinstance(stmt, For):
+        return (stmt.name,) if stmt.last is None else (stmt.name, stmt.last)
+    if isinstance(stmt, While) and stmt.count is not None:
+        return (stmt.count,)
+    if isinstance(stmt, PullCall):
+        return tuple([name for name in stmt.names if name is not None])
+    if isinstance(stmt, Pop) and isinstance(stmt.target, Var):
+        return (stmt.target.name,)
+    return ()
+
+
+def place_kind(base: Var, index: Sequence[Any]) -> Kind:
+    """The kind of a part of an array."""
+    slices = sum(1 for each in index if each is NEW or isinstance(each, Slice))
+    arrays = [each.kind for each in index if isinstance(getattr(each, "kind", None), Arr)]
+    ndim = slices + (max(1 if kind.dtype == "?" else kind.ndim for kind in arrays) if arrays else 0)
+    return Arr(base.kind.dtype, ndim) if ndim else Num(base.kind.dtype)
+
+
+def bar(name: str) -> str:
+    """The name of the adjoint of a variable."""
+    return f"{name}_bar"
+
+
+def is_number(expr: Any) -> bool:
+    """Whether an expression gives a number."""
+    return isinstance(expr.kind, Num)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def program_text(block: Block, indent: str = "") -> str:
+    """A block as text, for tests and messages."""
+    return "\n".join(line for stmt in block for line in _lines(stmt, indent))
+
+
+def _lines(stmt: Any, indent: str) -> Iterator[str]:
+    inner = indent + "    "
+    if isinstance(stmt, Let):
+        yield f"{indent}{stmt.name} = {text_of(stmt.value)}"
+    elif isinstance(stmt, LetMany):
+        yield f"{indent}{', '.join(stmt.names)} = {text_of(stmt.value)}"
+    elif isinstance(stmt, Set):
+        sign = {"": "=", "add": "+=", "sub": "-="}[stmt.op]
+        yield f"{indent}{stmt.base.name}[{_index(stmt.index)}] {sign} {text_of(stmt.value)}"
+    elif isinstance(stmt, Check):
+        yield f"{indent}check {text_of(stmt.test)}"
+    elif isinstance(stmt, For):
+        way = "down " if stmt.down else ""
+        stop = f" until {stmt.stop}" if stmt.stop else ""
+        yield f"{indent}for {stmt.name} {way}in {text_of(stmt.low)}, {text_of(stmt.high)}, {stmt.step}{stop}:"
+        yield program_text(stmt.body, inner) or f"{inner}pass"
+    elif isinstance(stmt, While):
+        head = f"undo {stmt.count}" if stmt.down else f"while {text_of(stmt.test)}"
+        yield f"{indent}{head}{f' until {stmt.stop}' if stmt.stop else ''}:"
+        yield program_text(stmt.body, inner) or f"{inner}pass"
+    elif isinstance(stmt, If):
+        yield f"{indent}if {text_of(stmt.test)}:"
+        yield program_text(stmt.then, inner) or f"{inner}pass"
+        if stmt.other:
+            yield f"{indent}else:"
+            yield program_text(stmt.other, inner)
+    elif isinstance(stmt, Push):
+        yield f"{indent}push {text_of(stmt.value)}"
+    elif isinstance(stmt, Pop):
+        yield f"{indent}{text_of(stmt.target)} = pop"
+    elif isinstance(stmt, Add):
+        yield f"{indent}{text_of(stmt.target)} += {text_of(stmt.value)}"
+    elif isinstance(stmt, PullCall):
+        yield f"{indent}pull {text_of(stmt.call)}"
+
+
+def text_of(expr: Any) -> str:
+    """An expression as text."""
+    if isinstance(expr, Const):
+        return repr(expr.value)
+    if isinstance(expr, Var):
+        return expr.name
+    if isinstance(expr, Dim):
+        return f"{expr.base.name}.shape[{expr.axis}]"
+    if isinstance(expr, Get):
+        return f"{expr.base.name}[{_index(expr.index)}]"
+    if isinstance(expr, (Op, Lazy)):
+        return f"{expr.name}({', '.join(map(text_of, expr.args))})"
+    if isinstance(expr, Call):
+        args = [f"({', '.join(map(text_of, arg))})" if isinstance(arg, tuple) else text_of(arg) for arg in expr.args]
+        return f"{expr.name}({', '.join(args + [f'{name}={value!r}' for name, value in expr.options])})"
+    assert isinstance(expr, Pull)
+    args = ["_" if arg is None else text_of(arg) for arg in expr.args]
+    return f"pull[{expr.name}, {expr.number}]({', '.join(args)}; {text_of(expr.grad)})"
+
+
+def _index(index: Sequence[Any]) -> str:
+    def one(item: Any) -> str:
+        if item is NEW:
+            return "None"
+        if isinstance(item, Slice):
+            low, high, step = ["" if part is None else text_of(part) for part in (item.low, item.high, item.step)]
+            return f"{low}:{high}" + (f":{step}" if step else "")
+        return text_of(item)
+
+    return ", ".join(map(one, index))

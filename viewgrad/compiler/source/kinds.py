@@ -1,0 +1,137 @@
+"""Kinds: what the source compiler knows of a value before the program runs.
+
+A kind is a dtype and a number of dimensions. Lengths are not part of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...operators.define import OPERATORS
+
+__all__ = ["BOOL", "FLOAT", "INT", "Arr", "Kind", "Num", "dtype_of", "joined", "kind_of_operator", "sample"]
+
+
+@attrs.frozen
+class Num:
+    """A number.
+
+    Attributes:
+        dtype: the character of its dtype.
+        weak: whether it may be one of Python's numbers, which adapt to the dtype of others.
+        boxed: whether it may be an array without dimensions, which could be written to.
+    """
+
+    dtype: str
+    weak: bool = False
+    boxed: bool = False
+
+    ndim = 0
+
+    def __str__(self) -> str:
+        return np.dtype(self.dtype).name
+
+
+@attrs.frozen
+class Arr:
+    """An array.
+
+    Attributes:
+        dtype: the character of its dtype.
+        ndim: the number of dimensions, at least 1.
+    """
+
+    dtype: str
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"{np.dtype(self.dtype).name}[{', '.join(':' * self.ndim)}]"
+
+
+Kind = Num | Arr
+FLOAT: Final = Num("d")
+INT: Final = Num("l", weak=True)
+BOOL: Final = Num("?", weak=True)
+WEAK: Final = {bool: BOOL, int: INT, float: Num("d", weak=True), complex: Num("D", weak=True)}
+PYTHON: Final = {"?": True, "l": 1, "d": 1.0, "D": 1.0 + 0j}
+# What Python's own numbers give, which adapt to dtypes.
+BY_PYTHON: Final[dict[str, Callable[..., Any]]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "neg": operator.neg, "positive": operator.pos,
+    "abs": abs, "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+    "left_shift": operator.lshift, "right_shift": operator.rshift, "invert": operator.invert,
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
+    "greater": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip
+
+
+def dtype_of(kind: Kind) -> np.dtype[Any]:
+    """The dtype of a kind."""
+    return np.dtype(kind.dtype)
+
+
+def sample(kind: Kind) -> Any:
+    """A value of a kind: all ones, of length one."""
+    if isinstance(kind, Arr):
+        return np.ones((1,) * kind.ndim, kind.dtype)
+    return PYTHON[kind.dtype] if kind.weak and kind.dtype in PYTHON else np.dtype(kind.dtype).type(1)
+
+
+def kind_of(value: Any) -> Kind | None:
+    """The kind of a number or an array; None if it is neither."""
+    if type(value) in WEAK:
+        return WEAK[type(value)]
+    if isinstance(value, np.ndarray):
+        char = value.dtype.char
+        return Arr(char, value.ndim) if value.ndim else Num(char)
+    return Num(value.dtype.char) if isinstance(value, np.generic) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def kind_of_operator(name: str, kinds: tuple[Kind, ...]) -> Kind:
+    """The kind of the result of an elementwise operator, found by applying it to samples.
+
+    Raises:
+        TypeError, ValueError: if it does not take operands of these kinds.
+    """
+    samples = [sample(kind) for kind in kinds]
+    if name in BY_PYTHON and all(isinstance(kind, Num) and kind.weak for kind in kinds):
+        found = kind_of(BY_PYTHON[name](*samples))
+        if found is not None:
+            return found
+    row = OPERATORS[name]
+    with np.errstate(all="ignore"):
+        result = row.forward(*[_operand(each, samples) for each in samples])
+    found = kind_of(np.asarray(result)[()] if not isinstance(result, np.ndarray) else result)
+    if found is None:
+        raise TypeError(f"{name} gives no number")
+    return found
+
+
+def _operand(value: Any, samples: list[Any]) -> Any:
+    """What a forward function is called with: arrays, or Python numbers beside these."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    if any(isinstance(each, (np.ndarray, np.generic)) for each in samples):
+        return value
+    return np.asarray(value)
+
+
+def joined(a: Kind, b: Kind) -> Kind | None:
+    """The kind of a variable that has one of two kinds; None if there is none."""
+    if a == b:
+        return a
+    if isinstance(a, Num) and isinstance(b, Num):
+        boxed, weak = a.boxed or b.boxed, a.weak or b.weak
+        if a.dtype == b.dtype:
+            return Num(a.dtype, weak, boxed)
+        order = "?ldD"
+        if a.dtype in order and b.dtype in order and "?" not in (a.dtype, b.dtype):
+            return Num(max(a.dtype, b.dtype, key=order.index), weak, boxed)
+    return None

@@ -1,0 +1,123 @@
+"""Which library functions programs may call, and under which name the compiler knows them."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from ...operators.define import OPERATORS
+
+__all__ = ["CREATORS", "MATH", "PURE", "ROWS", "VIEWS", "library_name"]
+
+CREATORS: Final = frozenset(
+    "zeros ones empty full zeros_like ones_like empty_like full_like eye identity arange linspace".split()
+)
+# Functions that give views of their first argument.
+VIEWS: Final = frozenset("transpose swapaxes moveaxis squeeze expand_dims reshape ravel diagonal".split())
+# Functions of arrays that give new arrays or numbers, and have no effects.
+PURE: Final = frozenset(
+    """
+    sum mean prod max min amax amin dot matmul outer inner vdot tensordot kron trace cumsum cumprod diff var std ptp
+    median concatenate stack vstack hstack column_stack dstack tile repeat roll flip fliplr flipud rot90 tril triu diag
+    interp cross einsum sort argsort argmax argmin any all count_nonzero searchsorted take average
+    nansum nanmean nanmax nanmin convolve correlate trapezoid logsumexp softmax log_softmax
+    linalg.solve linalg.inv linalg.det linalg.slogdet linalg.cholesky linalg.norm linalg.eigvalsh linalg.eigh
+    linalg.matrix_power linalg.lstsq linalg.pinv linalg.qr linalg.svd
+    """.split()
+)
+# Row names of NumPy's elementwise functions that go by other names.
+RENAMED: Final = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "power": "pow",
+    "absolute": "abs", "conjugate": "conj", "mod": "remainder", "acos": "arccos", "asin": "arcsin", "atan": "arctan",
+    "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh", "atan2": "arctan2", "radians": "deg2rad",
+    "degrees": "rad2deg", "bitwise_not": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift", "expit": "sigmoid", "fabs": "fabs",
+}  # fmt: skip
+ROWS: Final = frozenset(
+    """
+    positive neg square reciprocal sqrt cbrt fabs abs sign conj add sub mul div floor_divide remainder fmod pow exp exp2
+    expm1 log log2 log10 log1p logaddexp logaddexp2 sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh
+    arctanh deg2rad rad2deg arctan2 hypot sigmoid relu softplus floor ceil trunc rint maximum minimum fmax fmin copysign
+    where clip equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
+    isnan isinf isfinite signbit bitwise_and bitwise_or bitwise_xor invert left_shift right_shift lerp
+    erf erfc gammaln gamma digamma ndtr silu logsigmoid relu6 sinc
+    """.split()
+)
+
+
+# Functions of `math` that are rows, which go by NumPy's names.
+MATH: Final = {
+    name: RENAMED.get(name, {"lgamma": "gammaln", "pow": "pow"}.get(name, name))
+    for name in (
+        "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees erf erfc exp exp2 expm1 fabs fmod gamma "
+        "hypot lgamma log log10 log1p log2 pow radians sin sinh sqrt tan tanh"
+    ).split()
+}
+
+
+@functools.cache
+def _names(loaded: int) -> dict[int, tuple[str, Any]]:
+    """By address: the name of each library function, and the function, which keeps its address."""
+    found: dict[int, tuple[str, Any]] = {}
+
+    def add(value: Any, name: str) -> None:
+        if callable(value):
+            found.setdefault(id(value), (name, value))
+
+    for name in dir(builtins):
+        add(getattr(builtins, name), f"builtins.{name}")
+    for name in dir(math):
+        add(getattr(math, name), f"math.{name}")
+        add(_member("viewgrad.math", name), f"math.{name}")
+    for name in dir(np.linalg):
+        if not name.startswith("_"):
+            add(getattr(np.linalg, name), f"numpy.linalg.{name}")
+            add(_member("viewgrad.numpy.linalg", name), f"numpy.linalg.{name}")
+    for name in dir(np):
+        if not name.startswith("_"):
+            add(getattr(np, name), f"numpy.{name}")
+            add(_member("viewgrad.numpy", name), f"numpy.{name}")
+    for name, row in OPERATORS.items():
+        known = RENAMED.get(name, name)
+        add(row, f"numpy.{known}")
+        add(row.function, f"numpy.{known}")
+    return found
+
+
+def _member(module: str, name: str) -> Any:
+    """What one of the namespaces has under a name, if it was imported."""
+    try:
+        return getattr(sys.modules.get(module), name, None)
+    except Exception:  # names that are computed when they are asked for
+        return None
+
+
+NAMESPACES: Final = ("viewgrad.math", "viewgrad.numpy", "viewgrad.numpy.linalg")
+
+
+def library_name(value: Any) -> str | None:
+    """The name of a library function: "numpy.sin", "math.exp", "builtins.abs"; None if it is none."""
+    try:
+        found = _names(sum(name in sys.modules for name in NAMESPACES)).get(id(value))
+    except TypeError:
+        return None
+    if found is not None and found[1] is value:
+        return found[0]
+    module = str(getattr(value, "__module__", ""))
+    name = str(getattr(value, "__name__", ""))
+    if module.partition(".")[0] in ("viewgrad", "scipy") and name:
+        if isinstance(value, np.ufunc) or callable(value):
+            short = RENAMED.get(name, name)
+            if short in ROWS or name in CREATORS:
+                return f"numpy.{name}"
+    return None
+
+
+def row_of(name: str) -> str:
+    """The row of an elementwise function."""
+    return RENAMED.get(name, name)

@@ -1,0 +1,205 @@
+"""Objects from outside of a function: its arguments, and what it captures. What they mean, and what guards them.
+
+Arrays and floats are inputs, which are read again at each call. Integers and strings that are captured, functions,
+modules and classes are known, and must stay what they are.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from .emitting import Emitter
+from .ir import Var
+from .kinds import INT, Kind, Num, kind_of
+from .library import library_name
+from .values import Path, Rec, Static, Tup
+
+__all__ = ["PLAIN", "Getter", "Guard", "Input", "ObjectReader", "record_fields"]
+
+PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), slice, type(Ellipsis), np.dtype, type)
+MANY: Final = 64  # items of a container
+
+
+@attrs.frozen(eq=False)
+class Input:
+    """An input of a program.
+
+    Attributes:
+        name: its variable.
+        kind: its kind.
+        path: how it is reached.
+    """
+
+    name: str
+    kind: Kind
+    path: Path
+
+
+@attrs.frozen(eq=False)
+class Guard:
+    """Something that must be what it was.
+
+    Attributes:
+        path: how it is reached.
+        value: what it was.
+        how: "is" for the same object, "equal" for type and value, "length", or "absent" of a key.
+    """
+
+    path: Path
+    value: Any
+    how: str
+
+    def holds(self, arguments: Any) -> bool:
+        """Whether it is what it was."""
+        try:
+            now = self.path.now(arguments)
+        except Exception:
+            return False
+        if self.how == "is":
+            return now is self.value
+        if self.how == "equal":
+            return now is self.value or (type(now) is type(self.value) and repr(now) == repr(self.value))
+        return len(now) == self.value if self.how == "length" else self.value not in now
+
+
+@attrs.frozen(eq=False)
+class Getter:
+    """An attribute that a function of the object computes."""
+
+    function: Any
+
+
+def record_fields(kind: type) -> list[str] | None:
+    """The names of the fields of a dataclass or attrs class; None for others."""
+    if attrs.has(kind):
+        return [field.name for field in attrs.fields(kind)]
+    found = getattr(kind, "__dataclass_fields__", None)
+    return None if found is None else list(found)
+
+
+class ObjectReader(Emitter):
+    """Finds out what objects mean.
+
+    Arguments:
+        static: the names of integers among the arguments that are known.
+    """
+
+    def __init__(self, static: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self.static = static
+        self.guards: dict[Any, Guard] = {}
+        self.captured: dict[Any, Any] = {}
+        self.paths: list[Any] = []  # what holds the addresses that are keys
+
+    def object(self, value: Any, path: Path, name: str) -> Any:
+        """What an object from outside means."""
+        if type(value) is bool or value is None or isinstance(value, (str, bytes, type(Ellipsis), slice, np.dtype)):
+            return self.known(value, path)
+        if type(value) is int:
+            if path.is_argument and name not in self.static:
+                return self.input(name, INT, path)
+            return self.known(value, path)
+        tensor = getattr(value, "_array", None) if hasattr(type(value), "requires_grad") else None
+        array = value if tensor is None else tensor
+        kind = kind_of(array)
+        if kind is not None:
+            if kind.dtype not in "?ldDfF":
+                raise self.refused(f"{name} has dtype {np.dtype(kind.dtype)}")
+            if isinstance(array, np.ndarray) and (type(array) is not np.ndarray):
+                raise self.refused(f"{name} is a {type(array).__name__}")
+            if isinstance(array, np.ndarray) and not array.ndim:
+                kind = Num(kind.dtype, boxed=True)
+            return self.input(name, kind, path)
+        return self.tree(value, path, name)
+
+    def tree(self, value: Any, path: Path, name: str) -> Any:
+        """What a container means, or an object of which only parts are looked at."""
+        if isinstance(value, (tuple, list)):
+            if type(value) not in (tuple, list) and not hasattr(value, "_fields"):
+                raise self.refused(f"{name} is a {type(value).__name__}")
+            if not path.is_argument:
+                self.guard_length(value, path)
+            if len(value) > MANY:
+                raise self.refused(f"{name} has {len(value)} items; make an array of it")
+            items = [self.object(each, path.to("item", i), f"{name}_{i}") for i, each in enumerate(value)]
+            return Tup(tuple(items), type(value))
+        if type(value) is dict:
+            if not all(isinstance(key, (str, int)) for key in value) or len(value) > MANY:
+                raise self.refused(f"{name} has keys that are no strings, or many of them")
+            if not path.is_argument:
+                self.guard_length(value, path)
+            return Rec({key: self.object(each, path.to("key", key), f"{name}_{key}") for key, each in value.items()})
+        fields = record_fields(type(value))
+        if fields is not None and path.is_argument:
+            parts = {key: self.object(getattr(value, key), path.to("attr", key), f"{name}_{key}") for key in fields}
+            return Rec(parts, type(value))
+        return self.known(value, path)
+
+    def guard_length(self, value: Any, path: Path) -> None:
+        self.guard(value, path)
+        self.guards["length", id(value)] = Guard(Path(value, False), len(value), "length")
+
+    def known(self, value: Any, path: Path) -> Static:
+        """An object that is known, and guarded."""
+        if not (path.is_argument and isinstance(value, PLAIN)):
+            self.guard(value, path)
+        return Static(value, path)
+
+    def guard(self, value: Any, path: Path) -> None:
+        """Note that an object must stay what it is."""
+        if path.is_argument and not path.steps:
+            return
+        key = (path.is_argument, path.root if path.is_argument else id(path.root), path.steps)
+        self.paths.append(path.root)
+        by_value = isinstance(value, (bool, int, float, complex, str, bytes, slice, np.dtype))
+        self.guards.setdefault(key, Guard(path, value, "equal" if by_value else "is"))
+
+    def input(self, name: str, kind: Kind, path: Path) -> Any:
+        """An input."""
+        key = (path.is_argument, path.root if path.is_argument else id(path.root), path.steps)
+        self.paths.append(path.root)
+        if key in self.captured:
+            return self.captured[key]
+        name = self.fresh("".join(c if c.isalnum() or c == "_" else "_" for c in name))
+        self.inputs[name] = Input(name, kind, path)
+        self.kinds[name] = kind
+        found = self.captured[key] = Var(name, kind)
+        return found
+
+    def attribute_of(self, static: Static, name: str) -> Any:
+        """An attribute of an object that is known."""
+        value, path = static.value, static.path
+        if path is None:
+            path = Path(value, False)
+        if isinstance(value, types.ModuleType):
+            if name not in vars(value) and not hasattr(value, name):
+                raise self.refused(f"{value.__name__} has no {name}")
+            return self.object(getattr(value, name), path.to("attr", name), name)
+        if isinstance(value, (np.dtype, str, bytes)) or library_name(value) is not None:
+            try:
+                return Static(getattr(value, name))
+            except AttributeError as error:
+                raise self.refused(str(error)) from error
+        kind = type(value)
+        own = getattr(value, "__dict__", {})
+        member = next((vars(each)[name] for each in kind.__mro__ if name in vars(each)), None)
+        if isinstance(member, property):
+            self.guard(member, Path(kind, False).to("attr", name))
+            return Getter(member.fget)
+        if isinstance(value, type) and not isinstance(own, dict):
+            return self.object(getattr(value, name, None), path.to("attr", name), name)
+        if name not in own and isinstance(member, types.FunctionType):
+            self.guard(member, Path(kind, False).to("attr", name))
+            return Static(getattr(value, name), path.to("attr", name))
+        if name not in own and isinstance(member, staticmethod):
+            return Static(member.__func__, path.to("attr", name))
+        if name not in own and member is None:
+            raise self.refused(f"{kind.__name__} has no attribute {name} of its own")
+        try:
+            return self.object(getattr(value, name), path.to("attr", name), name)
+        except AttributeError as error:
+            raise self.refused(str(error)) from error

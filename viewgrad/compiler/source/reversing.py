@@ -1,0 +1,289 @@
+"""The reverse of single statements: what adds to the adjoints of the values that a statement reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import attrs
+
+from .activity import call_has_gradient, flows, is_float
+from .formulas import reading, scalar_gradient
+from .ir import (
+    NEW,
+    Add,
+    Block,
+    Call,
+    Const,
+    Get,
+    If,
+    Lazy,
+    Let,
+    LetMany,
+    Op,
+    Pull,
+    PullCall,
+    Set,
+    Slice,
+    Var,
+    bar,
+    is_number,
+    nodes,
+    place_kind,
+)
+from .kinds import FLOAT, Arr, Num
+
+__all__ = ["Reverser"]
+
+
+def _reads_twice(name: str, number: int) -> bool:
+    """Whether a formula mentions the gradient more than once."""
+    text = scalar_gradient(name, number)
+    return text is None or text.count("{grad}") > 1
+
+ZERO = Const(0.0, FLOAT)
+
+
+class Reverser:
+    """Writes the reverse of single statements.
+
+    Arguments:
+        active: the variables that have an adjoint.
+        roots: of variables that share memory.
+        fresh: gives a name that is not used yet.
+        kinds: of each variable, to which those that are made are added.
+    """
+
+    def __init__(
+        self, active: Collection[str], roots: dict[str, str], fresh: Callable[[str], str], kinds: dict[str, Any]
+    ) -> None:
+        self.active = active
+        self.roots = roots
+        self.fresh = fresh
+        self.kinds = kinds
+        self.out: Block = []
+        self.line = 0
+
+    def reverse(self, stmt: Any) -> Block:
+        """The statements that take the adjoint of what a statement gives to the adjoints of what it reads.
+
+        They run where all variables have the values from before the statement.
+        """
+        self.out = []
+        self.line = stmt.line
+        if isinstance(stmt, Let):
+            if stmt.name in self.active:
+                self._let(stmt)
+        elif isinstance(stmt, LetMany):
+            if any(name in self.active for name in stmt.names):
+                self._call(stmt.value, tuple([
+                    Var(bar(name), kind) if name in self.active else None
+                    for name, kind in zip(stmt.names, stmt.value.kind)
+                ]))
+        elif isinstance(stmt, Set) and stmt.base.name in self.active:
+            self._set(stmt)
+        return self.out
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def _let(self, stmt: Let) -> None:
+        value = stmt.value
+        if isinstance(value.kind, Arr):
+            if isinstance(value, Var) or (isinstance(value, (Get, Call)) and getattr(value, "is_view", False)):
+                return  # its adjoint is the same view
+            self.spread(value, Var(bar(stmt.name), value.kind))
+            return
+        if not any(True for _ in self._leaves(value)):
+            self.bind(bar(stmt.name), ZERO)
+            return
+        grad = self.temporary(Var(bar(stmt.name), FLOAT), "b")
+        self.bind(bar(stmt.name), ZERO)
+        self.spread(value, grad)
+
+    def _set(self, stmt: Set) -> None:
+        place = Get(Var(bar(stmt.base.name), stmt.base.kind), stmt.index, place_kind(stmt.base, stmt.index), safe=True)
+        value = stmt.value
+        feeds = any(True for _ in self._leaves(value))
+        is_fancy = any(isinstance(getattr(each, "kind", None), Arr) for each in stmt.index)
+        if not feeds:
+            if not stmt.op:
+                self.out.append(Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
+            return
+        if isinstance(place.kind, Num):
+            grad: Any = self.temporary(place, "b")
+        elif is_fancy:
+            parts = tuple([each for each in stmt.index if not isinstance(each, Slice) and each is not NEW])
+            last = Call("last_written", (place.base, *parts), (("index", stmt.index),), place.kind)
+            grad = self.temporary(last, "b")
+        elif self._is_local(value, stmt.base.name) and stmt.op:
+            grad = place
+        else:
+            grad = self.temporary(Call("copy", (place,), (), place.kind), "b")
+        if not stmt.op:
+            self.out.append(Set(place.base, stmt.index, ZERO, "", stmt.line, safe=True))
+        if stmt.op == "sub":
+            grad = Op("neg", (grad,), grad.kind)
+        self.spread(value, grad)
+
+    def _is_local(self, value: Any, name: str) -> bool:
+        """Whether an expression reads no memory of an array."""
+        root = self.roots.get(name, name)
+        return all(
+            self.roots.get(each.name, each.name) != root for each in nodes(value)
+            if isinstance(each, Var) and isinstance(each.kind, Arr)
+        )
+
+    def _call(self, call: Call, grads: tuple[Any, ...]) -> None:
+        names: list[str | None] = []
+        targets: list[tuple[Any, str]] = []
+        for arg in call.args:
+            for each in arg if isinstance(arg, tuple) else (arg,):
+                name = None
+                if isinstance(each, (Var, Get)) and is_float(each.kind) and self._is_active(each):
+                    name = self.fresh("g")
+                    self.kinds[name] = each.kind
+                    targets.append((each, name))
+                names.append(name)
+        if targets:
+            self.out.append(PullCall(tuple(names), call, grads, self.line))
+            for leaf, name in targets:
+                self.add(leaf, Var(name, leaf.kind))
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def spread(self, expr: Any, grad: Any) -> None:
+        """Add the gradient of an expression to the adjoints of what it reads."""
+        if isinstance(expr, Call):
+            if expr.name == "copy":
+                self.spread(expr.args[0], grad)
+            elif expr.name in ("full", "full_like"):
+                self.add(expr.args[-1], grad)
+            elif call_has_gradient(expr):
+                self._call(expr, (grad,))
+            return
+        values: dict[int, Any] = {}
+        self._prepare(expr, values)
+        self._down(expr, grad, values)
+
+    def _is_active(self, leaf: Any) -> bool:
+        return (leaf.base.name if isinstance(leaf, Get) else leaf.name) in self.active
+
+    def _leaves(self, expr: Any) -> list[Any]:
+        return [leaf for leaf in flows(expr) if self._is_active(leaf)]
+
+    def _prepare(self, expr: Any, values: dict[int, Any]) -> None:
+        """Put the values that formulas read in variables: of operators inside an expression, innermost first."""
+        needed: set[int] = set()
+
+        def look(node: Any) -> None:
+            if isinstance(node, Op):
+                for number, arg in enumerate(node.args):
+                    if not is_float(arg.kind) or not self._leaves(arg):
+                        continue
+                    found = reading(node.name, number)
+                    if found.is_zero:
+                        continue
+                    needed.update(id(node.args[each]) for each in found.operands)
+                    if found.result:
+                        needed.add(id(node))
+                    look(arg)
+            elif isinstance(node, Lazy) and node.name == "if":
+                look(node.args[1])
+                look(node.args[2])
+
+        def made(node: Any, lazily: bool = False) -> Any:
+            if isinstance(node, (Op, Lazy)):
+                inside = lazily or isinstance(node, Lazy)
+                args = tuple([made(arg, inside) for arg in node.args])
+                if any(a is not b for a, b in zip(args, node.args)):
+                    new: Any = attrs.evolve(node, args=args)
+                else:
+                    new = node
+                if id(node) in needed and not lazily:
+                    new = self.temporary(new, "r")
+                values[id(node)] = new
+                return new
+            values[id(node)] = node
+            return node
+
+        look(expr)
+        made(expr)
+
+    def _down(self, expr: Any, grad: Any, values: dict[int, Any]) -> None:
+        if not self._leaves(expr):
+            return
+        if isinstance(expr, (Var, Get)):
+            self.add(expr, grad)
+        elif isinstance(expr, Lazy):
+            before, self.out = self.out, []
+            self._down(expr.args[1], grad, values)
+            then, self.out = self.out, []
+            self._down(expr.args[2], grad, values)
+            other, self.out = self.out, before
+            self.out.append(If(values[id(expr.args[0])], then, other, self.line))
+        elif isinstance(expr, Op):
+            chosen = [
+                number for number, arg in enumerate(expr.args)
+                if is_float(arg.kind) and self._leaves(arg) and not reading(expr.name, number).is_zero
+            ]
+            if len(chosen) > 1 and not isinstance(grad, (Var, Const)):
+                grad = self.temporary(grad, "b")
+            if not isinstance(grad, (Var, Const)) and any(_reads_twice(expr.name, number) for number in chosen):
+                grad = self.temporary(grad, "b")
+            for number in chosen:
+                arg = expr.args[number]
+                pulled = self._pulled(expr, number, grad, values)
+                if is_number(arg) and isinstance(pulled.kind, Arr):
+                    pulled = self.temporary(Call("sum_all", (pulled,), (), FLOAT), "b")
+                self._down(arg, pulled, values)
+
+    def _pulled(self, expr: Op, number: int, grad: Any, values: dict[int, Any]) -> Any:
+        """The gradient of an operand."""
+        if expr.name in ("add", "positive", "finite", "nonzero") or (expr.name == "sub" and number == 0):
+            return grad
+        if expr.name in ("sub", "neg"):
+            return Op("neg", (grad,), grad.kind)
+        read = reading(expr.name, number)
+        args = tuple([values[id(arg)] if n in read.operands else None for n, arg in enumerate(expr.args)])
+        kind = expr.kind if isinstance(expr.kind, Arr) or isinstance(grad.kind, Num) else grad.kind
+        if isinstance(grad.kind, Arr) and (isinstance(kind, Num) or kind.ndim < grad.kind.ndim):
+            kind = grad.kind
+        result = values[id(expr)] if read.result else None
+        return Pull(expr.name, number, args, result, grad, kind)
+
+    # -- adjoints ------------------------------------------------------------------------------------------------------
+
+    def add(self, leaf: Any, value: Any) -> None:
+        """Add to the adjoint of a variable, or of a part of an array."""
+        if isinstance(leaf, Const) or not self._is_active(leaf):
+            return
+        if isinstance(leaf, Var):
+            adjoint = Var(bar(leaf.name), FLOAT if is_number(leaf) else leaf.kind)
+            if is_number(leaf):
+                if isinstance(value.kind, Arr):
+                    value = Call("sum_all", (value,), (), FLOAT)
+                self.bind(adjoint.name, Op("add", (adjoint, value), FLOAT))
+            else:
+                self.out.append(Add(adjoint, value, self.line))
+            return
+        base = Var(bar(leaf.base.name), leaf.base.kind)
+        if isinstance(leaf.kind, Num):
+            if isinstance(value.kind, Arr):
+                value = Call("sum_all", (value,), (), FLOAT)
+            if isinstance(value, Op) and value.name == "neg":
+                self.out.append(Set(base, leaf.index, value.args[0], "sub", self.line, safe=True))
+            else:
+                self.out.append(Set(base, leaf.index, value, "add", self.line, safe=True))
+        else:
+            self.out.append(Add(Get(base, leaf.index, leaf.kind, safe=True), value, self.line))
+
+    def bind(self, name: str, value: Any) -> None:
+        """Bind a variable."""
+        self.out.append(Let(name, value, self.line))
+
+    def temporary(self, value: Any, hint: str) -> Var:
+        """A variable with the value of an expression."""
+        name = self.fresh(hint)
+        self.kinds[name] = value.kind
+        self.out.append(Let(name, value, self.line))
+        return Var(name, value.kind)

@@ -1,0 +1,209 @@
+"""What the source of programs calls: in kernels, on numbers; outside of them, on arrays."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+
+from ...autograd.api import grad as eager_grad
+from ...operators.define import OPERATORS
+from ...operators.language.namespace import ARRAY_FUNCTIONS
+from ...tensor.indices import add_at
+from ...tensor.modes import enable_grad
+from ...tensor.tensor import Tensor, from_array
+
+__all__ = ["HOST", "KERNEL", "GiveUp"]
+
+Array = np.ndarray[Any, Any]
+
+
+class GiveUp(Exception):
+    """A run meets what the program does not do; the function runs eagerly in its place."""
+
+
+# -- in kernels --------------------------------------------------------------------------------------------------------
+
+
+def at(index: int, length: int) -> int:
+    if index < 0 or index >= length:
+        raise IndexError
+    return index
+
+
+def at_wrapped(index: int, length: int) -> int:
+    if index < 0:
+        index += length
+    if index < 0 or index >= length:
+        raise IndexError
+    return index
+
+
+def nonzero(value: Any) -> Any:
+    if value == 0:
+        raise ZeroDivisionError
+    return value
+
+
+def finite(value: float, operand: float) -> float:
+    if value - value != 0.0 and operand - operand == 0.0:
+        raise OverflowError
+    return value
+
+
+def finite2(value: float, one: float, other: float) -> float:
+    if value - value != 0.0 and one - one == 0.0 and other - other == 0.0:
+        raise OverflowError
+    return value
+
+
+def int_power(base: int, exponent: int) -> int:
+    found = 1
+    for _ in range(exponent):
+        found *= base
+    return found
+
+
+KERNEL: Final = (at, at_wrapped, nonzero, finite, finite2, int_power)
+
+
+# -- outside of kernels ------------------------------------------------------------------------------------------------
+
+
+def add_to(target: Any, value: Any) -> None:
+    """Add to an array what may have been broadcast against it."""
+    if np.shape(value) != target.shape:
+        value = np.asarray(value)
+        if value.ndim > target.ndim:
+            value = value.sum(tuple(range(value.ndim - target.ndim)))
+        axes = tuple([axis for axis, n in enumerate(value.shape, target.ndim - value.ndim)
+                      if n != 1 and target.shape[axis] == 1])
+        if axes:
+            value = value.sum(tuple([axis - target.ndim + value.ndim for axis in axes]), keepdims=True)
+    target += value
+
+
+def add_at_index(target: Any, index: Any, value: Any) -> None:
+    """Add to the places of an index, as often as it names them."""
+    if np.shape(value) != np.shape(target[index]):
+        whole = np.zeros(np.shape(target[index]), target.dtype)
+        add_to(whole, value)
+        value = whole
+    add_at(target, index, value)
+
+
+def last_written(target: Any, index: Any) -> Any:
+    """The values at the places of an index; 0 for those that a later one of the same assignment has written to."""
+    values = target[index]
+    numbers = np.arange(values.size).reshape(values.shape)
+    owner = np.empty(target.shape, np.int64)
+    owner[index] = numbers
+    return np.where(owner[index] == numbers, values, 0)
+
+
+def viewed(base: Any, view: Any) -> Any:
+    """The view; it gives up if it is a copy."""
+    if not np.may_share_memory(base, view) and view.size:
+        raise GiveUp
+    return view
+
+
+def gradients_of(
+    name: str, args: tuple[Any, ...], options: dict[str, Any], wanted: tuple[bool, ...], grads: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The gradients of the arguments of a function of arrays.
+
+    Arguments:
+        name: of the function, as NumPy's.
+        args: its arguments; tuples of arrays are arguments too.
+        options: its options.
+        wanted: for each array, in order, whether its gradient is asked for.
+        grads: those of its results.
+    """
+    direct = DIRECT.get(name)
+    if direct is not None:
+        quick: tuple[Any, ...] | None = direct(args, options, grads[0])
+        if quick is not None:
+            return quick
+    with enable_grad():
+        leaves: list[Any] = []
+        numbers = iter(wanted)
+
+        def leaf(value: Any) -> Any:
+            is_wanted = next(numbers)
+            if not isinstance(value, (np.ndarray, np.generic, float)):
+                leaves.append(None)
+                return value
+            tensor = Tensor(value, requires_grad=is_wanted)
+            leaves.append(tensor if is_wanted else None)
+            return tensor
+
+        given = [[leaf(each) for each in arg] if isinstance(arg, tuple) else leaf(arg) for arg in args]
+        result = operator.attrgetter(name)(np)(*given, **options)  # which tensors take over
+        results = result if isinstance(result, tuple) else (result,)
+        pairs = [(r, from_array(np.asarray(g, r.dtype))) for r, g in zip(results, grads)
+                 if g is not None and isinstance(r, Tensor) and r.requires_grad]
+        inputs = [each for each in leaves if each is not None]
+        if not pairs:
+            return tuple([None if each is None else np.zeros(each.shape) for each in leaves])
+        made = iter(eager_grad([r for r, _ in pairs], inputs, [g for _, g in pairs], allow_unused=True))
+    return tuple([None if each is None else _array_of(next(made), each) for each in leaves])
+
+
+def _array_of(found: Any, leaf: Any) -> Any:
+    return np.zeros(leaf.shape) if found is None else found._array[()]
+
+
+def _of_sum(args: Any, options: dict[str, Any], grad: Any) -> Any:
+    (array,) = args
+    axis = options.get("axis")
+    if options.get("keepdims") or axis is None:
+        return (np.broadcast_to(grad, array.shape),)
+    return (np.broadcast_to(np.expand_dims(grad, axis), array.shape),) if isinstance(axis, int) else None
+
+
+def _of_mean(args: Any, options: dict[str, Any], grad: Any) -> Any:
+    found = _of_sum(args, options, grad)
+    size = np.size(grad)
+    return None if found is None or not args[0].size else (found[0] * (size / args[0].size),)
+
+
+def _of_product(args: Any, options: dict[str, Any], grad: Any) -> Any:
+    a, b = args
+    if options or np.ndim(a) not in (1, 2) or np.ndim(b) not in (1, 2):
+        return None
+    if a.ndim == 1 and b.ndim == 1:
+        return grad * b, grad * a
+    if a.ndim == 1:
+        return b @ grad, np.multiply.outer(a, grad)
+    if b.ndim == 1:
+        return np.multiply.outer(grad, b), a.T @ grad
+    return grad @ b.T, a.T @ grad
+
+
+DIRECT: Final[dict[str, Callable[..., Any]]] = {
+    "sum": _of_sum, "mean": _of_mean, "matmul": _of_product, "dot": _of_product,
+    "outer": lambda args, options, grad: (grad @ args[1], args[0] @ grad) if all(
+        np.ndim(each) == 1 for each in args) else None,
+    "flatten": lambda args, options, grad: (grad.reshape(args[0].shape),),
+    "astype": lambda args, options, grad: (grad,),
+}  # fmt: skip
+
+
+class _Rows:
+    """The forward functions of rows, by attribute."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        forward = OPERATORS[name].forward
+        return lambda *args: forward(*[np.asarray(arg) for arg in args])
+
+
+HOST: Final[dict[str, Any]] = {
+    "np": np, "add_to": add_to, "add_at_index": add_at_index, "last_written": last_written, "viewed": viewed,
+    "gradients_of": gradients_of, "GiveUp": GiveUp, "rows": _Rows(), "formulas": ARRAY_FUNCTIONS,
+    "asarray": np.asarray, "math": math, "NONE": SimpleNamespace(),
+}  # fmt: skip

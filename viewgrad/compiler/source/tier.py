@@ -1,0 +1,671 @@
+"""The first tier of a compiled function: programs from its source, one for each kind of arguments."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from ...autograd.api import grad as eager_grad
+from ...tensor.modes import GRAD, no_grad
+from ...tensor.tensor import Tensor, as_scalar, from_array
+from ..guards.call_signature import share_memory
+from .build import Program, build
+from .ir import Var
+from .kinds import Arr, Num
+from .node import outputs_of
+from .objects import Input, record_fields
+from .read import Reader, Source
+from .runtime import GiveUp
+from .values import Rec, Refused, Static, Tup
+
+__all__ = ["MISSED", "SourceTier"]
+
+MISSED: Final[Any] = object()  # what a call gives that this tier does not take
+TAPE: Final = 1 << 12  # entries to begin with
+MOST: Final = 8  # programs for one kind of arguments, for other captured state
+DEFECT: Final = "a defect of the source compiler"
+PATIENCE: Final = 8  # runs in a row that may be in vain
+Array = np.ndarray[Any, Any]
+
+
+@attrs.define(eq=False)
+class Entry:
+    """The program for one kind of arguments, and one state of what is captured.
+
+    Attributes:
+        source: what was read.
+        reason: why there is none.
+        programs: by which inputs have gradients, and whether indices may be negative.
+        wraps: whether they may.
+        checked: for which inputs the gradients have been compared.
+        kinds: the types of the leaves of the results.
+        runs: how often it was run.
+        failures: why runs were in vain, and how often.
+        in_vain: how often in a row.
+    """
+
+    source: Source | None
+    reason: str = ""
+    programs: dict[Any, Program] = attrs.Factory(dict)
+    wraps: bool = False
+    checked: set[Any] = attrs.Factory(set)
+    kinds: list[Any] | None = None
+    runs: int = 0
+    failures: Counter[str] = attrs.Factory(Counter)
+    in_vain: int = 0
+
+
+class SourceTier:
+    """Runs calls of a function by programs made from its source.
+
+    Arguments:
+        function: the function.
+        executor: "numba" or "python".
+        static: the names or positions of arguments that are part of the program.
+        check: whether the first call of each kind is compared with the function.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], executor: str, static: Sequence[Any], check: bool, is_on: bool = True
+    ) -> None:
+        self.function = function
+        self.executor = executor
+        self.check = check
+        self.is_on = is_on and not static
+        self.entries: dict[Any, list[Entry]] = {}
+        self.lock = threading.RLock()
+        self.tapes = _Tapes()
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def call(self, args: tuple[Any, ...], keywords: dict[str, Any], mode: int) -> Any:
+        """The result of a call, or `MISSED`.
+
+        Arguments:
+            args, keywords: the arguments.
+            mode: the mode that it is made in.
+        """
+        if not self.is_on or mode & ~GRAD:
+            return MISSED
+        given = (*args, *keywords.values()) if keywords else args
+        key = self._key(args, keywords)
+        if key is None:
+            return MISSED
+        entry = self._entry(key, args, keywords, given)
+        if entry.source is None:
+            return MISSED
+        arrays = self._arrays(entry.source, given)
+        if arrays is None:
+            return MISSED
+        is_recording = bool(mode & GRAD)
+        values = [self._value(each, given) for each in entry.source.inputs]
+        wanted = tuple([n for n, value in enumerate(values)
+                        if is_recording and type(value) is Tensor and value.requires_grad])
+        program = self._program(entry, wanted)
+        if program is None:
+            return MISSED
+        if self.check and wanted not in entry.checked:
+            return self._first(entry, program, wanted, args, keywords, values, arrays)
+        return self._run(entry, program, args, keywords, values, arrays)
+
+    def gradients_at(self, args: tuple[Any, ...], numbers: Sequence[int]) -> tuple[bool, Any, list[Any]] | None:
+        """The value of a function of arrays that gives one number, and its gradients; None if this tier has none.
+
+        Arguments:
+            args: the arguments, which have no history.
+            numbers: those with respect to which.
+
+        Returns:
+            Whether the value is a scalar, its array, and the gradients.
+        """
+        if not self.is_on:
+            return None
+        key = self._key(args, {})
+        if key is None:
+            return None
+        entries = self.entries.get(key, ())
+        entry = next((each for each in entries if each.source is not None and self._holds(each, args)), None)
+        if entry is None or entry.source is None:
+            return None
+        source = entry.source
+        arrays = self._arrays(source, args)
+        if arrays is None:
+            return None
+        wanted = []
+        for number in numbers:
+            found = [n for n, each in enumerate(source.inputs) if each.path.is_argument and each.path.root == number]
+            if len(found) != 1 or source.inputs[found[0]].path.steps or source.inputs[found[0]].kind.dtype != "d":
+                return None
+            wanted += found
+        for n, each in enumerate(source.inputs):
+            value = self._value(each, args)
+            if n not in wanted and type(value) is Tensor and value.requires_grad:
+                return None
+        chosen = tuple(sorted(wanted))
+        if self.check and chosen not in entry.checked:
+            return None
+        program = self._program(entry, chosen)
+        if program is None or len(program.results) != 1 or not isinstance(source.result, Var) or program.mutated:
+            return None
+        if not isinstance(source.kinds[program.results[0]], Num) or source.kinds[program.results[0]].dtype != "d":
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                (value,), pullback = self.tapes.run(program, arrays)
+                found_gradients = pullback(1.0) if pullback is not None else ()
+        except Exception as error:
+            self._failed(entry, error)
+            return None
+        entry.runs += 1
+        entry.in_vain = 0
+        by_number = dict(zip(program.wanted, found_gradients))
+        gradients = [
+            np.asarray(by_number[n]) if n in by_number else np.zeros(np.shape(arrays[n])) for n in wanted
+        ]
+        return True, np.asarray(value, float), gradients
+
+    def _run(
+        self, entry: Entry, program: Program, args: Any, keywords: Any, values: list[Any], arrays: list[Any]
+    ) -> Any:
+        given = self._own(program, values, arrays)
+        try:
+            with np.errstate(all="ignore"):
+                outputs, pullback = self.tapes.run(program, given)
+        except Exception as error:
+            return self._in_vain(entry, error, args, keywords)
+        entry.runs += 1
+        entry.in_vain = 0
+        return self._results(entry, program, args, keywords, values, given, outputs, pullback)
+
+    def _own(self, program: Program, values: list[Any], arrays: list[Any]) -> list[Any]:
+        """The arrays that a program gets: copies of those that others may write to before the gradient reads them."""
+        if not program.wanted:
+            return arrays
+        return [
+            array.copy() if isinstance(array, np.ndarray) and type(value) is not Tensor else array
+            for value, array in zip(values, arrays)
+        ]
+
+    def _results(
+        self, entry: Entry, program: Program, args: Any, keywords: Any, values: list[Any], given: list[Any],
+        outputs: Sequence[Any], pullback: Any,
+    ) -> Any:
+        """The results of a run, with one step for their history; arguments are written to."""
+        source = program.source
+        tensors: list[Any] = []
+        kinds = [source.kinds[name] for name in program.results]
+        for value, kind in zip(outputs, [*kinds, *[source.inputs[n].kind for n in program.mutated]]):
+            tensors.append(from_array(np.asarray(value, kind.dtype)))
+        if program.wanted and pullback is not None:
+            names = [*program.results, *[source.inputs[n].name for n in program.mutated]]
+            has_history = [name in program.active for name in names]
+            replay = self._replay(program, args, keywords)
+            tensors = outputs_of(program, tensors, has_history, values, given, pullback, self.tapes, replay)
+        for number, tensor in zip(program.mutated, tensors[len(program.results) :]):
+            target = values[number]
+            if type(target) is not Tensor:
+                target[...] = tensor._array
+            elif tensor.requires_grad:
+                target.copy_(tensor)
+            else:
+                with no_grad():
+                    target.copy_(tensor)
+        leaves = dict(zip(program.results, tensors))
+        plain = not source.makes_tensors and not any(type(value) is Tensor for value in values)
+        numbers = iter(range(1_000_000))
+
+        def built(tree: Any) -> Any:
+            if isinstance(tree, Tup):
+                items = [built(item) for item in tree.items]
+                return tree.cls(*items) if hasattr(tree.cls, "_fields") else tree.cls(items)
+            if isinstance(tree, Rec):
+                fields = {key: built(item) for key, item in tree.fields.items()}
+                return fields if tree.cls is dict else tree.cls(**fields)
+            number = next(numbers)
+            if isinstance(tree, Static):
+                return tree.value
+            wanted = entry.kinds[number] if entry.kinds is not None and number < len(entry.kinds) else None
+            return _leaf(leaves[tree.name], source.kinds[tree.name], wanted, plain)
+
+        return built(source.result)
+
+    def _replay(self, program: Program, args: Any, keywords: dict[str, Any]) -> Callable[[dict[int, Any]], Any]:
+        """What runs the function eagerly, with other tensors in the place of some inputs."""
+        source = program.source
+
+        def replay(tensors: dict[int, Any]) -> Any:
+            names = list(keywords)
+            given = [*args, *keywords.values()]
+            for number, tensor in tensors.items():
+                path = source.inputs[number].path
+                if path.is_argument:
+                    given[path.root] = _replaced(given[path.root], path.steps, tensor)
+            result = self.function(*given[: len(args)], **dict(zip(names, given[len(args) :])))
+            by_name: dict[str, Any] = {}
+            for leaf, tree in zip(flatten_result(result) or (), _result_leaves(source.result)):
+                if isinstance(tree, Var):
+                    by_name.setdefault(tree.name, leaf)
+            return [*[by_name.get(name) for name in program.results], *[tensors[number] for number in program.mutated]]
+
+        return replay
+
+    # -- the first call ------------------------------------------------------------------------------------------------
+
+    def _first(
+        self, entry: Entry, program: Program, wanted: tuple[int, ...], args: Any, keywords: Any, values: list[Any],
+        arrays: list[Any],
+    ) -> Any:
+        """Run the function and its program, and compare what they give."""
+        own = [each.copy() if isinstance(each, np.ndarray) else each for each in arrays]
+        result = self.function(*args, **keywords)
+        reason, outputs, pullback = "", (), None
+        for _ in range(3):
+            program_now = self._program(entry, wanted)
+            if program_now is None:
+                return result
+            program = program_now
+            try:
+                with np.errstate(all="ignore"):
+                    outputs, pullback = self.tapes.run(program, own)
+                break
+            except Exception as error:
+                if isinstance(error, IndexError) and not entry.wraps:
+                    entry.wraps = True  # the function did not raise: indices count from the end
+                    continue
+                entry.failures[_told(error)] += 1
+                return result
+        else:
+            return result
+        leaves = _result_leaves(program.source.result)
+        found = flatten_result(result)
+        if found is None or len(found) != len(leaves):
+            reason = "its result is put together in another way"
+        else:
+            entry.kinds = [type(leaf) for leaf in found]
+            by_name = dict(zip(program.results, outputs))
+            named = [(leaf, tree.name) for leaf, tree in zip(found, leaves) if isinstance(tree, Var)]
+            pairs = [(leaf, by_name[name], name) for leaf, name in named]
+            scale = _scale(own)
+            for leaf, mine, _ in pairs:
+                if not _is_close(_plain(leaf), mine, scale):
+                    reason = "its program gave another value than the function"
+            for number, mine in zip(program.mutated, outputs[len(program.results) :]):
+                if not _is_close(_plain(values[number]), mine, scale):
+                    reason = "its program wrote other values to an argument"
+            if not reason and pullback is not None and program.wanted and not program.mutated:
+                reason = self._compare_gradients(program, pairs, values, outputs, pullback, scale)
+        if reason:
+            entry.source, entry.reason = None, reason
+        entry.checked.add(wanted)
+        return result
+
+    def _compare_gradients(
+        self, program: Program, pairs: list[Any], values: list[Any], outputs: Sequence[Any], pullback: Any,
+        scale: float,
+    ) -> str:
+        """Compare gradients; why they differ, or nothing."""
+        chosen = {name: leaf for leaf, _, name in pairs if isinstance(leaf, Tensor) and leaf.requires_grad}
+        seeds = {name: _seed(leaf) for name, leaf in chosen.items()}
+        with np.errstate(all="ignore"):
+            mine = pullback(*[seeds.get(name) for name in program.results], *[None] * len(program.mutated))
+        leaves = [values[n] for n in program.wanted]
+        if not chosen:
+            if any(np.any(np.nan_to_num(np.asarray(each))) for each in mine):
+                return "its program gave a gradient, and the function has none"
+            return ""
+        expected = eager_grad(list(chosen.values()), leaves, [Tensor(seeds[name]) for name in chosen],
+                              retain_graph=True, allow_unused=True)
+        noise = max(1.0, _scale(outputs) / max(scale, 1e-300))
+        for gradient, found in zip(expected, mine):
+            wanted = np.zeros(np.shape(found)) if gradient is None else gradient._array
+            if not _is_close(wanted, found, noise):
+                return "its program gave another gradient than the function"
+        return ""
+
+    def _in_vain(self, entry: Entry, error: Exception, args: Any, keywords: Any) -> Any:
+        """Run the function for a run that was in vain; nothing was written yet."""
+        result = self.function(*args, **keywords)
+        self._failed(entry, error)
+        return result
+
+    def _failed(self, entry: Entry, error: Exception) -> None:
+        entry.failures[_told(error)] += 1
+        entry.in_vain += 1
+        if isinstance(error, IndexError) and not entry.wraps:
+            entry.wraps = True  # indices that count from the end, it seems
+            entry.in_vain = 0
+        elif entry.in_vain >= PATIENCE:
+            entry.source, entry.reason = None, f"{PATIENCE} runs in a row were in vain: {_told(error)}"
+
+    # -- what is known of a kind ---------------------------------------------------------------------------------------
+
+    def _key(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        found = [_kind_key(arg) for arg in args]
+        if keywords:
+            found += [(name, _kind_key(value)) for name, value in keywords.items()]
+        return None if None in found else tuple(found)
+
+    def _entry(self, key: Any, args: tuple[Any, ...], keywords: dict[str, Any], given: Sequence[Any]) -> Entry:
+        for entry in self.entries.get(key, ()):
+            if self._holds(entry, given):
+                return entry
+        with self.lock:
+            entries = self.entries.setdefault(key, [])
+            if len(entries) >= MOST:
+                if not any(entry.reason and entry.source is None and not entry.programs for entry in entries[-1:]):
+                    entries.append(Entry(None, f"what it captures has changed {MOST} times"))
+                return entries[-1]
+            entry = self._read(args, keywords)
+            entries.append(entry)
+            return entry
+
+    def _read(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Entry:
+        try:
+            source = Reader().source(self.function, args, keywords)
+        except Refused as error:
+            where = f"line {error.line}: " if error.line else ""
+            return Entry(None, f"{where}{error.reason}")
+        except Exception as error:
+            return Entry(None, f"{DEFECT}: {type(error).__name__}: {error}")
+        return Entry(source)
+
+    def _holds(self, entry: Entry, given: Sequence[Any]) -> bool:
+        """Whether what is captured is as it was."""
+        if entry.source is None:
+            return True
+        for guard in entry.source.guards:
+            if not guard.holds(given):
+                return False
+        return True
+
+    def _program(self, entry: Entry, wanted: tuple[int, ...]) -> Program | None:
+        program = entry.programs.get((wanted, entry.wraps))
+        if program is None and entry.source is not None:
+            with self.lock:
+                try:
+                    program = build(entry.source, wanted, self.executor, entry.wraps)
+                except Refused as error:
+                    entry.source, entry.reason = None, str(error)
+                    return None
+                except Exception as error:
+                    entry.source, entry.reason = None, f"{DEFECT}: {type(error).__name__}: {error}"
+                    return None
+                entry.programs[wanted, entry.wraps] = program
+        return program
+
+    def _value(self, each: Input, given: Sequence[Any]) -> Any:
+        path = each.path
+        return given[path.root] if path.is_argument and not path.steps else path.now(given)
+
+    def _arrays(self, source: Source, given: Sequence[Any]) -> list[Any] | None:
+        """The inputs of a program as arrays and numbers; None if they are not of their kinds."""
+        found: list[Any] = []
+        shared: list[Any] = []
+        for each in source.inputs:
+            try:
+                value = self._value(each, given)
+            except Exception:
+                return None
+            array = value._array if type(value) is Tensor else value
+            kind = each.kind
+            if isinstance(kind, Arr):
+                if type(array) is not np.ndarray or array.ndim != kind.ndim or array.dtype != np.dtype(kind.dtype):
+                    return None
+                shared.append(array)
+                if not array.flags.carray:
+                    if source.reshapes and not array.flags.c_contiguous:
+                        return None
+                    array = np.array(array, order="C")
+                found.append(array)
+                continue
+            if isinstance(array, np.ndarray):
+                if array.ndim or array.dtype != np.dtype(kind.dtype):
+                    return None
+                array = array[()]
+            elif kind.weak:
+                if type(array) not in (bool, int, float):
+                    return None
+                if type(array) is int and not -(2**62) < array < 2**62:
+                    return None
+            elif not isinstance(array, np.generic) or array.dtype.char != kind.dtype:
+                return None
+            found.append(array)
+        if len(shared) > 1 and share_memory(shared):
+            return None
+        return found
+
+    # -- telling -------------------------------------------------------------------------------------------------------
+
+    def explain(self, name: str) -> str:
+        """What was compiled from the source, and why not; nothing if it has not been called."""
+        parts = []
+        for key, entries in self.entries.items():
+            for entry in entries:
+                lines = [f"{name}({', '.join(map(_key_text, key))})"]
+                if entry.source is None:
+                    lines.append(f"  not compiled from its source: {entry.reason}")
+                else:
+                    lines.append(f"  compiled from its source, {self.executor} executor, for all lengths and branches")
+                    for program in entry.programs.values():
+                        lines += _program_lines(program)
+                lines += [f"  ran eagerly {count} times: {reason}" for reason, count in entry.failures.items()]
+                parts.append("\n".join(lines))
+        return "\n\n".join(parts)
+
+    @property
+    def takes(self) -> bool:
+        """Whether there is a program for some kind of arguments."""
+        return any(entry.source is not None for entries in self.entries.values() for entry in entries)
+
+    def source(self) -> list[str]:
+        """The sources of the programs."""
+        return [
+            program.written.source() for entries in self.entries.values() for entry in entries
+            if entry.source is not None for program in entry.programs.values()
+        ]
+
+
+class _Tapes:
+    """Runs programs, with room on the tape: as much as earlier runs needed."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[int, int] = {}
+        self.spare: list[tuple[Array, Array]] = []
+
+    def run(self, program: Program, arrays: Sequence[Any]) -> Any:
+        """The results of a program, and what pulls gradients back."""
+        if not program.written.uses_tape:
+            return self._quick(program, arrays)
+        size = self.sizes.get(id(program), TAPE)
+        mutated = program.mutated
+        while True:
+            given = arrays
+            if mutated:
+                given = [each.copy() if n in mutated else each for n, each in enumerate(arrays)]
+            try:
+                found = program.run(*given, np.empty(size), np.empty(size, np.int64))
+            except BufferError:
+                size *= 8
+                self.sizes[id(program)] = size
+                continue
+            return found
+
+    def _quick(self, program: Program, arrays: Sequence[Any]) -> Any:
+        given = [each.copy() if n in program.mutated else each for n, each in enumerate(arrays)]
+        if program.careful is None:
+            return program.run(*given)
+        try:
+            outputs, pullback = program.run(*given)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            return program.careful(*[each.copy() if n in program.mutated else each for n, each in enumerate(arrays)])
+        if pullback is None:
+            return outputs, None
+        careful = program.careful
+
+        def pull(*seeds: Any) -> Any:
+            try:
+                return pullback(*seeds)
+            except (ZeroDivisionError, OverflowError, ValueError):
+                _, again = careful(*[each.copy() if n in program.mutated else each for n, each in enumerate(arrays)])
+                return again(*seeds)
+
+        return outputs, pull
+
+
+def _kind_key(value: Any) -> Any:
+    """What of an argument is part of the kind; None if it is of none."""
+    kind = type(value)
+    if kind is Tensor:
+        array = value._array
+        return (array.dtype.char, array.ndim, value.requires_grad) if type(array) is np.ndarray else None
+    if kind is np.ndarray:
+        return value.dtype.char, value.ndim
+    if kind is float or kind is int:
+        return kind
+    if kind is bool or value is None or kind is str:
+        return "is", value
+    if isinstance(value, np.generic):
+        return kind
+    if kind in (tuple, list) or hasattr(kind, "_fields"):
+        items = tuple([_kind_key(each) for each in value])
+        return None if None in items else (kind, items)
+    if kind is dict:
+        items = tuple([(key, _kind_key(each)) for key, each in value.items()])
+        return None if any(item[1] is None for item in items) else (kind, items)
+    if isinstance(value, Tensor):
+        return None
+    fields = record_fields(kind)
+    if fields is not None:
+        items = tuple([_kind_key(getattr(value, field)) for field in fields])
+        return None if None in items else (kind, items)
+    return "object", kind
+
+
+def _key_text(key: Any) -> str:
+    if isinstance(key, type):
+        return key.__name__
+    if len(key) in (2, 3) and isinstance(key[0], str) and len(key[0]) == 1:
+        return f"{np.dtype(key[0]).name}[{', '.join(':' * key[1])}]" + (" grad" if len(key) == 3 and key[2] else "")
+    if key[0] == "is":
+        return repr(key[1])
+    if key[0] == "object":
+        return str(key[1].__name__)
+    if isinstance(key[0], str):
+        return f"{key[0]}={_key_text(key[1])}"
+    return f"{key[0].__name__} of {len(key[1])}"
+
+
+def _program_lines(program: Program) -> list[str]:
+    names = [program.inputs[n].name for n in program.wanted]
+    lines = [f"  gradient of {', '.join(names)}" if names else "  no gradient is wanted"]
+    if names:
+        if program.notes:
+            lines.append("  tape:")
+            lines += [f"    line {line}: {name}" for line, name in dict.fromkeys(program.notes)]
+        else:
+            lines.append("  tape: nothing")
+    return lines
+
+
+def _leaf(tensor: Any, kind: Any, wanted: Any, plain: bool) -> Any:
+    """A leaf of the results, of the type that the function gives."""
+    array = tensor._array
+    if isinstance(kind, Num):
+        if wanted in (int, bool):
+            return wanted(array)
+        if wanted is float and not tensor.requires_grad:
+            return float(array)
+        if kind.dtype != "d" and wanted is None and kind.weak:
+            return array.item()
+        if wanted is not Tensor and plain and not tensor.requires_grad:
+            return array[()]
+        return as_scalar(tensor)
+    if plain and wanted is not Tensor and not tensor.requires_grad:
+        return array
+    return tensor
+
+
+def flatten_result(result: Any) -> list[Any] | None:
+    """The leaves of a result, known objects among them."""
+    found: list[Any] = []
+
+    def look(value: Any) -> None:
+        if isinstance(value, (tuple, list)):
+            for each in value:
+                look(each)
+        elif isinstance(value, dict):
+            for each in value.values():
+                look(each)
+        elif record_fields(type(value)) is not None:
+            for name in record_fields(type(value)) or ():
+                look(getattr(value, name))
+        else:
+            found.append(value)
+
+    look(result)
+    return found
+
+
+def _result_leaves(tree: Any) -> list[Any]:
+    if isinstance(tree, Tup):
+        return [leaf for item in tree.items for leaf in _result_leaves(item)]
+    if isinstance(tree, Rec):
+        return [leaf for item in tree.fields.values() for leaf in _result_leaves(item)]
+    return [tree]
+
+
+def _replaced(value: Any, steps: Sequence[tuple[str, Any]], leaf: Any) -> Any:
+    """The argument with a leaf in the place that some steps lead to."""
+    if not steps:
+        return leaf
+    (how, key), rest = steps[0], steps[1:]
+    if how in ("item", "key"):
+        items = dict(value) if isinstance(value, dict) else list(value)
+        items[key] = _replaced(items[key], rest, leaf)
+        if isinstance(value, (dict, list)):
+            return items
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    new = copy.copy(value)
+    object.__setattr__(new, key, _replaced(getattr(value, key), rest, leaf))
+    return new
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, GiveUp):
+        return "a check failed"
+    return f"{type(error).__name__} {error}".strip()
+
+
+def _plain(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+def _seed(output: Any) -> Array:
+    """A seed whose elements are not all alike, since a sum may cancel where its terms do not."""
+    seed: Array = np.asarray(1.0 + 0.5 * np.sin(np.arange(output.size)), output.dtype).reshape(output.shape)
+    return seed
+
+
+def _scale(arrays: Sequence[Any]) -> float:
+    found = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in map(np.asarray, arrays) if a.dtype.kind == "f"]
+    return float(max(found, default=1.0)) or 1.0
+
+
+def _is_close(expected: Any, found: Any, scale: float) -> bool:
+    """Whether numbers agree up to rounding."""
+    expected, found = np.asarray(expected), np.asarray(found)
+    if expected.shape != found.shape:
+        return False
+    if expected.dtype.kind in "biu":
+        return bool(np.all(expected == found))
+    finite = np.abs(expected[np.isfinite(expected)])
+    size = finite.max(initial=0.0)
+    return bool(np.allclose(found, expected, rtol=1e-6, atol=1e-8 * size + 1e-13 * scale + 1e-300, equal_nan=True))
+
+

@@ -1,0 +1,170 @@
+"""What names mean while a function is read: expressions, known objects, and trees of them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Final
+
+import attrs
+
+from .ir import Const, Var, is_number
+from .kinds import Kind, joined, kind_of
+
+__all__ = [
+    "CONFLICT", "Fn", "Maybe", "Path", "Rec", "Refused", "Static", "Tup", "as_expr", "joined_values", "kind_name",
+    "leaves_of",
+]  # fmt: skip
+
+
+class Refused(Exception):
+    """The source compiler does not take a construct.
+
+    Attributes:
+        reason: why.
+        line: the line, or 0.
+        file: its file.
+    """
+
+    def __init__(self, reason: str, line: int = 0, file: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+        self.file = file
+
+
+@attrs.frozen(eq=False)
+class Path:
+    """How an object is reached: from an argument, or from an object that stays the same.
+
+    Attributes:
+        root: the number of the argument, or the object.
+        is_argument: which of both.
+        steps: pairs of a way ("attr", "item", "cell", "key") and a name or number.
+    """
+
+    root: Any
+    is_argument: bool
+    steps: tuple[tuple[str, Any], ...] = ()
+
+    def to(self, how: str, key: Any) -> Path:
+        """The path one step on."""
+        return Path(self.root, self.is_argument, (*self.steps, (how, key)))
+
+    def now(self, arguments: Any) -> Any:
+        """What is there now.
+
+        Raises:
+            Exception: if there is nothing.
+        """
+        found = arguments[self.root] if self.is_argument else self.root
+        for how, key in self.steps:
+            if how == "attr":
+                found = getattr(found, key)
+            elif how == "cell":
+                found = found.cell_contents
+            else:
+                found = found[key]
+        return found
+
+    def __str__(self) -> str:
+        return "".join(f".{key}" if how == "attr" else f"[{key!r}]" for how, key in self.steps if how != "cell")
+
+
+@attrs.frozen(eq=False)
+class Static:
+    """An object that is known when the program is compiled."""
+
+    value: Any
+    path: Path | None = None
+
+
+@attrs.frozen(eq=False)
+class Tup:
+    """A tuple or list of a known length."""
+
+    items: tuple[Any, ...]
+    cls: Any = tuple
+
+
+@attrs.frozen(eq=False)
+class Rec:
+    """A dict with known keys, or an instance of a dataclass."""
+
+    fields: dict[Any, Any]
+    cls: Any = dict
+
+
+@attrs.frozen(eq=False)
+class Fn:
+    """A function defined inside the one that is read, or a lambda."""
+
+    node: ast.FunctionDef | ast.Lambda
+    scope: Any
+    defaults: tuple[Any, ...] = ()
+    kw_defaults: tuple[Any, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class Maybe:
+    """A variable that need not be defined."""
+
+    value: Any
+
+
+CONFLICT: Final = Static("a variable of several kinds")
+NUMBERS: Final = (bool, int, float, complex)
+
+
+def as_expr(value: Any) -> Any:
+    """A value as an expression; None if it is neither a number nor an array."""
+    if isinstance(value, Static):
+        kind = kind_of(value.value)
+        return Const(value.value, kind) if kind is not None and not kind.ndim else None
+    return None if isinstance(value, (Tup, Rec, Fn, Maybe)) else value
+
+
+def joined_values(a: Any, b: Any) -> Any:
+    """What a name means after two ways to the same place."""
+    if a is b:
+        return a
+    if isinstance(a, Maybe) or isinstance(b, Maybe):
+        inner = joined_values(getattr(a, "value", a) if isinstance(a, Maybe) else a,
+                              getattr(b, "value", b) if isinstance(b, Maybe) else b)
+        return inner if inner is CONFLICT else Maybe(inner)
+    if isinstance(a, Var) and isinstance(b, Var):
+        kind = joined(a.kind, b.kind)
+        return Var(a.name, kind) if a.name == b.name and kind is not None else CONFLICT
+    if isinstance(a, Static) and isinstance(b, Static):
+        same = a.value is b.value or (type(a.value) is type(b.value) and isinstance(a.value, (*NUMBERS, str))
+                                      and repr(a.value) == repr(b.value))
+        return a if same else CONFLICT
+    if isinstance(a, Const) and isinstance(b, Const):
+        return a if a == b and type(a.value) is type(b.value) else CONFLICT
+    if isinstance(a, Tup) and isinstance(b, Tup) and a.cls is b.cls and len(a.items) == len(b.items):
+        items = [joined_values(x, y) for x, y in zip(a.items, b.items)]
+        return CONFLICT if any(item is CONFLICT for item in items) else Tup(tuple(items), a.cls)
+    if isinstance(a, Rec) and isinstance(b, Rec) and a.cls is b.cls and list(a.fields) == list(b.fields):
+        fields = {key: joined_values(value, b.fields[key]) for key, value in a.fields.items()}
+        return CONFLICT if any(value is CONFLICT for value in fields.values()) else Rec(fields, a.cls)
+    if isinstance(a, Fn) and isinstance(b, Fn) and a.node is b.node and a.scope is b.scope:
+        return a
+    return CONFLICT
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """The expressions and known objects in a tree."""
+    if isinstance(value, Tup):
+        return [leaf for item in value.items for leaf in leaves_of(item)]
+    if isinstance(value, Rec):
+        return [leaf for item in value.fields.values() for leaf in leaves_of(item)]
+    return [value]
+
+
+def kind_name(value: Any) -> str:
+    """What a value is, for messages."""
+    if isinstance(value, Static):
+        return f"{type(value.value).__name__} {value.value!r}"[:60]
+    kind: Kind | None = getattr(value, "kind", None)
+    if kind is not None:
+        return f"{'a number' if is_number(value) else 'an array'} ({kind})"
+    return {Tup: "a tuple", Rec: "a record", Fn: "a function"}.get(type(value), "a value")
