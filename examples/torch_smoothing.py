@@ -60,14 +60,14 @@ def fit(small: bool = False) -> dict[str, Any]:
     given, known = features(series), torch.tensor(series)
     network = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
     with torch.no_grad():
-        network[-1].bias.fill_(-6.0)  # next to no smoothing weight
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.05)
+        network[-1].bias.fill_(-6.0)  # almost no weight for what is new
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.03)
     errors = torch_function(one_step_errors)
     losses = []
-    for _ in range(60 if small else 200):
+    for _ in range(60 if small else 400):
         optimizer.zero_grad()
         alpha = torch.sigmoid(network(given))[:, 0]
-        loss = errors(known, alpha).mean()
+        loss = errors(known, alpha).log().mean()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -82,8 +82,8 @@ def figure(small: bool = False) -> Figure:
     """What the network has learnt, beside the weight that is best."""
     found = fit(small)
     left, right = (picture := Figure(figsize=(7, 3.2))).subplots(1, 2)
-    left.semilogy(found["losses"])
-    left.set(xlabel="step", ylabel="squared error of forecasts")
+    left.plot(found["losses"])
+    left.set(xlabel="step", ylabel="logarithm of the squared error")
     order = np.argsort(found["movement"])
     right.plot(found["movement"][order], found["best"][order], label="best")
     right.plot(found["movement"], found["alpha"], ".", label="network")

@@ -131,7 +131,7 @@ class Compiled:
         leaf = Tensor(point, dtype=float, requires_grad=True)
         value = self(leaf, *others, **keywords)
         (gradient,) = eager_grad(value, [leaf], allow_unused=True)
-        return float(value._array), np.zeros(leaf.shape) if gradient is None else gradient._array
+        return value._array.item(), np.zeros(leaf.shape) if gradient is None else gradient._array
 
     @property
     def specializations(self) -> list[Specialization]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import scipy.interpolate as theirs  # type: ignore[import-untyped]
 
-from ..numpy.convert import as_tensors, carries_history, plain_values
+from ..numpy.convert import as_argument, as_tensors, carries_history, plain_values
 from ..numpy.functions import lost
 from ..tensor.creation import as_operand, holds_tensor
 from .piecewise import BSpline, Pieces, as_array, operand, spline_basis
@@ -35,7 +35,9 @@ def splrep(
 
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """The values of a spline, or of its derivative."""
-    if not holds_tensor((x, *tck[:2])) and isinstance(tck, tuple):
+    if isinstance(tck, BSpline):
+        tck = tck.tck
+    if not holds_tensor((x, *tck[:2])):
         return as_tensors(theirs.splev(x, tck, der, ext))
     t, c, k = tck
     places = operand(x)
@@ -45,11 +47,12 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
         raise ValueError("x value outside the interval of the knots")
     if ext == 3:
         places = np.clip(places, low, high)
-    coefficients = list(c) if isinstance(c, (list, tuple)) else [c]
+    is_parametric = np.ndim(plain_values(c[0])) > 0  # then `c` holds the coefficients of each function
+    coefficients = list(c) if is_parametric else [operand(as_argument(c))]
     found = [BSpline(t, each, k)(places, der) for each in coefficients]
     if ext == 1:
         found = [np.where(outside, 0.0, each) for each in found]
-    return found if isinstance(c, (list, tuple)) else found[0]
+    return found if is_parametric else found[0]
 
 
 def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:

@@ -46,7 +46,9 @@ def _value(value: Any) -> Any:
 
 
 def _with_gradient(fun: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[Any], tuple[float, Any]]:
-    """A function of arrays that gives a value and its gradient."""
+    """A function of arrays that gives a value and its gradient; of a compiled function, by its program."""
+    if hasattr(fun, "__viewgrad_gradients__"):
+        return lambda x: fun.value_and_grad(x, *args)  # type: ignore[attr-defined]
 
     def value_and_gradient(x: Any) -> tuple[float, Any]:
         with enable_grad():
@@ -324,6 +326,9 @@ def curve_fit(
     """The parameters with which a function fits data best, and their covariances, with their history."""
     if p0 is None:
         p0 = np.ones(len(inspect.signature(f).parameters) - 1)
+    if isinstance(xdata, (list, tuple, np.ndarray)):  # anything else is passed to the function as it is
+        xdata = _tensor(xdata)
+        xdata = xdata if xdata.dtype.kind in "fc" else xdata.astype(float)
     fitted = scipy.optimize.curve_fit(
         lambda x, *parameters: np.asarray(_value(f(as_tensors(np.array(x)), *parameters))),
         *map(_value, (xdata, ydata, p0, sigma)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Callable, Iterator
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final, SupportsComplex, SupportsFloat, TypeAlias, TypeVar, overload
@@ -434,7 +435,7 @@ class Tensor(OperatorMethods, metaclass=TensorType):
             handler = UFUNCS.get((ufunc, kind))
         if handler is None:
             name = ufunc.__name__ if kind == "__call__" else f"{ufunc.__name__}.{kind}"
-            raise UnsupportedFunctionError(_unknown(name))
+            raise UnsupportedFunctionError(_unknown(name, ufunc))
         if out is not None:
             kwargs["out"] = out[0] if len(out) == 1 else out
         return handler(*inputs, **kwargs)
@@ -756,7 +757,13 @@ def _unpickle(array: Array, requires_grad: bool, grad: Tensor | None) -> Tensor:
     return out
 
 
-def _unknown(name: str) -> str:
+def _unknown(name: str, ufunc: Any = None) -> str:
+    special = sys.modules.get("scipy.special")
+    if ufunc is not None and special is not None and getattr(special, name, None) is ufunc:
+        return (
+            f"scipy.special.{name} would lose the history of a tensor; use viewgrad.scipy.special.{name}, or pass "
+            "detach().numpy() where no gradient is wanted"
+        )
     return (
         f"viewgrad has no operator for numpy.{name}, and will not lose the history of a tensor by treating it as a "
         "plain array; compose it from operators that exist, define one with viewgrad.autograd.define_op, or pass "

@@ -87,8 +87,10 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 
 @made
 def cho_factor(a: Any, lower: bool = False) -> Any:
-    """The triangular factor, with whether it is the lower one."""
-    return MADE["cholesky"](a, lower), lower
+    """The triangular factor, with whether it is the lower one; the other triangle is that of `a`."""
+    factor = MADE["cholesky"](a, lower)
+    other = np.triu(numbers(a), 1) if lower else np.tril(numbers(a), -1)
+    return factor + other, lower
 
 
 @made
@@ -311,11 +313,12 @@ def eig(a: Any, b: Any = None, left: bool = False, right: bool = True, **options
     if left or options:
         raise TypeError("eig of tensors gives the right eigenvectors, in the usual form")
     product = numbers(a) if b is None else np.linalg.solve(numbers(b), numbers(a))
-    product = product.astype(np.result_type(product.dtype, np.complex64))
     if not right:
-        return np.linalg.eigvals(product)
+        return np.linalg.eigvals(product.astype(np.result_type(product.dtype, np.complex64)))
     values, vectors = np.linalg.eig(product)
-    return (values, vectors) if b is None else in_order_of_scipy(values, vectors, numbers(a), numbers(b))
+    if b is not None:
+        values, vectors = in_order_of_scipy(values, vectors, numbers(a), numbers(b))
+    return values.astype(np.result_type(values.dtype, np.complex64)), vectors
 
 
 @made
